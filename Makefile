@@ -1,0 +1,42 @@
+# `make demo` and `make test` are all a newcomer needs: both build .venv first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/base.stamp
+	$(BIN)/tallytree demo --out demo-release --overwrite
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+lint: $(VENV)/lint.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/bench.stamp
+	$(BIN)/python -m benchmarks
+
+$(VENV)/base.stamp: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/test.stamp: $(VENV)/base.stamp
+	$(PIP) --editable '.[test,solvers,postgres]'
+	touch $@
+
+$(VENV)/lint.stamp: $(VENV)/base.stamp
+	$(PIP) --editable '.[lint]'
+	touch $@
+
+$(VENV)/bench.stamp: $(VENV)/base.stamp
+	$(PIP) --editable '.[bench,solvers]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo-release .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

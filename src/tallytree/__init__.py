@@ -1,0 +1,1 @@
+"""Differentially private tables of counts over a hierarchy that add up."""

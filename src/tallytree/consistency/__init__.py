@@ -1,0 +1,1 @@
+"""Children add up to parents, in nonnegative whole numbers."""

@@ -1,0 +1,1 @@
+"""From any table to exact counts, aggregated inside the engine. Sole importer of ibis, duckdb and polars."""

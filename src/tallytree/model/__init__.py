@@ -1,0 +1,1 @@
+"""What things are: hierarchies and counts by size as flat arrays. NumPy only."""

@@ -1,0 +1,61 @@
+"""The confidential counts: exact, and kept apart from everything that may be shown or saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tallytree.errors import InputError
+from tallytree.model.arrays import IntArray, read_only
+from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialCounts:
+    """Exact counts by size of every leaf, with what is public about them.
+
+    Only :mod:`tallytree.measure` and :func:`tallytree.evaluate` look inside. The object shows no values and cannot be
+    pickled, so that it does not end up in a log, a cache or a worker by accident.
+
+    Attributes
+    ----------
+    hierarchy
+        Public.
+    leaf_counts
+        Confidential: counts by size per leaf, leaves numbered as in the hierarchy.
+    n_groups
+        Groups per leaf. Public when ``groups_public``, otherwise as confidential as the counts.
+    groups_public
+        Whether the number of groups per region may be used as it is.
+    groups_note
+        In words, why the group totals count as public; goes into the manifest.
+    max_quantity
+        Public bound on what one entity adds to the size of its group: 1 where sizes count entities.
+    entity, group
+        What one entity and one group are called, for the privacy statement.
+    """
+
+    hierarchy: Hierarchy
+    leaf_counts: CountsBySize
+    n_groups: IntArray
+    groups_public: bool = True
+    groups_note: str = "stated by the user"
+    max_quantity: int = 1
+    entity: str = "row"
+    group: str = "group"
+
+    def __post_init__(self) -> None:
+        if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
+            raise InputError(
+                f"The hierarchy has {self.hierarchy.n_leaves} leaves; counts and group totals must match it."
+            )
+        if self.max_quantity < 1:
+            raise InputError("max_quantity must be at least 1.")
+        read_only(self.n_groups)
+
+    def __repr__(self) -> str:
+        return f"ConfidentialCounts({self.hierarchy!r}, values hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Confidential counts cannot be pickled; release them first.")

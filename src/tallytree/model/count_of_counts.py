@@ -1,0 +1,144 @@
+"""Counts by size for many regions at once, as runs: how many groups of each size a region has.
+
+The three views of kuo2018 §3 convert into one another here without ever expanding groups:
+``counts by size`` (H), ``cumulative`` (H_c: groups of at most each size) and ``sizes`` (H_g: the sorted list of sizes),
+the last as runs ``(size, how many groups)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.errors import InputError
+from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only
+from tallytree.model.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class CountsBySize:
+    """Sparse counts by size of several regions: region ``r`` has ``count[i]`` groups of ``size[i]`` for ``i`` in
+    ``offsets[r]:offsets[r + 1]``, sizes strictly increasing, counts positive.
+    """
+
+    offsets: IntArray
+    size: IntArray
+    count: IntArray
+
+    def __post_init__(self) -> None:
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.size) or len(self.size) != len(self.count):
+            raise InputError("Counts by size need offsets from 0 to the number of runs, and as many sizes as counts.")
+        if np.any(np.diff(self.offsets) < 0) or np.any(self.count <= 0) or np.any(self.size < 0):
+            raise InputError("Counts by size need nondecreasing offsets, sizes of at least 0 and counts of at least 1.")
+        rising = np.diff(self.size) > 0
+        opens_region = self.offsets[1:-1]
+        rising[opens_region[(opens_region > 0) & (opens_region < len(self.size))] - 1] = True
+        if not rising.all():
+            raise InputError("Counts by size need sizes in strictly increasing order within each region.")
+        for array in (self.offsets, self.size, self.count):
+            read_only(array)
+
+    @property
+    def n_regions(self) -> int:
+        """Number of regions."""
+        return len(self.offsets) - 1
+
+    def region(self, region: int) -> CountsBySize:
+        """The counts of one region alone."""
+        return self.regions(slice(region, region + 1))
+
+    def regions(self, which: slice) -> CountsBySize:
+        """The counts of consecutive regions alone."""
+        offsets = self.offsets[which.start : which.stop + 1]
+        runs = slice(int(offsets[0]), int(offsets[-1]))
+        return CountsBySize(offsets - offsets[0], self.size[runs], self.count[runs])
+
+    def region_of_run(self) -> IntArray:
+        """Region of each run."""
+        return np.repeat(np.arange(self.n_regions), np.diff(self.offsets))
+
+    def n_groups(self) -> IntArray:
+        """Number of groups per region."""
+        return sum_runs(self.offsets, self.count)
+
+    def n_entities(self) -> IntArray:
+        """Number of entities per region: the sum of all group sizes."""
+        return sum_runs(self.offsets, self.size * self.count)
+
+    def largest_size(self) -> IntArray:
+        """Largest group size per region, 0 where there are no groups."""
+        largest = np.zeros(self.n_regions, dtype=np.int64)
+        filled = np.diff(self.offsets) > 0
+        largest[filled] = self.size[self.offsets[1:][filled] - 1]
+        return largest
+
+    def dense(self, max_size: int) -> IntArray:
+        """H for sizes 0 … ``max_size``, one row per region; larger groups count at ``max_size`` (kuo2018 §4.1)."""
+        table = np.zeros((self.n_regions, max_size + 1), dtype=np.int64)
+        np.add.at(table, (self.region_of_run(), np.minimum(self.size, max_size)), self.count)
+        return table
+
+    def cumulative(self, max_size: int) -> IntArray:
+        """H_c for sizes 0 … ``max_size``, one row per region, from groups clipped at ``max_size``."""
+        return np.cumsum(self.dense(max_size), axis=1)
+
+    def clip(self, max_size: int) -> CountsBySize:
+        """The same groups with every size above ``max_size`` lowered to it."""
+        return counts_from_runs(self.region_of_run(), np.minimum(self.size, max_size), self.count, self.n_regions)
+
+    def __repr__(self) -> str:
+        return f"CountsBySize({self.n_regions:,} regions, {len(self.size):,} runs)"
+
+
+def sum_runs(offsets: IntArray, values: IntArray) -> IntArray:
+    """Sum of consecutive runs of values, 0 for empty runs."""
+    partial = np.zeros(len(values) + 1, dtype=values.dtype)
+    np.cumsum(values, out=partial[1:])
+    return partial[offsets[1:]] - partial[offsets[:-1]]
+
+
+def counts_from_runs(region: IntArray, size: IntArray, count: IntArray, n_regions: int) -> CountsBySize:
+    """Counts by size from runs in any order; runs of the same region and size are added, zero counts dropped."""
+    order = np.lexsort((size, region))
+    region, size, count = region[order], size[order], count[order]
+    opens = np.ones(len(region), dtype=bool)
+    opens[1:] = (region[1:] != region[:-1]) | (size[1:] != size[:-1])
+    first = np.flatnonzero(opens)
+    if len(first):
+        count = np.add.reduceat(count, first)
+    region, size = region[first], size[first]
+    kept = count != 0
+    lengths = np.bincount(region[kept], minlength=n_regions)
+    return CountsBySize(offsets_from_lengths(lengths), size[kept], count[kept])
+
+
+def counts_from_dense(table: IntArray) -> CountsBySize:
+    """Counts by size from H given as one row per region."""
+    region, size = np.nonzero(table)
+    lengths = np.bincount(region, minlength=len(table))
+    return CountsBySize(offsets_from_lengths(lengths), size.astype(np.int64), table[region, size])
+
+
+def sum_over_regions(counts: CountsBySize, target: IntArray, n_targets: int) -> CountsBySize:
+    """Add up the counts of regions that share a target (a parent, say)."""
+    return counts_from_runs(target[counts.region_of_run()], counts.size, counts.count, n_targets)
+
+
+def counts_on_all_levels(hierarchy: Hierarchy, leaf_counts: CountsBySize) -> CountsBySize:
+    """Counts of every region of the hierarchy, in its numbering, added up from the leaves."""
+    levels = [leaf_counts]
+    for level in range(hierarchy.n_levels - 1, 0, -1):
+        parents = hierarchy.parent[hierarchy.level_slice(level)] - hierarchy.level_starts[level - 1]
+        levels.append(sum_over_regions(levels[-1], parents, hierarchy.level_size(level - 1)))
+    return concatenate(levels[::-1])
+
+
+def concatenate(parts: list[CountsBySize]) -> CountsBySize:
+    """Counts of the regions of all parts, one part after the other."""
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    return CountsBySize(
+        offsets_from_lengths(lengths),
+        np.concatenate([part.size for part in parts]),
+        np.concatenate([part.count for part in parts]),
+    )

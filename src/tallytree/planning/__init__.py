@@ -1,0 +1,1 @@
+"""Theory: error formulas, budget allocation and plans, from public inputs only."""

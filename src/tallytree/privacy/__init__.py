@@ -1,0 +1,1 @@
+"""Budgets, sensitivities, exact noise and its randomness: the sole room that draws random numbers."""

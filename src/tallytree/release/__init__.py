@@ -1,0 +1,1 @@
+"""The released tables: query, verify, save, load, evaluate."""
