@@ -1,0 +1,35 @@
+"""How every kernel is compiled and spread over cores: the flags live here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numba
+
+# No fastmath: results must not depend on how a compiler reorders sums. No parallel=True: kernels take a range of regions
+# instead and release the interpreter lock, so that threads run them side by side and results do not depend on their number.
+serial = numba.njit(cache=True, nogil=True)
+
+
+def n_workers() -> int:
+    """Number of threads that kernels are spread over."""
+    return os.cpu_count() or 1
+
+
+def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: int = 1) -> None:
+    """Call ``work(start, stop)`` on consecutive chunks of ``range(n_items)``, side by side in threads.
+
+    ``work`` must write only to places that belong to its own chunk. Chunks are a few times as many as the cores, so that
+    uneven items balance; a chunk holds at least ``smallest`` items.
+    """
+    n_chunks = max(1, min(n_items // max(smallest, 1), 8 * n_workers()))
+    bounds = [n_items * chunk // n_chunks for chunk in range(n_chunks + 1)]
+    if n_chunks == 1 or n_workers() == 1:
+        work(0, n_items)
+        return
+    with ThreadPoolExecutor(n_workers()) as pool:
+        for result in [pool.submit(work, *pair) for pair in pairwise(bounds)]:
+            result.result()
