@@ -1,0 +1,168 @@
+"""A release folder: Parquet tables beside a manifest that holds the row count and SHA-256 of every table.
+
+A folder is written under a temporary name next to its place and then renamed, so that a crash leaves either the whole
+release or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tallytree.errors import RequestError, StorageError, VerificationError
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 1
+
+Manifest = dict[str, Any]
+
+
+def write_folder(
+    path: str | Path,
+    tables: Mapping[str, pa.Table | pa.RecordBatchReader],
+    manifest: Manifest,
+    *,
+    overwrite: bool = False,
+) -> Path:
+    """Write tables and manifest as one folder, all or nothing.
+
+    Parameters
+    ----------
+    path
+        Folder to create.
+    tables
+        File name (``counts.parquet``) to table, or to a reader of record batches that is written in a stream.
+    manifest
+        JSON-ready facts; ``files`` and ``format_version`` are added here.
+    overwrite
+        Replace a release that is already there. Anything else is never replaced.
+    """
+    target = Path(path)
+    check_target(target, overwrite=overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+    except OSError as error:
+        raise StorageError(
+            f"Cannot write to {target.parent}: {error.strerror}. Choose another output folder."
+        ) from None
+    try:
+        files = {name: _write_table(work / name, table) for name, table in tables.items()}
+        write_manifest(work, {"format_version": FORMAT_VERSION, **manifest, "files": files})
+        _make_readable(work)
+        _move_into_place(work, target)
+    except OSError as error:
+        raise StorageError(f"Writing {target} failed: {error.strerror or error}. Nothing was left behind.") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def check_target(path: str | Path, *, overwrite: bool = False) -> None:
+    """Refuse a target that is already there, so that no budget is spent on a release that cannot be written."""
+    target = Path(path)
+    for parent in target.absolute().parents:
+        if parent.exists():
+            if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+                raise StorageError(f"Cannot write to {parent}. Choose another output folder.")
+            break
+    if not target.exists():
+        return
+    if not overwrite:
+        raise StorageError(f"{target} already exists. Choose another folder, or pass overwrite (--overwrite).")
+    if not (target / MANIFEST).is_file() and not (target.is_dir() and not any(target.iterdir())):
+        raise StorageError(f"{target} is not a release, so it is not overwritten. Choose another folder.")
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, readable by people and in a stable order."""
+    text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(path: str | Path) -> Manifest:
+    """The manifest of a release folder."""
+    folder = Path(path)
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise StorageError(f"{folder} is not a release folder: it has no {MANIFEST}.")
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise VerificationError(f"{file} is not valid JSON: it was changed or cut off.", (MANIFEST,)) from None
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if version != FORMAT_VERSION:
+        raise RequestError(
+            f"{file} has format version {version!r}; this version reads {FORMAT_VERSION}. Upgrade tallytree."
+        )
+    return dict(manifest)
+
+
+def read_table(path: str | Path, name: str) -> pa.Table:
+    """One table of a release folder."""
+    file = Path(path) / name
+    try:
+        return pq.read_table(file)
+    except FileNotFoundError:
+        raise StorageError(f"{file} is missing from the release.") from None
+    except (pa.ArrowException, OSError):
+        raise VerificationError(f"{file} cannot be read: it was changed or cut off.", (name,)) from None
+
+
+def changed_files(path: str | Path) -> list[str]:
+    """Files of a release that are missing, changed or not listed in its manifest, one sentence each."""
+    folder = Path(path)
+    listed = read_manifest(folder)["files"]
+    problems = []
+    for name, facts in listed.items():
+        file = folder / name
+        if not file.is_file():
+            problems.append(f"{name} is missing.")
+        elif _sha256(file) != facts["sha256"]:
+            problems.append(f"{name} was changed: its checksum differs from the manifest.")
+    return problems
+
+
+def _write_table(file: Path, table: pa.Table | pa.RecordBatchReader) -> Manifest:
+    rows = 0
+    batches = table.to_batches(max_chunksize=1 << 20) if isinstance(table, pa.Table) else table
+    with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return {"rows": rows, "sha256": _sha256(file)}
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _make_readable(folder: Path) -> None:
+    """Give the folder the rights that the user's umask asks for (mkdtemp makes it private) and flush it to disk."""
+    umask = os.umask(0)
+    os.umask(umask)
+    folder.chmod(0o777 & ~umask)
+    for file in folder.iterdir():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+
+
+def _move_into_place(work: Path, target: Path) -> None:
+    if not target.exists():
+        work.rename(target)
+        return
+    # The old release is set aside first: a crash in between leaves none at the target, never half of one.
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    target.rename(aside / target.name)
+    work.rename(target)
+    shutil.rmtree(aside)
