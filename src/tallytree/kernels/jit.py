@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import TypeVar
 
 import numba
 
 # No fastmath: results must not depend on how a compiler reorders sums. No parallel=True: kernels take a range of regions
 # instead and release the interpreter lock, so that threads run them side by side and results do not depend on their number.
 serial = numba.njit(cache=True, nogil=True)
+
+Result = TypeVar("Result")
 
 
 def n_workers() -> int:
@@ -25,11 +28,14 @@ def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: i
     ``work`` must write only to places that belong to its own chunk. Chunks are a few times as many as the cores, so that
     uneven items balance; a chunk holds at least ``smallest`` items.
     """
+    collect_in_chunks(work, n_items, smallest=smallest)
+
+
+def collect_in_chunks(work: Callable[[int, int], Result], n_items: int, *, smallest: int = 1) -> list[Result]:
+    """Like :func:`run_in_chunks`, for kernels that return what they made: the results in the order of the chunks."""
     n_chunks = max(1, min(n_items // max(smallest, 1), 8 * n_workers()))
-    bounds = [n_items * chunk // n_chunks for chunk in range(n_chunks + 1)]
     if n_chunks == 1 or n_workers() == 1:
-        work(0, n_items)
-        return
+        return [work(0, n_items)]
+    bounds = [n_items * chunk // n_chunks for chunk in range(n_chunks + 1)]
     with ThreadPoolExecutor(n_workers()) as pool:
-        for result in [pool.submit(work, *pair) for pair in pairwise(bounds)]:
-            result.result()
+        return [result.result() for result in [pool.submit(work, *pair) for pair in pairwise(bounds)]]
