@@ -46,7 +46,7 @@ def improving_moves(hierarchy: Hierarchy, table: np.ndarray, noisy: np.ndarray) 
         found += int((dearest > cheapest).sum())
         add[hierarchy.level_slice(level - 1)] += cheapest
         save[hierarchy.level_slice(level - 1)] += dearest
-    return found + int((save[0].max() > add[0].min()))
+    return found + int(save[0].max() > add[0].min())
 
 
 @pytest.mark.parametrize("spread", [2, 50, 4000])

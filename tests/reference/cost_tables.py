@@ -87,10 +87,7 @@ def chain_tables(noisy: list[int], equal_to_next: list[bool], domain: range) -> 
         before = tables[-1]
         table: Table = {}
         for v in domain:
-            if equal_to_next[position - 1]:
-                phi = before[v]
-            else:
-                phi = min(before[x] for x in domain if x <= v)
+            phi = before[v] if equal_to_next[position - 1] else min(before[x] for x in domain if x <= v)
             table[v] = (v - noisy[position]) ** 2 + phi
         tables.append(table)
     return tables

@@ -37,13 +37,13 @@ LARGEST_WEIGHT = 1000
 
 
 @serial
-def turn_of_size(size):
+def turn_of_size(size):  # type: ignore[no-untyped-def]
     """Where scans over tied siblings start for a size: consecutive sizes are spread evenly (multiples of the golden ratio)."""
     return (size * 2654435769) % 4294967296 >> 8
 
 
 @serial
-def _units_of_size(state, size):
+def _units_of_size(state, size):  # type: ignore[no-untyped-def]
     return Units(
         state.shift[size],
         state.extra[size],
@@ -58,7 +58,7 @@ def _units_of_size(state, size):
 
 
 @serial
-def _settle_sizes(tree, state, child_price, real_value, top_price, start, stop):
+def _settle_sizes(tree, state, child_price, real_value, top_price, start, stop):  # type: ignore[no-untyped-def]
     """Bring each size to the prices of the continuous optimum, bottom up."""
     n_levels = len(tree.level_starts) - 1
     leaf_stretch = 2.0 * tree.weights[n_levels - 1]
@@ -82,17 +82,17 @@ def _settle_sizes(tree, state, child_price, real_value, top_price, start, stop):
 
 
 @serial
-def _add_to_size(tree, state, size):
+def _add_to_size(tree, state, size):  # type: ignore[no-untyped-def]
     add_unit(tree, _units_of_size(state, size), 0, turn_of_size(size))
 
 
 @serial
-def _remove_from_size(tree, state, size):
+def _remove_from_size(tree, state, size):  # type: ignore[no-untyped-def]
     remove_unit(tree, _units_of_size(state, size), 0, turn_of_size(size))
 
 
 @serial
-def _write_sizes(tree, state, start, stop, out):
+def _write_sizes(tree, state, start, stop, out):  # type: ignore[no-untyped-def]
     for size in range(start, stop):
         write_values(tree, _units_of_size(state, size), turn_of_size(size), out[size])
 
@@ -101,9 +101,9 @@ def _new_state(tree: Tree, target: IntArray) -> Units:
     n_sizes = target.shape[0]
     n_internal = int(tree.level_starts[-2])
     n_bottom = n_internal - int(tree.level_starts[-3])
-    bottom = [np.zeros((n_sizes, n_bottom), dtype=np.int64) for _ in range(3)]
-    internal = [np.zeros((n_sizes, n_internal), dtype=np.int64) for _ in range(5)]
-    return Units(*bottom, *internal, target)
+    bottom = np.zeros((3, n_sizes, n_bottom), dtype=np.int64)
+    internal = np.zeros((5, n_sizes, n_internal), dtype=np.int64)
+    return Units._make((*bottom, *internal, target))
 
 
 def _reach_total(tree: Tree, state: Units, total: int) -> None:
@@ -139,7 +139,7 @@ def tree_of(hierarchy: Hierarchy, weights: IntArray | None = None) -> Tree:
     if hierarchy.n_levels == 1:
         # Read-only like the arrays of a hierarchy: one compiled kernel serves both.
         shape = [read_only(np.array(values, dtype=np.int64)) for values in ([0, 1, 2], [-1, 0], [1, 2, 2])]
-        return Tree(*shape, np.array([0, weights[0]]))
+        return Tree._make((*shape, np.array([0, weights[0]])))
     return Tree(hierarchy.level_starts, hierarchy.parent, hierarchy.child_starts, weights)
 
 
@@ -149,7 +149,7 @@ def _by_size(hierarchy: Hierarchy, target: IntArray, total: int) -> IntArray:
         raise InputError(
             f"Give one row for each of the {hierarchy.n_regions} regions and one column per size, got {target.shape}."
         )
-    if not 0 <= total <= LARGEST_TARGET or target.size and np.abs(target).max() > LARGEST_TARGET:
+    if not 0 <= total <= LARGEST_TARGET or np.abs(target).max() > LARGEST_TARGET:
         raise InputError(f"Noisy counts and the total must lie within ±2^48 = {LARGEST_TARGET}.")
     by_size = np.ascontiguousarray(target.T, dtype=np.int64)
     if hierarchy.n_levels == 1:
@@ -209,7 +209,7 @@ def allocate_over_tree(
 
 
 @serial
-def _leaf_values(tree, target, child_price, start, stop, out):
+def _leaf_values(tree, target, child_price, start, stop, out):  # type: ignore[no-untyped-def]
     n_levels = len(tree.level_starts) - 1
     leaf_stretch = 2.0 * tree.weights[n_levels - 1]
     for size in range(start, stop):

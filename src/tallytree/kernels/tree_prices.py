@@ -41,7 +41,7 @@ class RealFit(NamedTuple):
 
 
 @serial
-def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):
+def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):  # type: ignore[no-untyped-def]
     """Value of each internal region as a line in its children's price: ``intercept + slope · price``, leaves linearised."""
     n_levels = len(tree.level_starts) - 1
     first_leaf = tree.level_starts[n_levels - 1]
@@ -81,7 +81,7 @@ def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):
 
 
 @serial
-def _hand_down(tree, target, top_price, start, stop, intercept, slope, price):
+def _hand_down(tree, target, top_price, start, stop, intercept, slope, price):  # type: ignore[no-untyped-def]
     """Prices of all internal regions from the price that the roots share."""
     n_internal = tree.level_starts[len(tree.level_starts) - 2]
     for size in range(start, stop):

@@ -39,7 +39,7 @@ class Units(NamedTuple):
 
 
 @serial
-def count_eligible(target, first, last, shift):
+def count_eligible(target, first, last, shift):  # type: ignore[no-untyped-def]
     """Leaves among ``first:last`` that may take the next unit at this shift."""
     n_eligible = 0
     for leaf in range(first, last):
@@ -49,7 +49,7 @@ def count_eligible(target, first, last, shift):
 
 
 @serial
-def level_of_region(tree, region):
+def level_of_region(tree, region):  # type: ignore[no-untyped-def]
     """Level of a region; levels are few."""
     level = 0
     while region >= tree.level_starts[level + 1]:
@@ -58,7 +58,7 @@ def level_of_region(tree, region):
 
 
 @serial
-def fill_leaves(tree, units, region, total, guess):
+def fill_leaves(tree, units, region, total, guess):  # type: ignore[no-untyped-def]
     """Give ``total`` units to the leaves below ``region``, starting the search for the shift at ``guess``."""
     first, last = tree.child_starts[region], tree.child_starts[region + 1]
     largest = units.target[first]
@@ -89,7 +89,7 @@ def fill_leaves(tree, units, region, total, guess):
 
 
 @serial
-def refresh(tree, units, region, level, turn):
+def refresh(tree, units, region, level, turn):  # type: ignore[no-untyped-def]
     """Recompute what one more or one less unit in a region costs; children of regions above are up to date.
 
     Among children that tie the scan starts at a place that moves with ``turn``, so that no sibling is always first.
@@ -125,7 +125,7 @@ def refresh(tree, units, region, level, turn):
 
 
 @serial
-def _refresh_path(tree, units, bottom, top, step, turn):
+def _refresh_path(tree, units, bottom, top, step, turn):  # type: ignore[no-untyped-def]
     """Carry a change of ``step`` units at ``bottom``, a parent of leaves, up to ``top``."""
     region = bottom
     level = len(tree.level_starts) - 3
@@ -140,7 +140,7 @@ def _refresh_path(tree, units, bottom, top, step, turn):
 
 
 @serial
-def add_unit(tree, units, top, turn):
+def add_unit(tree, units, top, turn):  # type: ignore[no-untyped-def]
     """Add the cheapest unit below ``top``."""
     first_bottom = tree.level_starts[len(tree.level_starts) - 3]
     region = top
@@ -158,7 +158,7 @@ def add_unit(tree, units, top, turn):
 
 
 @serial
-def remove_unit(tree, units, top, turn):
+def remove_unit(tree, units, top, turn):  # type: ignore[no-untyped-def]
     """Remove the dearest unit below ``top``, which holds at least one."""
     first_bottom = tree.level_starts[len(tree.level_starts) - 3]
     region = top
@@ -176,7 +176,7 @@ def remove_unit(tree, units, top, turn):
 
 
 @serial
-def settle(tree, units, region, price, turn):
+def settle(tree, units, region, price, turn):  # type: ignore[no-untyped-def]
     """Add every unit below ``region`` that costs at most ``price`` and remove every one that costs more."""
     while units.cost_to_add[region] <= price:
         add_unit(tree, units, region, turn)
@@ -185,7 +185,7 @@ def settle(tree, units, region, price, turn):
 
 
 @serial
-def write_values(tree, units, turn, out):
+def write_values(tree, units, turn, out):  # type: ignore[no-untyped-def]
     """Values of all regions of one size; the extra units of tied leaves are spread evenly, from a start that moves."""
     first_bottom = tree.level_starts[len(tree.level_starts) - 3]
     n_internal = tree.level_starts[len(tree.level_starts) - 2]
