@@ -1,0 +1,123 @@
+"""Budgets as exact rationals: what a release may lose, how it is split, and the noise that a part of it pays for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from tallytree.privacy.sensitivity import Sensitivity
+
+Definition = Literal["pure", "zcdp"]
+Exact = int | float | Decimal | str | Fraction
+
+# Text such as 1e999999999 would fill the memory once it is written out as a fraction.
+_MOST_DIGITS = 60
+
+
+def exact(value: Exact | Any, name: str) -> Fraction:
+    """A positive number as the fraction that it is meant to be.
+
+    A float counts as its shortest decimal: 0.1 is 1/10, not the binary number nearest to it. Text may be ``"0.1"``,
+    ``"1e-3"`` or ``"1/3"``.
+
+    Examples
+    --------
+    >>> exact(0.1, "epsilon"), exact("1/3", "epsilon")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    number = _fraction(value)
+    if number is None:
+        raise RequestError(f'{name} must be a positive number such as 0.5, "0.5" or "1/3", got {value!r}.')
+    if number <= 0:
+        raise RequestError(f"{name} must be greater than 0, got {value!s}.")
+    return number
+
+
+def _fraction(value: object) -> Fraction | None:
+    """The value as a fraction, None where it is not a finite number of reasonable length."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | Decimal | str | np.integer | np.floating
+    ):
+        return None
+    # str of a float, NumPy's too, is its shortest decimal.
+    parts = str(value).split("/") if isinstance(value, str) else [str(value)]
+    if len(parts) > 2:
+        return None
+    try:
+        numbers = [Decimal(part.strip()) for part in parts]
+    except InvalidOperation:
+        return None
+    if not all(number.is_finite() and _is_short(number) for number in numbers) or (len(parts) == 2 and numbers[1] == 0):
+        return None
+    return Fraction(numbers[0]) / (Fraction(numbers[1]) if len(parts) == 2 else 1)
+
+
+def _is_short(number: Decimal) -> bool:
+    return abs(number.adjusted()) <= _MOST_DIGITS and len(number.as_tuple().digits) <= _MOST_DIGITS
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A privacy loss: ``total`` is ε where the definition is ``pure``, ρ where it is ``zcdp``."""
+
+    definition: Definition
+    total: Fraction
+
+    def __post_init__(self) -> None:
+        if self.definition not in get_args(Definition):
+            raise RequestError(
+                f"The definition must be one of {', '.join(get_args(Definition))}, got {self.definition!r}."
+            )
+        if not isinstance(self.total, Fraction):
+            raise TypeError("A budget is a Fraction; see tallytree.privacy.budget.exact.")
+        if self.total <= 0:
+            raise RequestError(f"{self.symbol} must be greater than 0, got {self.total}.")
+
+    @property
+    def symbol(self) -> str:
+        """What the total is called: ``epsilon`` or ``rho``."""
+        return "epsilon" if self.definition == "pure" else "rho"
+
+    def __str__(self) -> str:
+        return f"{self.symbol} = {self.total}"
+
+
+def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:
+    """Parts of a budget in proportion to shares that add up to 1, for measurements that follow one another.
+
+    Both definitions add up over measurements of the same data, so the parts together cost the whole.
+    """
+    if len(shares) == 0:
+        raise RequestError("A budget is split into at least one share.")
+    fractions = [exact(share, f"share {number}") for number, share in enumerate(shares, start=1)]
+    if sum(fractions) != 1:
+        raise RequestError(
+            f"The shares of a budget must add up to 1; {', '.join(map(str, shares))} add up to "
+            f'{float(sum(fractions)):.12g}. Thirds and the like can be written as "1/3".'
+        )
+    return tuple(Budget(budget.definition, budget.total * fraction) for fraction in fractions)
+
+
+def split_equally(budget: Budget, n_parts: int) -> tuple[Budget, ...]:
+    """Equal parts of a budget."""
+    return split(budget, [Fraction(1, n_parts)] * n_parts)
+
+
+def noise_for(part: Budget, sensitivity: Sensitivity) -> Noise:
+    """The noise that makes a query of this sensitivity cost this part of the budget.
+
+    ``pure``: discrete Laplace of scale l1/ε. ``zcdp``: discrete Gaussian of sigma2 = l2²/(2ρ) (Canonne, Kamath, Steinke
+    2020, Thm. 14: in more dimensions the loss is that of the L2 distance).
+    """
+    if part.definition == "pure":
+        return DiscreteLaplace(sensitivity.l1 / part.total)
+    return DiscreteGaussian(sensitivity.l2_squared / (2 * part.total))

@@ -1,0 +1,164 @@
+"""Exact integer noise: discrete Laplace for pure differential privacy, discrete Gaussian for zero-concentrated.
+
+Both are sampled exactly for every rational parameter (see :mod:`tallytree.privacy.inversion`): no floating point
+between random bits and noise, nor between the true value and the noisy one. Enters: integers and a keyed stream;
+leaves: integers.
+
+64-bit integers. Draws are cut off at ±2**62 and noisy values at ±2**61, and true values beyond ±2**61 are taken as that
+limit. The last is a contraction, so sensitivities hold; the first two together give exactly the cut-off of the
+unlimited sum, since a draw beyond 2**62 pushes any value beyond 2**61. Hence nothing fails or wraps around, whatever
+the confidential values are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import RequestError
+from tallytree.kernels.jit import run_in_chunks
+from tallytree.kernels.sampling import add_saturating
+from tallytree.model.arrays import IntArray
+from tallytree.privacy.randomness import BitSource, Places
+from tallytree.privacy.samplers import gaussian_sampler, laplace_sampler
+
+VALUE_LIMIT = 1 << 61
+LARGEST_SCALE = Fraction(1 << 40)
+LARGEST_SIGMA2 = Fraction(1 << 62)
+
+# Draws handled at a time: their words fit in the second-level cache. And the smallest part worth a thread of its own.
+_BLOCK = 1 << 15
+_THREAD_SHARE = 1 << 17
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """P(X = x) proportional to exp(-|x| / scale): the double-geometric distribution of kuo2018 Def. 3.
+
+    Added to a query of L1 sensitivity Δ with scale Δ/ε it is ε-differentially private.
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.scale, Fraction):
+            raise TypeError("The scale of noise is a Fraction; see tallytree.privacy.budget.exact.")
+        if not 0 < self.scale <= LARGEST_SCALE:
+            raise RequestError(f"Discrete Laplace noise needs a scale above 0 and of at most 2**40, got {self.scale}.")
+
+    @property
+    def variance(self) -> float:
+        """2p / (1 - p)**2 with p = exp(-1/scale)."""
+        inverse = float(1 / self.scale)
+        return 2 * math.exp(-inverse) / math.expm1(-inverse) ** 2
+
+    @property
+    def std(self) -> float:
+        """Standard deviation."""
+        return math.sqrt(self.variance)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """P(X = x) proportional to exp(-x**2 / (2 sigma2)).
+
+    Added to a query of L2 sensitivity Δ with sigma2 = Δ**2/(2ρ) it satisfies ρ-zCDP.
+    """
+
+    sigma2: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sigma2, Fraction):
+            raise TypeError("The parameter sigma2 of noise is a Fraction; see tallytree.privacy.budget.exact.")
+        if not 0 < self.sigma2 < LARGEST_SIGMA2:
+            raise RequestError(f"Discrete Gaussian noise needs sigma2 above 0 and below 2**62, got {self.sigma2}.")
+
+    @property
+    def variance(self) -> float:
+        """The variance: sigma2 up to 15 digits once sigma2 is above 2, noticeably less when it is small."""
+        sigma2 = float(self.sigma2)
+        if sigma2 > 10:
+            return sigma2
+        squares = np.arange(1, 64, dtype=np.float64) ** 2
+        weights = np.exp(-squares / (2 * sigma2)) if sigma2 > 1e-3 else np.zeros_like(squares)
+        return float(2 * (squares * weights).sum() / (1 + 2 * weights.sum()))
+
+    @property
+    def std(self) -> float:
+        """Standard deviation."""
+        return math.sqrt(self.variance)
+
+
+Noise = DiscreteLaplace | DiscreteGaussian
+
+
+def draw_noise(
+    noise: Noise,
+    stream: BitSource,
+    *,
+    level: int,
+    query: str,
+    offsets: IntArray,
+    first_region: int = 0,
+    first_draw: int = 0,
+) -> IntArray:
+    """Independent draws: region ``first_region + i`` gets ``offsets[i + 1] - offsets[i]`` of them, from its own place.
+
+    The result depends on the key, the level, the query's name and the numbers of region and draw alone: drawing regions
+    in other parts, or a large region piece by piece with ``first_draw``, gives the same numbers. Cost is linear in
+    draws.
+
+    Examples
+    --------
+    >>> from tallytree.privacy.randomness import KeyStream
+    >>> stream = KeyStream.from_insecure_seed(1)
+    >>> laplace = DiscreteLaplace(Fraction(3, 2))
+    >>> both = draw_noise(laplace, stream, level=0, query="cumulative", offsets=np.array([0, 3, 5]))
+    >>> second = draw_noise(laplace, stream, level=0, query="cumulative", offsets=np.array([0, 2]), first_region=1)
+    >>> bool((both[3:] == second).all())
+    True
+    """
+    places = Places(level, query, np.ascontiguousarray(offsets, dtype=np.int64), first_region, first_draw)
+    sampler = laplace_sampler(noise.scale) if isinstance(noise, DiscreteLaplace) else gaussian_sampler(noise.sigma2)
+    draws = np.empty(places.n_draws, dtype=np.int64)
+
+    def work(start: int, stop: int) -> None:
+        for begin in range(start, stop, _BLOCK):
+            end = min(begin + _BLOCK, stop)
+            draws[begin:end] = sampler.draw(stream, places, begin, end)
+
+    run_in_chunks(work, len(draws), smallest=_THREAD_SHARE)
+    return draws
+
+
+def add_noise(
+    values: npt.NDArray[np.integer[Any]],
+    noise: Noise,
+    stream: BitSource,
+    *,
+    level: int,
+    query: str,
+    offsets: IntArray | None = None,
+    first_region: int = 0,
+    first_draw: int = 0,
+) -> IntArray:
+    """Values plus independent noise, in the shape of ``values``; see :func:`draw_noise` for the rest.
+
+    Without ``offsets`` all values belong to region ``first_region``. Never fails because of what the values are.
+    """
+    if not np.can_cast(values.dtype, np.int64):
+        raise TypeError(f"Noise is added to integers of at most 64 bits, not to {values.dtype}.")
+    flat = np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
+    if offsets is None:
+        offsets = np.array([0, len(flat)], dtype=np.int64)
+    if len(flat) != offsets[-1] - offsets[0]:
+        raise RequestError(f"Offsets describe {offsets[-1] - offsets[0]} draws, but there are {len(flat)} values.")
+    draws = draw_noise(
+        noise, stream, level=level, query=query, offsets=offsets, first_region=first_region, first_draw=first_draw
+    )
+    return add_saturating(flat, draws, VALUE_LIMIT).reshape(values.shape)

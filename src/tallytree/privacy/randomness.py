@@ -1,0 +1,184 @@
+"""Where random bits come from: one key per release, and a fixed place in its stream for every draw.
+
+A release draws one 256-bit key from the operating system. For each (level, query) a subkey is derived from it with
+HMAC-SHA-256; under that subkey the pair (region, index) is the counter of AES-256 in counter mode. Every draw therefore
+has its own bits, whoever computes it and in whatever order: workers need the key and nothing else, a retried piece of
+work draws the same noise, and eight million small regions cost one vectorised call.
+
+Three address spaces never overlap, because their subkeys differ: the bits every draw uses, the bits of later attempts
+where a sampler rejects, and the rare extensions where the first bits do not decide.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from tallytree.errors import RequestError
+from tallytree.kernels.sampling import fill_counters, gather_words
+from tallytree.model.arrays import IntArray
+
+WordArray = npt.NDArray[np.uint64]
+
+KEY_BYTES = 32
+_VERSION = b"tallytree keystream 1"
+_FIRST_BITS, _EXTENSIONS = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where the draws of one query lie in the stream.
+
+    Draws are numbered through from 0; draw ``offsets[i] - offsets[0] + j`` is number ``j`` of region ``first_region +
+    i``. A region too large to draw at once is drawn in parts: ``first_draw`` says how many draws of the first region
+    came before.
+    """
+
+    level: int
+    query: str
+    offsets: IntArray
+    first_region: int = 0
+    first_draw: int = 0
+
+    def __post_init__(self) -> None:
+        offsets = self.offsets
+        if offsets.dtype != np.int64 or offsets.ndim != 1 or len(offsets) < 1 or np.any(offsets[1:] < offsets[:-1]):
+            raise RequestError(
+                "Offsets of draws must be a nondecreasing vector of 64-bit integers, one more than regions."
+            )
+        if self.first_region < 0 or self.first_draw < 0:
+            raise RequestError("The first region and the first draw are counted from 0.")
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws in all regions."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+    def locate(self, draws: IntArray) -> tuple[IntArray, IntArray]:
+        """Region of each draw, and its number within the region."""
+        position = draws + self.offsets[0]
+        row = np.searchsorted(self.offsets, position, side="right") - 1
+        return row + self.first_region, position - self.offsets[row] + np.where(row == 0, self.first_draw, 0)
+
+
+class BitSource(Protocol):
+    """What the samplers need: :class:`KeyStream` in earnest, a script in the tests of rare paths."""
+
+    def block(self, places: Places, start: int, stop: int, words_per_draw: int) -> WordArray:
+        """The first bits of draws ``start:stop``, ``words_per_draw`` words each."""
+
+    def attempt(self, places: Places, draws: IntArray, attempt: int) -> WordArray:
+        """Two fresh words for each of some draws, as rows, for attempt 1, 2, …."""
+
+    def extension(self, places: Places, draw: int, word: int, attempt: int) -> Iterator[int]:
+        """Endless further 64-bit words that continue one word of one draw."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyStream:
+    """A keyed stream of random bits; make one with :meth:`from_system`.
+
+    Each (level, query, region) is a place of its own and must serve one measurement only: two measurements from the
+    same place share their noise, and their difference would show the difference of the true values.
+
+    Attributes
+    ----------
+    secure
+        Whether the key came from the operating system. A release drawn from any other key is not private.
+    """
+
+    _key: bytearray
+    secure: bool
+
+    @classmethod
+    def from_system(cls) -> KeyStream:
+        """A stream under a fresh key from the operating system."""
+        return cls(bytearray(secrets.token_bytes(KEY_BYTES)), secure=True)
+
+    @classmethod
+    def from_insecure_seed(cls, seed: int) -> KeyStream:
+        """A repeatable stream, for tests and experiments only: whoever knows the seed can take the noise off again."""
+        return cls(bytearray(hashlib.sha256(_VERSION + b" seed %d" % seed).digest()), secure=False)
+
+    @classmethod
+    def from_key(cls, key: bytes, *, secure: bool) -> KeyStream:
+        """The stream of a key that :meth:`export_key` gave, in another process of the same release."""
+        if len(key) != KEY_BYTES:
+            raise RequestError(f"A key has {KEY_BYTES} bytes, not {len(key)}.")
+        return cls(bytearray(key), secure=secure)
+
+    def export_key(self) -> bytes:
+        """The key itself, to hand to a worker of the same release. Whoever has it can take the noise off again."""
+        self._require_key()
+        return bytes(self._key)
+
+    def forget(self) -> None:
+        """Overwrite the key; the stream cannot be used any more.
+
+        Best effort: Python and OpenSSL may have made copies of it or of its subkeys in memory that nobody can reach to
+        erase.
+        """
+        self._key[:] = b""
+
+    def words(
+        self, level: int, query: str, *, offsets: IntArray, first_region: int = 0, first_draw: int = 0
+    ) -> WordArray:
+        """Random words: region ``first_region + i`` gets ``offsets[i + 1] - offsets[i]`` of them, from its own place."""
+        places = Places(level, query, offsets, first_region, first_draw)
+        return self.block(places, 0, places.n_draws, 1)
+
+    def block(self, places: Places, start: int, stop: int, words_per_draw: int) -> WordArray:
+        """The first bits of draws ``start:stop``, ``words_per_draw`` words each, one draw after the other."""
+        subkey = self._subkey(_FIRST_BITS, places, struct.pack("<q", 0))
+        span = (places.offsets, places.first_region, places.first_draw, start, stop, words_per_draw)
+        counters = fill_counters(*span)
+        return gather_words(*span, _encrypt(subkey, counters))
+
+    def attempt(self, places: Places, draws: IntArray, attempt: int) -> WordArray:
+        """Two words for each of ``draws``, as rows, for attempt 1, 2, … of a sampler that rejects."""
+        counters = np.empty((len(draws), 2), dtype="<u8")
+        counters[:, 0], counters[:, 1] = places.locate(draws)
+        subkey = self._subkey(_FIRST_BITS, places, struct.pack("<q", attempt))
+        return _encrypt(subkey, counters.reshape(-1)).reshape(-1, 2)
+
+    def extension(self, places: Places, draw: int, word: int, attempt: int) -> Iterator[int]:
+        """Further words that continue word ``word`` of one draw, as many as it takes to decide it."""
+        region, number = (int(found[0]) for found in places.locate(np.array([draw])))
+        subkey = self._subkey(_EXTENSIONS, places, struct.pack("<4q", attempt, word, region, number))
+        block = 0
+        while True:
+            yield from map(int, _encrypt(subkey, np.array([block, 0], dtype="<u8")))
+            block += 1
+
+    def _subkey(self, purpose: int, places: Places, rest: bytes) -> bytes:
+        self._require_key()
+        query = places.query.encode()
+        message = _VERSION + struct.pack("<bqq", purpose, places.level, len(query)) + query + rest
+        return hmac.digest(self._key, message, "sha256")
+
+    def _require_key(self) -> None:
+        if not self._key:
+            raise RequestError("The key of this release was forgotten; its noise cannot be drawn again.")
+
+    def __repr__(self) -> str:
+        return f"KeyStream({'secure' if self.secure else 'insecure seed: not private'}, key hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A key stream is not pickled by accident; hand export_key() to a worker on purpose.")
+
+
+def _encrypt(subkey: bytes, counters: WordArray) -> WordArray:
+    """AES-256 of each 128-bit counter: counter mode with counters of our choice."""
+    output = np.empty(counters.nbytes + 15, dtype=np.uint8)
+    encryptor = Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
+    encryptor.update_into(counters.view(np.uint8).data, output.data)
+    return output[: counters.nbytes].view("<u8")

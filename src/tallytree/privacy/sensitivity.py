@@ -1,0 +1,132 @@
+"""How much one protected unit can change each family of queries: one function per family, each with its proof.
+
+Neighbours. Two databases are neighbours when one results from the other by removing all entities of one unit. A unit has at
+most ``contributions`` = k entities, in any groups and regions; for the unit "entity" k = 1. One entity adds a quantity
+of 0 … z = ``max_quantity`` to the size of its group; z = 1 where sizes count entities.
+
+Every function bounds the change of the answers of *all regions of one level together*: a level is one query, its
+regions compose in parallel, and levels compose one after the other. Both groups settings are covered. Where groups are
+public, an entity joins a group that is there already, be it empty, and ``cumulative`` counts groups of at most i
+entities. Where groups are private, a group exists through its entities alone; then ``cumulative`` counts the groups of
+*more* than i entities and ``sizes`` the M largest sizes filled up with zeros, and a group that does not exist counts
+like one of size 0.
+
+All proofs bound one entity first and add up over k entities by the triangle inequality, which gives l1 = k l1(1) and
+l2² = k² l2²(1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tallytree.errors import RequestError
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Bounds on the change of a vector of answers between neighbours, in L1 norm and in squared L2 norm."""
+
+    l1: int
+    l2_squared: int
+
+    def __post_init__(self) -> None:
+        if self.l1 < 1 or self.l2_squared < 1:
+            raise RequestError("A sensitivity is at least 1.")
+
+
+def _for_units(one_entity: Sensitivity, contributions: int) -> Sensitivity:
+    """From one entity to k: norms add up, so the squared L2 norm grows with k²."""
+    _require_positive(contributions, "contributions")
+    return Sensitivity(contributions * one_entity.l1, contributions**2 * one_entity.l2_squared)
+
+
+def _require_positive(value: int, name: str) -> None:
+    if value < 1:
+        raise RequestError(f"{name} must be at least 1, got {value}.")
+
+
+def counts_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Counts by size, H (kuo2018 §4.1, fioretto2021 Lemma 4): l1 = 2k, l2² = 2k².
+
+    One entity moves one group from a size to another, whatever its quantity: one count falls by 1, one rises by 1 (a
+    private group that appears or goes changes one count only). Reached when k groups of one size all move to the same
+    other size.
+    """
+    return _for_units(Sensitivity(2, 2), contributions)
+
+
+def cumulative_sensitivity(*, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:
+    """Cumulative counts, H_c (kuo2018 §4.3, fioretto2021 Lemma 6): l1 = k z, l2² = k² z.
+
+    An entity of quantity q moves a group from size s to s + q, so the cells s … s + q - 1 of its region fall by 1 (or
+    the groups of more than s … s + q - 1 rise by 1): q <= z cells change by 1. Leaving out cells, such as those above a
+    public largest size, lowers the change. Reached when k groups of one size in one region gain z each.
+    """
+    _require_positive(max_quantity, "max_quantity")
+    return _for_units(Sensitivity(max_quantity, max_quantity), contributions)
+
+
+def sizes_sensitivity(*, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:
+    """The sorted sizes of each region, H_g (kuo2018 §4.2, hay2010 §3): l1 = k z, l2² = (k z)².
+
+    One size grows by q <= z, the others stay. Sorting both lists never increases the L1 or L2 distance of two vectors
+    (matching in order is optimal for convex costs), nor does keeping the M largest. Reached when all entities join one
+    group.
+    """
+    _require_positive(max_quantity, "max_quantity")
+    return _for_units(Sensitivity(max_quantity, max_quantity**2), contributions)
+
+
+def hybrid_sensitivity(*, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:
+    """The hybrid view, both parts together: l1 = k z, l2² = (k z)².
+
+    Q1 = H_c[0 … T-1], each cell alone or added up over consecutive blocks; Q2 = the M largest values of max(size, T),
+    sorted. An entity of quantity q moves a group from s to s + q. Of the q cells s … s + q - 1, a = max(0, min(s + q,
+    T) - s) lie below T: Q1 changes by a in L1, by at most a in L2, however cells are put into blocks. Q2 changes by at
+    most b = max(s + q, T) - max(s, T) in either norm, whatever M. Since a + b = q, l1 <= q and l2² <= a² + b² <= q² <=
+    z².
+
+    The bounds a and b do not depend on the answers. So T, the blocks and M may be chosen one after the other from noisy
+    answers already given: for every transcript the losses add up to at most (a + b)/scale, or (a² + b²)/(2 sigma2).
+    With k = z = 1 one of a and b is 0: the two parts never cost at once.
+    """
+    _require_positive(max_quantity, "max_quantity")
+    return _for_units(Sensitivity(max_quantity, max_quantity**2), contributions)
+
+
+def group_totals_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """The number of groups per region, where groups are private (kuo2018 footnote 5): l1 = k, l2² = k².
+
+    An entity may be its group's only one, so that the group comes and goes with it: one total changes by 1.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)
+
+
+def largest_size_sensitivity(*, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:
+    """The largest size per region, 0 where there is none (kuo2018 footnote 6): l1 = k z, l2² = (k z)².
+
+    One size grows by q <= z, so the maximum of its region grows by 0 … z. Reached when all entities join the largest
+    group.
+    """
+    _require_positive(max_quantity, "max_quantity")
+    return _for_units(Sensitivity(max_quantity, max_quantity**2), contributions)
+
+
+def histogram_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Counts of entities per bin or region: l1 = k, l2² = k².
+
+    An entity lies in one bin and changes its count by 1. Reached when all k lie in the same bin.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)
+
+
+def chain_sensitivity(n_regions: int, *, max_quantity: int = 1, contributions: int = 1) -> Sensitivity:
+    """The chain of fioretto2021 §9.2 over a level of ``n_regions`` = m regions: l1 = k z m, l2² = k² z m.
+
+    Departs from the paper, which takes 1 (see the errata). The chain accumulates counts with sizes outside and regions
+    inside: entry (s, r) counts the groups at all (s', r') up to it. Moving a group of region r from s to s + q lowers
+    the entries from (s, r) up to, not including, (s + q, r): q m entries, each by 1.
+    """
+    _require_positive(n_regions, "n_regions")
+    _require_positive(max_quantity, "max_quantity")
+    return _for_units(Sensitivity(max_quantity * n_regions, max_quantity * n_regions), contributions)
