@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NoReturn
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
-from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 
 
@@ -53,6 +54,11 @@ class ConfidentialCounts:
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
         read_only(self.n_groups)
+
+    @cached_property
+    def counts_on_levels(self) -> CountsBySize:
+        """Confidential: counts by size of every region, added up from the leaves."""
+        return counts_on_all_levels(self.hierarchy, self.leaf_counts)
 
     def __repr__(self) -> str:
         return f"ConfidentialCounts({self.hierarchy!r}, values hidden)"

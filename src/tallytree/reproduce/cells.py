@@ -22,7 +22,9 @@ class Cell:
 
 def write_cells(cells: Sequence[Cell], file: Path) -> None:
     """Write cells as JSON: ``{"cells": [{"table", "row", "column", "paper", "ours", "unit"}, …]}``."""
-    file.write_text(json.dumps({"cells": [asdict(cell) for cell in cells]}, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    file.write_text(
+        json.dumps({"cells": [asdict(cell) for cell in cells]}, indent=1, allow_nan=False) + "\n", encoding="utf-8"
+    )
 
 
 def tables(cells: Sequence[Cell]) -> dict[str, list[Cell]]:

@@ -1,0 +1,236 @@
+"""What a release will measure, decided before anything confidential is read.
+
+A :class:`Request` is what the user asked for; a :class:`Plan` is what follows from it and from public facts: per level the
+view, the share of the budget, the sensitivity and the noise. The manifest of a release is written from its plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from tallytree.errors import RequestError
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.privacy.budget import Budget, Definition, exact, noise_for
+from tallytree.privacy.noise import Noise
+from tallytree.privacy.sensitivity import (
+    Sensitivity,
+    counts_sensitivity,
+    cumulative_sensitivity,
+    group_totals_sensitivity,
+    hybrid_sensitivity,
+    largest_size_sensitivity,
+    sizes_sensitivity,
+)
+
+Mechanism = Literal["matching", "bottom-up"]
+View = Literal["naive", "sizes", "cumulative", "hybrid"]
+Merge = Literal["weighted", "average"]
+Norm = Literal[1, 2]
+
+MECHANISMS: tuple[str, ...] = get_args(Mechanism)
+VIEWS: tuple[str, ...] = get_args(View)
+MERGES: tuple[str, ...] = get_args(Merge)
+
+# Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
+# hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
+LARGEST_SIZE_SHARE = Fraction(1, 100)
+GROUP_TOTALS_SHARE = Fraction(1, 20)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; names as in :func:`tallytree.release`."""
+
+    epsilon: object = None
+    rho: object = None
+    definition: Definition = "pure"
+    mechanism: str = "matching"
+    view: str | Sequence[str] = "hybrid"
+    merge: str = "weighted"
+    budget: str | Sequence[object] = "equal"
+    max_size: int | str | None = None
+    norm: int | None = None
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What may be known about the data without paying for it."""
+
+    hierarchy: Hierarchy
+    groups_public: bool
+    max_quantity: int
+    contributions: int = 1
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """One measured query family: its part of the budget, what one entity can change, and the noise that hides it."""
+
+    budget: Fraction
+    sensitivity: Sensitivity
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """One level of the hierarchy; nothing is measured there when ``query`` is None."""
+
+    level: int
+    name: str
+    view: View
+    norm: Norm
+    share: Fraction
+    query: QueryPlan | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a release will measure. ``max_size`` is None when it is measured or not needed."""
+
+    mechanism: Mechanism
+    merge: Merge
+    budget: Budget
+    levels: tuple[LevelPlan, ...]
+    max_size: int | None
+    largest_size: QueryPlan | None
+    group_totals: tuple[QueryPlan, ...]
+
+
+def plan_release(request: Request, facts: PublicFacts) -> Plan:
+    """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
+    n_levels = facts.hierarchy.n_levels
+    mechanism = _choice(request.mechanism, MECHANISMS, "mechanism")
+    views = _views(request.view, n_levels)
+    shares = _shares(request.budget, n_levels, mechanism)
+    budget = _total(request)
+    max_size = _max_size(request.max_size)
+    needs_max_size = any(view in ("naive", "cumulative") for view, share in zip(views, shares) if share > 0)
+    measures_max_size = needs_max_size and max_size is None
+
+    largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    totals_part = Fraction(0) if facts.groups_public else budget.total * GROUP_TOTALS_SHARE
+    for_levels = budget.total - largest_part - totals_part
+
+    def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
+        return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
+
+    levels = tuple(
+        LevelPlan(
+            level=level,
+            name=facts.hierarchy.level_names[level],
+            view=view,
+            norm=_norm(request.norm, view),
+            share=share,
+            query=query(for_levels * share, view_sensitivity(view, facts)) if share > 0 else None,
+        )
+        for level, (view, share) in enumerate(zip(views, shares))
+    )
+    return Plan(
+        mechanism=mechanism,
+        merge=_choice(request.merge, MERGES, "merge"),
+        budget=budget,
+        levels=levels,
+        max_size=max_size,
+        largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
+        group_totals=()
+        if facts.groups_public
+        else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
+    )
+
+
+def view_sensitivity(view: View, facts: PublicFacts) -> Sensitivity:
+    """How much one unit can change all answers of a view on one level."""
+    match view:
+        case "naive":
+            return counts_sensitivity(contributions=facts.contributions)
+        case "sizes":
+            return sizes_sensitivity(**_units(facts))
+        case "cumulative":
+            return cumulative_sensitivity(**_units(facts))
+        case "hybrid":
+            return hybrid_sensitivity(**_units(facts))
+
+
+def _units(facts: PublicFacts) -> dict[str, int]:
+    return {"max_quantity": facts.max_quantity, "contributions": facts.contributions}
+
+
+def _choice(given: str, accepted: Sequence[str], name: str) -> Any:
+    if given not in accepted:
+        raise RequestError(f"{name} {given!r} is not known. Choose one of: {', '.join(accepted)}.")
+    return given
+
+
+def _views(given: str | Sequence[str], n_levels: int) -> tuple[View, ...]:
+    names = [given] * n_levels if isinstance(given, str) else list(given)
+    if len(names) != n_levels:
+        raise RequestError(
+            f"view has {len(names)} entries for {n_levels} levels. Give one name, or one per level, root first."
+        )
+    return tuple(_choice(name, VIEWS, "view") for name in names)
+
+
+def _shares(given: str | Sequence[object], n_levels: int, mechanism: str) -> tuple[Fraction, ...]:
+    """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018 §6.2.2)."""
+    if isinstance(given, str) and given != "equal":
+        raise RequestError(f"budget {given!r} is not known. Say 'equal', or give one share per level, root first.")
+    if mechanism == "bottom-up":
+        if not isinstance(given, str):
+            raise RequestError("mechanism 'bottom-up' gives the whole budget to the leaves; leave budget out.")
+        return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
+    if isinstance(given, str):
+        return (Fraction(1, n_levels),) * n_levels
+    shares = tuple(exact(share, "a budget share") for share in given)
+    if len(shares) != n_levels:
+        raise RequestError(f"budget has {len(shares)} shares for {n_levels} levels. Give one per level, root first.")
+    if sum(shares) != 1:
+        raise RequestError(
+            f"The budget shares add up to {float(sum(shares)):g}, not 1. Give shares that add up to exactly 1."
+        )
+    return shares
+
+
+def _total(request: Request) -> Budget:
+    match request.definition:
+        case "pure":
+            if request.rho is not None:
+                raise RequestError("rho belongs to definition 'zcdp'; definition 'pure' takes epsilon.")
+            if request.epsilon is None:
+                raise RequestError(
+                    "epsilon is missing. State the privacy loss, for example epsilon=1.0 (--epsilon 1.0)."
+                )
+            return Budget("pure", exact(request.epsilon, "epsilon"))
+        case "zcdp":
+            if request.epsilon is not None:
+                raise RequestError("epsilon belongs to definition 'pure'; definition 'zcdp' takes rho.")
+            if request.rho is None:
+                raise RequestError("rho is missing. State the privacy loss, for example rho=0.1 (--rho 0.1).")
+            return Budget("zcdp", exact(request.rho, "rho"))
+        case _:
+            raise RequestError(f"definition {request.definition!r} is not known. Choose one of: pure, zcdp.")
+
+
+def _max_size(given: int | str | None) -> int | None:
+    if given is None or given == "auto":
+        return None
+    try:
+        size = int(str(given))
+    except ValueError:
+        raise RequestError(
+            f"max_size {given!r} is not a whole number. Give the largest size to tell apart, or 'auto'."
+        ) from None
+    if size < 1:
+        raise RequestError(f"max_size is {size}; it must be at least 1, or 'auto'.")
+    return size
+
+
+def _norm(given: int | None, view: View) -> Norm:
+    """L1 for cumulative counts, L2 for sorted sizes, unless asked otherwise (kuo2018 §4.2, §4.3)."""
+    if given is None:
+        return 1 if view == "cumulative" else 2
+    if given not in (1, 2):
+        raise RequestError(f"norm {given!r} is not known. Choose 1 or 2.")
+    return 1 if given == 1 else 2

@@ -1,0 +1,87 @@
+"""Checks that every release must pass, named so that a user can read which one failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.errors import VerificationError
+from tallytree.model.arrays import IntArray
+from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
+from tallytree.model.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: what should hold, whether it does, and where it does not."""
+
+    name: str
+    passed: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The checks of a release; true when all passed."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def raise_if_failed(self) -> None:
+        """Raise VerificationError naming every check that failed."""
+        failures = tuple(f"{check.name}: {check.detail}" for check in self.checks if not check.passed)
+        if failures:
+            raise VerificationError("The release does not hold what it promises. " + " ".join(failures), failures)
+
+
+def check_counts(
+    hierarchy: Hierarchy, counts: CountsBySize, n_groups: IntArray, *, all_totals: bool
+) -> tuple[Check, ...]:
+    """Group totals and tree sums. Whole and nonnegative numbers are checked when ``CountsBySize`` is made.
+
+    ``n_groups`` holds the total that each region must have; with ``all_totals`` False only the root's is promised.
+    """
+    wrong = np.flatnonzero(counts.n_groups() != n_groups)
+    if not all_totals:
+        wrong = wrong[wrong == 0]
+    totals = Check("group totals hold", not len(wrong), _where(hierarchy, wrong))
+    return (totals, *(_check_sums(hierarchy, counts, level) for level in range(1, hierarchy.n_levels)))
+
+
+def _check_sums(hierarchy: Hierarchy, counts: CountsBySize, level: int) -> Check:
+    above = hierarchy.level_slice(level - 1)
+    parents = hierarchy.parent[hierarchy.level_slice(level)] - above.start
+    sums = sum_over_regions(counts.regions(hierarchy.level_slice(level)), parents, hierarchy.level_size(level - 1))
+    wrong = differing_regions(sums, counts.regions(above)) + above.start
+    name = f"{hierarchy.level_names[level]} adds up to {hierarchy.level_names[level - 1]}"
+    return Check(name, not len(wrong), _where(hierarchy, wrong))
+
+
+def differing_regions(a: CountsBySize, b: CountsBySize) -> IntArray:
+    """Regions in which two tables differ, by canceling one against the other."""
+    region = np.concatenate([a.region_of_run(), b.region_of_run()])
+    size = np.concatenate([a.size, b.size])
+    count = np.concatenate([a.count, -b.count])
+    order = np.lexsort((size, region))
+    region, size, count = region[order], size[order], count[order]
+    opens = np.ones(len(region), dtype=bool)
+    opens[1:] = (region[1:] != region[:-1]) | (size[1:] != size[:-1])
+    first = np.flatnonzero(opens)
+    if not len(first):
+        return first
+    return np.unique(region[first][np.add.reduceat(count, first) != 0])
+
+
+def _where(hierarchy: Hierarchy, regions: IntArray) -> str:
+    if not len(regions):
+        return ""
+    shown = ", ".join(hierarchy.paths[regions[:3]])
+    return f"not in {shown}{' …' if len(regions) > 3 else ''} ({len(regions):,} of {hierarchy.n_regions:,} regions)"

@@ -1,0 +1,97 @@
+"""The manifest of a release of group sizes: how it was made and what it promises, enough for an outsider to check."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
+from tallytree.privacy.noise import DiscreteLaplace, Noise
+from tallytree.storage.folder import Manifest
+from tallytree.storage.versions import library_versions
+
+
+def group_sizes_manifest(plan: Plan, counts: ConfidentialCounts, *, secure: bool) -> Manifest:
+    """Everything that ``manifest.json`` says about a release of group sizes."""
+    loss = "epsilon" if plan.budget.definition == "pure" else "rho"
+    hierarchy = counts.hierarchy
+    return {
+        "kind": "group-sizes",
+        "levels": [
+            {"name": name, "regions": hierarchy.level_size(level)} for level, name in enumerate(hierarchy.level_names)
+        ],
+        "mechanism": {
+            "name": plan.mechanism,
+            "views": [level.view for level in plan.levels],
+            "norms": [level.norm for level in plan.levels],
+            "merge": plan.merge,
+            "max_size": plan.max_size,
+        },
+        "privacy": {
+            "private": secure,
+            "definition": plan.budget.definition,
+            loss: str(plan.budget.total),
+            "unit": f"one {counts.entity}",
+            "neighbours": "add or remove one unit",
+            "statement": privacy_statement(plan, counts, secure=secure),
+            "levels": [_level(level, loss) for level in plan.levels],
+            "side_queries": _side_queries(plan, loss),
+        },
+        "totals": {"kept": "every region", "source": "public" if counts.groups_public else "noisy"},
+        "public": {
+            "hierarchy": "the regions and how they nest",
+            "group_totals": counts.groups_note if counts.groups_public else "not public; estimated from noisy totals",
+            "max_quantity": counts.max_quantity,
+        },
+        "hierarchy_sha256": hierarchy.fingerprint,
+        "versions": library_versions(),
+    }
+
+
+def privacy_statement(plan: Plan, counts: ConfidentialCounts, *, secure: bool) -> str:
+    """What is protected, in one sentence of plain English."""
+    if not secure:
+        return "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
+    what = f"any one {counts.entity}"
+    if counts.max_quantity > 1:
+        what += f" (adding at most {counts.max_quantity} to the size of its {counts.group})"
+    if plan.budget.definition == "pure":
+        bound = f"changes the probability of any outcome by a factor of at most e^{plan.budget.total}"
+        return f"Adding or removing {what} {bound}."
+    return (
+        f"Adding or removing {what} is hidden with zero-concentrated differential privacy, rho = {plan.budget.total}."
+    )
+
+
+def _level(level: LevelPlan, loss: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"level": level.level, "name": level.name, "view": level.view, "share": str(level.share)}
+    return facts | _query(level.query, loss) if level.query is not None else facts | {loss: "0"}
+
+
+def _side_queries(plan: Plan, loss: str) -> list[dict[str, Any]]:
+    queries: list[dict[str, Any]] = []
+    if plan.largest_size is not None:
+        queries.append({"query": "largest size"} | _query(plan.largest_size, loss))
+    for level, query in enumerate(plan.group_totals):
+        queries.append({"query": "group totals", "level": level} | _query(query, loss))
+    return queries
+
+
+def _query(query: QueryPlan, loss: str) -> dict[str, Any]:
+    return {
+        loss: str(query.budget),
+        "sensitivity": {"l1": query.sensitivity.l1, "l2_squared": query.sensitivity.l2_squared},
+        **_noise(query.noise),
+        "composition": "parallel over the regions of the level",
+    }
+
+
+def _noise(noise: Noise) -> dict[str, str]:
+    if isinstance(noise, DiscreteLaplace):
+        return {"noise": "discrete Laplace", "scale": _exact(noise.scale)}
+    return {"noise": "discrete Gaussian", "variance": _exact(noise.sigma2)}
+
+
+def _exact(value: Fraction) -> str:
+    return str(value)

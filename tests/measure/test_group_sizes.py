@@ -1,0 +1,59 @@
+import numpy as np
+
+from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
+from tallytree.privacy.randomness import KeyStream
+from tests.reference.group_sizes import counts_from_lists
+
+TREE = hierarchy_from_leaves(["leaf"], [("a",), ("b",)])
+SIZES = [[0, 1, 1, 3, 40], [2, 2, 7]]
+
+
+def truth(**facts: object) -> ConfidentialCounts:
+    counts = counts_from_lists(SIZES)
+    return ConfidentialCounts(TREE, counts, counts.n_groups(), **facts)
+
+
+def plan(view: str, epsilon: object = 10_000, **facts: object) -> Plan:
+    given = {"groups_public": True, "max_quantity": 1, **facts}
+    return plan_release(Request(epsilon=epsilon, view=view, max_size=50), PublicFacts(TREE, **given))
+
+
+def measured(view: str, level: int) -> dict[str, list[list[int]]]:
+    """Answers under so large a budget that the noise is 0."""
+    stream = KeyStream.from_insecure_seed(1)
+    n_groups = TREE.sum_from_leaves(truth().n_groups)[TREE.level_slice(level)]
+    noisy = measure_level(truth(), plan(view).levels[level], n_groups, 50, stream)
+    return {
+        query.name: [part.tolist() for part in np.split(query.values, query.offsets[1:-1])] for query in noisy.queries
+    }
+
+
+def test_counts_and_cumulative() -> None:
+    groups = SIZES[0] + SIZES[1]
+    assert measured("naive", 0)["counts"] == [[groups.count(i) for i in range(51)]]
+    assert measured("cumulative", 0)["cumulative"] == [[sum(s <= i for s in groups) for i in range(50)]]
+    assert measured("sizes", 1)["sizes"] == [sorted(SIZES[0]), sorted(SIZES[1])]
+
+
+def test_hybrid_parts_meet_at_the_threshold() -> None:
+    answers = measured("hybrid", 1)
+    for sizes, below, tail in zip(SIZES, answers["cumulative"], answers["tail"]):
+        threshold = len(below)
+        assert below == [sum(s <= i for s in sizes) for i in range(threshold)]
+        large = [s for s in sizes if s >= threshold]
+        assert sorted(large) == tail[len(tail) - len(large) :]
+        assert set(tail[: len(tail) - len(large)]) <= {threshold}
+
+
+def test_totals_and_largest_size() -> None:
+    private = plan("cumulative", groups_public=False)
+    stream = KeyStream.from_insecure_seed(2)
+    assert measure_group_totals(truth(groups_public=False), private.group_totals, stream).tolist() == [8, 5, 3]
+    auto = plan_release(
+        Request(epsilon=10**6, view="cumulative"), PublicFacts(TREE, groups_public=True, max_quantity=1)
+    )
+    assert auto.largest_size is not None
+    assert 40 <= measure_largest_size(truth(), auto.largest_size, stream) <= 42
