@@ -1,0 +1,98 @@
+"""The application object, how errors become exit codes, and how results are printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from tallytree.errors import BudgetError, TallytreeError, VerificationError
+
+DONE, CHECK_FAILED, BAD_REQUEST, BUDGET_REFUSED = 0, 1, 2, 3
+
+app = typer.Typer(
+    name="tallytree",
+    help="Differentially private tables of counts over a hierarchy that add up.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+output = Console()
+messages = Console(stderr=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; every error raised on purpose becomes one message and an exit code."""
+    try:
+        app(args=list(arguments) if arguments is not None else None, prog_name="tallytree", standalone_mode=True)
+    except TallytreeError as error:
+        say(f"tallytree: {error}")
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        say("tallytree: stopped")
+        sys.exit(130)
+    sys.exit(DONE)
+
+
+def exit_code(error: TallytreeError) -> int:
+    """1 a check failed, 3 the ledger refused, 2 the request or the data is wrong."""
+    if isinstance(error, VerificationError):
+        return CHECK_FAILED
+    return BUDGET_REFUSED if isinstance(error, BudgetError) else BAD_REQUEST
+
+
+def say(message: str) -> None:
+    """Print a message for people to standard error, never wrapped or coloured by its content."""
+    messages.print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object and nothing else to standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A Rich table on a terminal, tab-separated text when piped."""
+    if not output.is_terminal:
+        for row in [columns, *rows]:
+            sys.stdout.write("\t".join(_cell(value) for value in row) + "\n")
+        return
+    table = Table(title=title, title_justify="left")
+    numeric = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(columns))]
+    for name, right in zip(columns, numeric):
+        table.add_column(name, justify="right" if right else "left")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row))
+    output.print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on a terminal; silence otherwise. Yields what :func:`tallytree.release` takes as ``progress``."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
+        task = bar.add_task("reading", total=None)
+
+        def update(done: int, total: int, step: str) -> None:
+            bar.update(task, completed=done, total=total, description=step)
+
+        yield update
