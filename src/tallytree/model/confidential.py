@@ -30,7 +30,11 @@ class ConfidentialCounts:
     groups_public
         Whether the number of groups per region may be used as it is.
     groups_note
-        In words, why the group totals count as public; goes into the manifest.
+        In words, why the group totals count as public, or that they do not; goes into the manifest.
+    regions_note
+        In words, why the regions themselves count as public; goes into the manifest.
+    remarks
+        Sentences about the hierarchy that the user should see.
     max_quantity
         Public bound on what one entity adds to the size of its group: 1 where sizes count entities.
     entity, group
@@ -42,6 +46,8 @@ class ConfidentialCounts:
     n_groups: IntArray
     groups_public: bool = True
     groups_note: str = "stated by the user"
+    regions_note: str = "stated by the user"
+    remarks: tuple[str, ...] = ()
     max_quantity: int = 1
     entity: str = "row"
     group: str = "group"

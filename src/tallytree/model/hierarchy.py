@@ -24,6 +24,14 @@ def escape_label(label: str) -> str:
     return label.replace("%", "%25").replace(SEPARATOR, "%2F")
 
 
+def escape_labels(labels: LabelArray) -> LabelArray:
+    """Many labels made safe inside a path; returned as they are where none needs it."""
+    together = "".join(labels)
+    if "%" not in together and SEPARATOR not in together:
+        return labels
+    return np.array([escape_label(label) for label in labels], dtype=object)
+
+
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
     """Levels of regions, each region below one region of the level above.
@@ -129,10 +137,12 @@ class Hierarchy:
     @cached_property
     def paths(self) -> LabelArray:
         """Path of each region from the root, labels joined by ``/`` (a ``/`` inside a label is written ``%2F``)."""
+        own = escape_labels(self.labels)
         paths = np.empty(self.n_regions, dtype=object)
-        for region, (label, parent) in enumerate(zip(self.labels, self.parent)):
-            own = escape_label(label)
-            paths[region] = own if parent < 0 else paths[parent] + SEPARATOR + own
+        paths[:1] = own[:1]
+        for level in range(1, self.n_levels):
+            here = self.level_slice(level)
+            paths[here] = (paths[self.parent[here]] + SEPARATOR) + own[here]
         return read_only(paths)
 
     @cached_property
@@ -208,10 +218,20 @@ def hierarchy_from_leaves(
     >>> hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings")], root="US")
     Hierarchy(US: 1, state: 2, county: 3)
     """
-    n_leaves = len(leaf_labels)
     columns = [np.array([labels[level] for labels in leaf_labels], dtype=object) for level in range(len(level_names))]
+    return hierarchy_from_columns(level_names, columns, root=root)
+
+
+def hierarchy_from_columns(
+    level_names: Sequence[str], columns: Sequence[LabelArray], *, root: str = "total"
+) -> Hierarchy:
+    """Build a hierarchy from its leaves, given as one array of labels per level.
+
+    As :func:`hierarchy_from_leaves`, for many leaves: ``columns[l][i]`` is the label of leaf ``i`` at the ``l``-th level
+    below the root, leaves distinct and sorted.
+    """
     # first[i] is True where leaf i opens a new region at the current level.
-    first = np.zeros(n_leaves if level_names else 1, dtype=bool)
+    first = np.zeros(len(columns[0]) if level_names else 1, dtype=bool)
     first[:1] = True
     starts = [0, 1]
     parent = [np.array([-1], dtype=np.int64)]

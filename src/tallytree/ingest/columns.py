@@ -1,0 +1,102 @@
+"""Columns by their meaning: identifiers as they are, and numbers that must be whole and not negative."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as dt
+
+from tallytree.errors import InputError
+
+# Beyond this a float no longer holds every whole number.
+LARGEST = 2**53
+
+
+class Problem(IntEnum):
+    """What can be wrong with a row; travels as a number with the aggregation, so that no scan of its own is needed.
+
+    The smallest one wins where several meet.
+    """
+
+    NONE = 0
+    GROUP_IN_TWO_LEAVES = -1
+    GROUP_LISTED_TWICE = -2
+    GROUP_NOT_IN_GROUPS = -3
+    GROUPS_LISTED_TWICE = -4
+    COUNT_TOO_LARGE = -5
+    COUNT_FRACTIONAL = -6
+    COUNT_NEGATIVE = -7
+    COUNT_NOT_A_NUMBER = -8
+    COUNT_MISSING = -9
+    NUMBER_TOO_LARGE = -10
+    NUMBER_FRACTIONAL = -11
+    NUMBER_NEGATIVE = -12
+    NUMBER_NOT_A_NUMBER = -13
+    NUMBER_MISSING = -14
+    REGION_MISSING = -15
+    GROUP_MISSING = -16
+
+
+def require_columns(wanted: Sequence[str], present: Sequence[str], source: str) -> None:
+    """Refuse a column that is not there, naming those that are."""
+    for column in wanted:
+        if present.count(column) > 1:
+            raise InputError(f"{source} has several columns called {column!r}; rename them so that each is unique.")
+        if column not in present:
+            close = difflib.get_close_matches(column.lower(), [name.lower() for name in present], n=1)
+            meant = [name for name in present if close and name.lower() == close[0]]
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            shown = ", ".join(repr(name) for name in present[:30]) + (", …" if len(present) > 30 else "")
+            raise InputError(f"{source} has no column {column!r}; its columns are {shown or 'none'}.{hint}")
+
+
+def identifier(table: Any, column: str, source: str) -> Any:
+    """A column of group or region identifiers, missing values as null.
+
+    Text and integers stay as they are. Floats are how some tools write integers with gaps: whole ones become integers,
+    all others count as missing.
+    """
+    values = table[column]
+    kind = values.type()
+    if isinstance(kind, dt.Floating):
+        whole = (values == values.floor()) & (values.abs() <= LARGEST)
+        return ibis.cases((whole & ~values.isnan(), values.cast("int64")), else_=ibis.null("int64"))
+    if isinstance(kind, (dt.Boolean, dt.UUID, dt.Decimal)):
+        return values.cast("string")
+    if isinstance(kind, (dt.Integer, dt.String, dt.Date, dt.Timestamp)):
+        return values
+    raise InputError(
+        f"Column {column!r} of {source} has type {kind}, which cannot name groups or regions; use text or integers."
+    )
+
+
+def whole_number(table: Any, column: str, source: str, *, count: bool = False) -> tuple[Any, Any]:
+    """A column of whole numbers of at least 0, as ``(value, problem)``.
+
+    Values that are something else become 0 and say in ``problem`` what they are, so that a column of a million fractions
+    does not come back as a million sizes.
+    """
+    shift = Problem.COUNT_TOO_LARGE - Problem.NUMBER_TOO_LARGE if count else 0
+    raw = table[column]
+    kind = raw.type()
+    number = raw.try_cast("float64") if isinstance(kind, dt.String) else raw
+    checks = [(raw.isnull(), Problem.NUMBER_MISSING)]
+    if isinstance(kind, dt.Floating):
+        checks.append((number.isnan(), Problem.NUMBER_MISSING))
+    elif isinstance(kind, dt.String):
+        checks.append((number.isnull() | number.isnan(), Problem.NUMBER_NOT_A_NUMBER))
+    elif not isinstance(kind, (dt.Integer, dt.Decimal)):
+        raise InputError(f"Column {column!r} of {source} has type {kind}; whole numbers of at least 0 are needed.")
+    checks.append((number < 0, Problem.NUMBER_NEGATIVE))
+    checks.append((number > LARGEST, Problem.NUMBER_TOO_LARGE))
+    if not isinstance(kind, dt.Integer):
+        checks.append((number != number.floor(), Problem.NUMBER_FRACTIONAL))
+    problem = ibis.cases(
+        *((test, ibis.literal(what + shift, "int8")) for test, what in checks), else_=ibis.literal(0, "int8")
+    )
+    value = ibis.cases((problem == 0, number.cast("int64")), else_=ibis.literal(0, "int64"))
+    return value, problem

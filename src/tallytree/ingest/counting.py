@@ -1,0 +1,156 @@
+"""The whole story of :func:`tallytree.ingest.read`: open the inputs, find the leaves, count, check, put in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tallytree.errors import InputError
+from tallytree.ingest.columns import Problem, identifier
+from tallytree.ingest.engine import Session, open_session
+from tallytree.ingest.group_sizes import Rows, compacted, counts_of, leaves_of, rows_of, with_groups, with_keys
+from tallytree.ingest.problems import describe, missing_region
+from tallytree.ingest.regions import (
+    Regions,
+    RegionTable,
+    region_table,
+    regions_from_leaves,
+    regions_from_table,
+    root_alone,
+)
+from tallytree.ingest.shapes import RowShape
+from tallytree.ingest.sources import Source, open_source
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The tables to read: the confidential one, and the public ones beside it."""
+
+    source: Any
+    groups: Any = None
+    hierarchy: Any = None
+    table: str | None = None
+    sql: str | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The same, open for reading and with their columns checked."""
+
+    source: Source
+    groups: Source | None
+    hierarchy: RegionTable | None
+
+    @property
+    def regions_name(self) -> str:
+        """The input that says which regions there are, apart from a hierarchy table."""
+        return self.source.name if self.groups is None else self.groups.name
+
+
+def count_groups(
+    inputs: Inputs, shape: RowShape, *, root: str, groups_private: bool, entity: str | None
+) -> ConfidentialCounts:
+    """Read the inputs into exact counts by size per leaf."""
+    with open_session() as session:
+        opened, rows = _open(session, inputs, shape)
+        rows, regions = _regions(session, rows, opened, shape, root)
+        runs = session.fetch(counts_of(rows), opened.source.name)
+    _refuse_problems(runs, opened, shape)
+    counts = _in_leaf_order(runs, regions)
+    return ConfidentialCounts(
+        hierarchy=regions.hierarchy,
+        leaf_counts=counts,
+        n_groups=counts.n_groups(),
+        groups_public=not groups_private,
+        groups_note=_groups_note(opened, groups_private),
+        regions_note=_regions_note(opened),
+        remarks=regions.remarks,
+        max_quantity=shape.max_quantity,
+        entity=entity or ("row" if shape.size is None else "entity"),
+        group=shape.group or "group",
+    )
+
+
+def _open(session: Session, inputs: Inputs, shape: RowShape) -> tuple[Opened, Rows]:
+    source = open_source(session, inputs.source, shape.columns, table=inputs.table, sql=inputs.sql)
+    hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
+    if inputs.groups is None:
+        source.require(shape.columns)
+        return Opened(source, None, hierarchy), rows_of(source, shape)
+    public_columns = (str(shape.group), *shape.levels)
+    groups = open_source(session, inputs.groups, public_columns)
+    groups.require(public_columns)
+    regions_in_rows = any(level in source.columns for level in shape.levels)
+    own_shape = shape if regions_in_rows else replace(shape, levels=())
+    source.require(own_shape.columns)
+    rows = rows_of(source, own_shape)
+    if session.engine_of(source.table) is not session.engine_of(groups.table):
+        rows = replace(rows, table=session.bring(compacted(rows), source.name))
+        groups = replace(groups, table=session.bring(groups.table.select(public_columns), groups.name))
+    return Opened(source, groups, hierarchy), with_groups(rows, groups, shape)
+
+
+def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:
+    source = open_source(session, hierarchy)
+    column = region if region in source.columns else source.columns[0]
+    labels = {name: identifier(source.table, name, source.name).cast("string") for name in source.columns}
+    return region_table(source.name, session.fetch(source.table.select(**labels), source.name), column)
+
+
+def _regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
+    if not shape.levels:
+        return rows, root_alone(root)
+    hashed = session.engine_of(rows.table).name == "duckdb"
+    keyed = with_keys(rows, hashed=hashed)
+    leaves = session.fetch(leaves_of(keyed), opened.regions_name)
+    if hashed and pc.count_distinct(leaves["k0"], mode="all").as_py() < len(leaves):
+        keyed = with_keys(rows, hashed=False)
+        leaves = session.fetch(leaves_of(keyed), opened.regions_name)
+    if len(leaves) == 0:
+        raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
+    for level, column in enumerate(shape.levels):
+        if leaves[f"t{level}"].null_count:
+            raise InputError(missing_region((column,), opened.regions_name))
+    if opened.hierarchy is not None:
+        return keyed, regions_from_table(leaves, opened.hierarchy, root)
+    return keyed, regions_from_leaves(leaves, shape.levels, root)
+
+
+def _refuse_problems(runs: pa.Table, opened: Opened, shape: RowShape) -> None:
+    if len(runs) == 0:
+        raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
+    worst = Problem(pc.min(runs["problem"]).as_py())
+    if worst is not Problem.NONE:
+        groups = None if opened.groups is None else opened.groups.name
+        raise InputError(describe(worst, shape, opened.source.name, groups))
+
+
+def _in_leaf_order(runs: pa.Table, regions: Regions) -> CountsBySize:
+    keys = [column for column in regions.leaf_of_key.column_names if column != "leaf"]
+    if keys:
+        runs = runs.join(regions.leaf_of_key, keys, join_type="inner")
+    leaf = runs["leaf"].to_numpy() if keys else np.zeros(len(runs), dtype=np.int64)
+    size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("size", "n"))
+    return counts_from_runs(leaf, size, count, regions.hierarchy.n_leaves)
+
+
+def _groups_note(opened: Opened, groups_private: bool) -> str:
+    if groups_private:
+        return "the number of groups per region is confidential; the release spends budget on it"
+    if opened.groups is not None:
+        return "the number of groups per region is public: a public table of groups was given"
+    return "the number of groups per region is assumed public (no groups table was given)"
+
+
+def _regions_note(opened: Opened) -> str:
+    if opened.hierarchy is not None:
+        return "the regions are those of a public hierarchy table"
+    if opened.groups is not None:
+        return "the regions are those of the public table of groups"
+    return "the regions that occur in the data are assumed public (no hierarchy or groups table was given)"

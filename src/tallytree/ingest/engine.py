@@ -1,0 +1,126 @@
+"""The engine that aggregates: a private DuckDB, or the engine that an Ibis table already lives in."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import duckdb
+import ibis
+import pyarrow as pa
+from ibis.expr import operations as ops
+
+from tallytree.errors import InputError, TallytreeError
+
+T = TypeVar("T")
+
+
+class Session:
+    """A DuckDB of our own for files and tables in memory. Made by :func:`open_session`, gone when its block ends."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self._n_names = 0
+
+    def new_name(self) -> str:
+        """A name that no table of the session has yet."""
+        self._n_names += 1
+        return f"tallytree_{self._n_names}"
+
+    def register(self, arrow: Any) -> Any:
+        """An Ibis table over an Arrow table or dataset, which is scanned where it lies."""
+        name = self.new_name()
+        self.connection.con.register(name, arrow)
+        return self.connection.table(name)
+
+    def load(self, batches: pa.RecordBatchReader) -> Any:
+        """An Ibis table over a copy of a stream, which could be read only once. DuckDB compresses it, and spills it
+        into its own encrypted files when it does not fit in memory.
+        """
+        stream, name = self.new_name(), self.new_name()
+        self.connection.con.register(stream, batches)
+        self.connection.con.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {stream}")
+        self.connection.con.unregister(stream)
+        return self.connection.table(name)
+
+    def engine_of(self, table: Any) -> Any:
+        """The Ibis connection that holds a table; our own one for tables in memory."""
+        stored = table.op().find((ops.DatabaseTable, ops.SQLQueryResult))
+        return table.get_backend() if stored else self.connection
+
+    def fetch(self, table: Any, source: str) -> pa.Table:
+        """Run a query where its tables are, and bring back the rows it returns."""
+        return guarded(lambda: self.engine_of(table).to_pyarrow(table), source)
+
+    def bring(self, table: Any, source: str) -> Any:
+        """The same rows as a table of our own DuckDB, streamed from another engine if need be."""
+        engine = self.engine_of(table)
+        if engine is self.connection:
+            return table
+        return guarded(lambda: self.load(_stream(engine, table)), source)
+
+
+def _stream(engine: Any, table: Any) -> pa.RecordBatchReader:
+    if engine.name != "duckdb":
+        return engine.to_pyarrow_batches(table)
+    if table.op().find(ops.InMemoryTable):
+        return engine.to_pyarrow(table).to_reader()
+    # Ibis 12 streams from DuckDB by a method that DuckDB 2 no longer has.
+    return pa.RecordBatchReader.from_stream(engine.con.sql(engine.compile(table)))
+
+
+@contextmanager
+def open_session() -> Iterator[Session]:
+    """A private DuckDB in memory.
+
+    What does not fit in memory is spilled into a folder that only this user can open and that is removed at the end;
+    the files are encrypted with a key that DuckDB keeps in memory, so that even a killed process leaves nothing readable.
+    """
+    with tempfile.TemporaryDirectory(prefix="tallytree-") as folder:
+        connection = ibis.duckdb.connect(temp_directory=folder)
+        try:
+            connection.con.execute("SET preserve_insertion_order = false")
+            connection.con.execute("SET enable_progress_bar = false")
+            _encrypt_spilled_files(connection)
+            yield Session(connection)
+        finally:
+            connection.disconnect()
+
+
+def _encrypt_spilled_files(connection: Any) -> None:
+    # DuckDB before 1.4 has no such setting; the folder is removed all the same.
+    with suppress(duckdb.CatalogException):
+        connection.con.execute("SET temp_file_encryption = true")
+
+
+def guarded(action: Callable[[], T], source: str) -> T:
+    """Run something inside an engine; turn whatever it raises into one sentence that quotes no value.
+
+    Engines like to quote the row that they stumbled over, so nothing of their message is passed on but its kind.
+    """
+    try:
+        return action()
+    except TallytreeError:
+        raise
+    except duckdb.OutOfMemoryException:
+        message = f"DuckDB ran out of memory or of temporary disk space while reading {source}; free some and retry."
+    except (duckdb.ConversionException, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        message = (
+            f"{source} holds values that do not fit the type of their column ({kind_of(error)}); "
+            "correct the file or cast the column to text first."
+        )
+    except Exception as error:  # whatever engine this is, its message may quote a confidential row
+        message = (
+            f"{source} cannot be read: it is damaged, cut short, or not what its name says ({kind_of(error)}); "
+            "check it with the tool that wrote it."
+        )
+    # Raised out here, so that the engine's own error is not even kept as the context of ours.
+    raise InputError(message)
+
+
+def kind_of(error: Exception) -> str:
+    """Library and kind of an error, without its message."""
+    library = type(error).__module__.split(".")[0].lstrip("_")
+    return f"{library} {type(error).__name__}"

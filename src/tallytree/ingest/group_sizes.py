@@ -1,0 +1,182 @@
+"""The aggregation: from rows to the number of groups of each size per leaf, as one query.
+
+Everything that can be wrong with a row rides along in that query as a :class:`~tallytree.ingest.columns.Problem`.
+
+A leaf is named inside the query by its *key*. On DuckDB that is a 64-bit hash of its labels, which makes grouping and
+the check that no group lies in two leaves cheap; the hashes of the leaves that exist are compared beforehand, and if two
+ever agree the labels themselves are the key. On other engines they always are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as dt
+
+from tallytree.ingest.columns import Problem, identifier, whole_number
+from tallytree.ingest.shapes import RowShape
+from tallytree.ingest.sources import Source
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of the input with columns of known meaning.
+
+    ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels), ``size`` and ``n`` (groups), ``problem``, and
+    from a groups table ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are
+    left to the groups table.
+    """
+
+    table: Any
+    n_levels: int
+    has_group: bool
+    rows_are_entities: bool
+    some_unlabelled: bool = False
+    n_key_columns: int = 0
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the label columns."""
+        return [f"l{level}" for level in range(self.n_levels)]
+
+    @property
+    def keys(self) -> list[str]:
+        """Names of the columns that make up the key of a leaf."""
+        return [f"k{place}" for place in range(self.n_key_columns)]
+
+
+def rows_of(source: Source, shape: RowShape) -> Rows:
+    """Give the columns of the input the meaning that the request gives them."""
+    table, name = source.table, source.name
+    columns = {f"l{level}": identifier(table, column, name) for level, column in enumerate(shape.levels)}
+    if shape.group is not None:
+        columns["g"] = identifier(table, shape.group, name)
+    number = shape.size or shape.quantity
+    if number is not None:
+        columns["size"], columns["problem"] = whole_number(table, number, name)
+    if shape.quantity is not None:
+        columns["size"] = ibis.least(columns["size"], ibis.literal(shape.max_quantity, "int64"))
+    if shape.count is not None:
+        columns["n"], count_problem = whole_number(table, shape.count, name, count=True)
+        columns["problem"] = ibis.least(columns["problem"], count_problem)
+    return Rows(table.select(**columns), len(shape.levels), shape.group is not None, shape.size is None)
+
+
+def compacted(rows: Rows) -> Any:
+    """The rows with the entities of a group added up already, where that loses nothing; for moving them elsewhere."""
+    table = rows.table
+    if not rows.rows_are_entities:
+        return table
+    summed = "size" in table.columns
+    return table.group_by(["g", *rows.labels]).agg(
+        size=table["size"].sum() if summed else table.count(),
+        problem=table.problem.min() if summed else ibis.literal(0, "int8").max(),
+    )
+
+
+def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
+    """The rows together with those of the public table of groups, which add nothing to the size of their group.
+
+    Rows without level columns get their regions from there.
+    """
+    regions_in_rows = rows.n_levels == len(shape.levels)
+    rows = replace(rows, n_levels=len(shape.levels), some_unlabelled=not regions_in_rows)
+    public = groups.table.select(
+        g=identifier(groups.table, str(shape.group), groups.name),
+        **{f"l{level}": identifier(groups.table, column, groups.name) for level, column in enumerate(shape.levels)},
+    ).mutate(size=ibis.literal(0, "int64"), problem=ibis.literal(0, "int8"), listed=ibis.literal(1, "int64"))
+    own = rows.table
+    if "size" not in own.columns:
+        own = own.mutate(size=ibis.literal(1, "int64"), problem=ibis.literal(0, "int8"))
+    own = own.mutate(listed=ibis.literal(0, "int64"))
+    if not regions_in_rows:
+        own = own.mutate(**{label: ibis.null(public[label].type()) for label in rows.labels})
+    elif rows.labels:
+        missing = reduce(or_, [own[label].isnull() for label in rows.labels])
+        own = own.mutate(problem=ibis.cases((missing, _code(Problem.REGION_MISSING)), else_=own.problem))
+    own, public = _same_types(own, public, ["g", *rows.labels])
+    return replace(rows, table=ibis.union(own.select(public.columns), public))
+
+
+def _same_types(one: Any, other: Any, columns: Sequence[str]) -> tuple[Any, Any]:
+    for column in columns:
+        if one[column].type() != other[column].type():
+            both_whole = one[column].type().is_integer() and other[column].type().is_integer()
+            kind = "int64" if both_whole else "string"
+            one, other = (
+                one.mutate(one[column].cast(kind).name(column)),
+                other.mutate(other[column].cast(kind).name(column)),
+            )
+    return one, other
+
+
+def with_keys(rows: Rows, *, hashed: bool) -> Rows:
+    """The rows with the key of their leaf: a hash of its labels, or the labels themselves."""
+    if rows.n_levels == 0:
+        return rows
+    labels = [rows.table[label] for label in rows.labels]
+    if not hashed:
+        named = {f"k{place}": label for place, label in enumerate(labels)}
+        return replace(rows, table=rows.table.mutate(**named), n_key_columns=rows.n_levels)
+    key = ibis.literal(0, "uint64")
+    for label in labels:
+        key = ibis.udf.scalar.builtin(_hash, name="hash", signature=((dt.uint64, label.type()), dt.uint64))(key, label)
+    if rows.some_unlabelled:
+        key = ibis.cases((labels[-1].notnull(), key), else_=ibis.null("uint64"))
+    return replace(rows, table=rows.table.mutate(k0=key), n_key_columns=1)
+
+
+def _hash(above: Any, label: Any) -> Any:
+    """DuckDB's own hash of two values; Ibis takes the name from here and the types from the call."""
+
+
+def leaves_of(rows: Rows) -> Any:
+    """Query for the distinct leaves: their keys, and their labels as text (``t0``, ``t1`` …)."""
+    table = rows.table
+    if "listed" in table.columns:
+        table = table.filter(table.listed == 1)
+    distinct = table.select(*dict.fromkeys(rows.labels + rows.keys)).distinct()
+    text = {f"t{level}": distinct[label].cast("string") for level, label in enumerate(rows.labels)}
+    return distinct.select(*rows.keys, **text)
+
+
+def counts_of(rows: Rows) -> Any:
+    """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst ``problem`` among them."""
+    table = _one_row_per_group(rows) if rows.has_group else rows.table
+    n = table.n.sum() if "n" in table.columns else table.count()
+    return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min())
+
+
+def _one_row_per_group(rows: Rows) -> Any:
+    table = rows.table
+    summed, listed = "size" in table.columns, "listed" in table.columns
+    sums = {"size": table["size"].sum() if summed else table.count()}
+    for key in rows.keys:
+        sums |= {key: table[key].min(), f"{key}_last": table[key].max()}
+    if summed:
+        sums["problem"] = table.problem.min()
+    if listed:
+        sums["n_listed"] = table.listed.sum()
+    if not rows.rows_are_entities:
+        sums["n_rows"] = table.count() - (table.listed.sum() if listed else 0)
+    grouped = table.group_by("g").agg(**sums)
+    checks = [(grouped.g.isnull(), Problem.GROUP_MISSING)]
+    if summed:
+        checks.append((grouped.problem < 0, grouped.problem))
+    if listed:
+        checks.append((grouped.n_listed > 1, Problem.GROUPS_LISTED_TWICE))
+        checks.append((grouped.n_listed == 0, Problem.GROUP_NOT_IN_GROUPS))
+    if not rows.rows_are_entities:
+        checks.append((grouped.n_rows > 1, Problem.GROUP_LISTED_TWICE))
+    checks += [(grouped[key] != grouped[f"{key}_last"], Problem.GROUP_IN_TWO_LEAVES) for key in rows.keys]
+    problem = ibis.cases(*((test, _code(what)) for test, what in checks), else_=_code(Problem.NONE))
+    return grouped.select(*rows.keys, "size", problem=problem)
+
+
+def _code(what: Any) -> Any:
+    return ibis.literal(int(what), "int8") if isinstance(what, Problem) else what

@@ -1,0 +1,58 @@
+"""The sentence for each thing that can be wrong with the rows. None of them shows a value."""
+
+from __future__ import annotations
+
+from tallytree.ingest.columns import LARGEST, Problem
+from tallytree.ingest.shapes import RowShape
+
+
+def describe(problem: Problem, shape: RowShape, source: str, groups: str | None) -> str:
+    """Say in one sentence what is wrong, where, and what to do."""
+    group = f"column {shape.group!r} of {source}"
+    match problem:
+        case Problem.GROUP_MISSING:
+            what = (
+                f"Column {shape.group!r} of {source} has missing values; every row needs a group, so fill or drop them."
+            )
+        case Problem.REGION_MISSING:
+            what = missing_region(shape.levels, source)
+        case Problem.GROUP_IN_TWO_LEAVES:
+            leaf = " and ".join(repr(level) for level in shape.levels)
+            what = (
+                f"A group in {group} lies in two leaf regions (by {leaf}); a group belongs to one, so "
+                "correct the regions or include the region in the name of the group."
+            )
+        case Problem.GROUP_LISTED_TWICE:
+            what = (
+                f"A group is listed twice in {group}; with size= each group has one row, so add up or drop the others."
+            )
+        case Problem.GROUPS_LISTED_TWICE:
+            what = f"A group is listed twice in column {shape.group!r} of {groups}; list each group once."
+        case Problem.GROUP_NOT_IN_GROUPS:
+            what = (
+                f"A group in {group} is missing from {groups}; the table of groups must list all of them, with their "
+                "identifiers written alike."
+            )
+        case _:
+            what = _describe_number(problem, shape, source)
+    return what
+
+
+def missing_region(levels: tuple[str, ...], source: str) -> str:
+    """Sentence for rows without a region."""
+    columns = " or ".join(repr(level) for level in levels)
+    return f"Column {columns} of {source} has missing values; every row needs a region on each level, so fill or drop them."
+
+
+def _describe_number(problem: Problem, shape: RowShape, source: str) -> str:
+    is_count = problem >= Problem.COUNT_MISSING
+    column = shape.count if is_count else shape.size or shape.quantity
+    kind = Problem(problem + (Problem.NUMBER_TOO_LARGE - Problem.COUNT_TOO_LARGE if is_count else 0))
+    found = {
+        Problem.NUMBER_MISSING: "missing values (null or NaN)",
+        Problem.NUMBER_NOT_A_NUMBER: "text that is not a number",
+        Problem.NUMBER_NEGATIVE: "negative values",
+        Problem.NUMBER_FRACTIONAL: "fractional values",
+        Problem.NUMBER_TOO_LARGE: f"values above {LARGEST:,}",
+    }[kind]
+    return f"Column {column!r} of {source} has {found}; whole numbers of at least 0 are needed."

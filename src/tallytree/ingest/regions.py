@@ -1,0 +1,115 @@
+"""From the leaves that a query found to the hierarchy, and to the number of each leaf in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tallytree.errors import InputError
+from tallytree.model.arrays import LabelArray
+from tallytree.model.hierarchy import Hierarchy, hierarchy_from_columns
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The hierarchy, and the number of the leaf that each key stands for.
+
+    Attributes
+    ----------
+    hierarchy
+        Leaves sorted by their labels.
+    leaf_of_key
+        Arrow table of the key columns and ``leaf``.
+    remarks
+        What the user should know about the regions, in sentences.
+    """
+
+    hierarchy: Hierarchy
+    leaf_of_key: pa.Table
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RegionTable:
+    """A public table of all regions: ``labels`` has a text column per level (``t0`` …) and ``region`` to find them by."""
+
+    labels: pa.Table
+    level_names: tuple[str, ...]
+    name: str
+
+
+def regions_from_leaves(leaves: pa.Table, level_names: Sequence[str], root: str) -> Regions:
+    """The hierarchy whose leaves are those of a query with columns ``k0`` … (key) and ``t0`` … (labels as text)."""
+    texts = [f"t{level}" for level in range(len(level_names))]
+    ordered = leaves.sort_by([(text, "ascending") for text in texts]) if texts else leaves
+    keys = [column for column in ordered.column_names if column not in texts]
+    hierarchy = hierarchy_from_columns(level_names, [label_array(ordered[text]) for text in texts], root=root)
+    leaf_of_key = ordered.select(keys).append_column("leaf", pa.array(np.arange(len(ordered))))
+    return Regions(hierarchy, leaf_of_key, _repeated_labels(hierarchy))
+
+
+def root_alone(root: str) -> Regions:
+    """The hierarchy of one region; there is no key to look for."""
+    return Regions(hierarchy_from_columns((), (), root=root), pa.table({"leaf": pa.array([0])}))
+
+
+def regions_from_table(leaves: pa.Table, table: RegionTable, root: str) -> Regions:
+    """The hierarchy of a separate table; ``leaves`` holds the key and the region (``t0``) of those that have rows."""
+    found = regions_from_leaves(table.labels, table.level_names, root)
+    matched = leaves.rename_columns({"t0": "region"}).join(found.leaf_of_key, "region", join_type="left outer")
+    if matched["leaf"].null_count:
+        raise InputError(
+            f"The data has regions that {table.name} lacks; add them there, and check that both write them alike "
+            "(01001 and 1001 are different regions)."
+        )
+    return Regions(found.hierarchy, matched.drop_columns(["region"]), found.remarks)
+
+
+def region_table(name: str, rows: pa.Table, region: str) -> RegionTable:
+    """Check a separate hierarchy table, all columns text: one row per region, its labels from the top level to the leaf.
+
+    Where the labels do not tell the regions apart, the region itself is the last level: a table (county, state) then
+    means counties within states.
+    """
+    if len(rows) == 0:
+        raise InputError(f"{name} has no rows; the hierarchy needs at least one region.")
+    for column in rows.column_names:
+        if rows[column].null_count:
+            raise InputError(f"Column {column!r} of {name} has missing values; every region needs all its labels.")
+    if pc.count_distinct(rows[region]).as_py() < len(rows):
+        raise InputError(
+            f"Column {region!r} of {name} names a region twice, so that it would lie under two parents; "
+            "list each region once."
+        )
+    levels = [column for column in rows.column_names if column != region]
+    if not levels or len(rows.group_by(levels).aggregate([])) < len(rows):
+        levels.append(region)
+    labels = {f"t{level}": rows[column] for level, column in enumerate(levels)}
+    return RegionTable(pa.table({**labels, "region": rows[region]}), tuple(levels), name)
+
+
+def label_array(column: pa.ChunkedArray) -> LabelArray:
+    """Labels as Python text; equal labels share one object."""
+    codes = column.combine_chunks().dictionary_encode()
+    if isinstance(codes, pa.ChunkedArray):
+        codes = codes.combine_chunks()
+    distinct = np.array(codes.dictionary.to_pylist(), dtype=object)
+    return distinct[codes.indices.to_numpy(zero_copy_only=False)] if len(distinct) else np.empty(0, dtype=object)
+
+
+def _repeated_labels(hierarchy: Hierarchy) -> tuple[str, ...]:
+    remarks = []
+    for level in range(2, hierarchy.n_levels):
+        labels = hierarchy.labels[hierarchy.level_slice(level)]
+        n_repeated = len(labels) - len(set(labels))
+        if n_repeated:
+            name, above = hierarchy.level_names[level], hierarchy.level_names[level - 1]
+            remarks.append(
+                f"Some labels of level {name!r} occur below more than one region of level {above!r}; they count as "
+                "different regions, told apart by their paths."
+            )
+    return tuple(remarks)

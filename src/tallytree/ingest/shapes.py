@@ -1,0 +1,90 @@
+"""What one row of the input is: the request of :func:`tallytree.ingest.read`, checked before any data is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tallytree.errors import RequestError
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """Which column means what. The four shapes differ by which of ``size``, ``count`` and ``quantity`` are given.
+
+    Attributes
+    ----------
+    group
+        Column that names the group of a row; ``None`` where each row is a group of its own or stands for several.
+    levels
+        Columns that name the regions of a row, from the level below the root down to the leaf.
+    size
+        Column with the size of the group that a row stands for; ``None`` where a row is an entity.
+    count
+        Column with the number of groups of that size; ``None`` where a row is one group.
+    quantity
+        Column with what an entity adds to the size of its group; ``None`` where each adds 1.
+    max_quantity
+        Public bound on what one entity adds to the size of its group.
+    """
+
+    group: str | None
+    levels: tuple[str, ...]
+    size: str | None = None
+    count: str | None = None
+    quantity: str | None = None
+    max_quantity: int = 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that the request names, each once."""
+        named = (self.group, *self.levels, self.size, self.count, self.quantity)
+        return tuple(dict.fromkeys(column for column in named if column is not None))
+
+
+def row_shape(
+    *,
+    group: str | None,
+    levels: str | Sequence[str],
+    size: str | None,
+    count: str | None,
+    quantity: str | None,
+    max_quantity: int | None,
+) -> RowShape:
+    """Check that the columns make up one of the four shapes, and put them in order."""
+    levels = (levels,) if isinstance(levels, str) else tuple(levels)
+    named = [column for column in (group, *levels, size, count, quantity) if column is not None]
+    for column in named:
+        if not isinstance(column, str) or not column:
+            raise RequestError(f"Columns are given by name; got {column!r}.")
+    repeated = {column for column in named if named.count(column) > 1}
+    if repeated:
+        raise RequestError(f"Column {sorted(repeated)[0]!r} is given twice; each column has one meaning.")
+    if size is None and group is None:
+        raise RequestError(
+            "Say what a row is: group= names the group of each entity, size= the size of the group a row stands for."
+        )
+    if size is not None and quantity is not None:
+        raise RequestError("size= (rows are groups) and quantity= (rows are entities) exclude each other; give one.")
+    if count is not None and size is None:
+        raise RequestError("count= needs size=: with both, a row says how many groups have a size.")
+    if count is not None and group is not None:
+        raise RequestError(
+            "count= (a row stands for several groups) and group= (it stands for one) exclude each other."
+        )
+    return RowShape(group, levels, size, count, quantity, _checked_max_quantity(max_quantity, size, quantity))
+
+
+def _checked_max_quantity(max_quantity: int | None, size: str | None, quantity: str | None) -> int:
+    if max_quantity is None:
+        if quantity is not None:
+            raise RequestError(
+                "quantity= needs max_quantity=, a public bound on what one entity adds to its group: the noise follows "
+                "from it. Choose it without looking at the data; larger quantities are lowered to it."
+            )
+        return 1
+    if isinstance(max_quantity, bool) or not isinstance(max_quantity, int) or not 1 <= max_quantity <= 2**31:
+        raise RequestError(f"max_quantity must be a whole number from 1 to {2**31:,}, got {max_quantity!r}.")
+    if quantity is None and size is None and max_quantity != 1:
+        raise RequestError("max_quantity= goes with quantity= or size=; a row that counts as one entity adds 1.")
+    return max_quantity

@@ -1,0 +1,194 @@
+"""Any tabular input as an Ibis table: files, tables in memory, databases."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from tallytree.errors import InputError, MissingExtraError, RequestError
+from tallytree.ingest.columns import require_columns
+from tallytree.ingest.engine import Session, guarded, kind_of
+
+PARQUET = (".parquet", ".pq", ".parq")
+CSV = (".csv", ".tsv", ".txt")
+COMPRESSED = (".gz", ".zst", ".bz2")
+REMOTE = ("s3://", "gs://", "gcs://", "r2://", "az://", "abfss://", "http://", "https://", "hf://")
+ACCEPTED = "a Parquet or CSV file or glob, a pandas, Polars, Arrow or Ibis table, or a database URL (duckdb://, postgres://, sqlite://)"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input that is open for reading.
+
+    Attributes
+    ----------
+    table
+        Ibis table, possibly with only the wanted columns.
+    columns
+        All columns of the input.
+    name
+        What messages call the input.
+    """
+
+    table: Any
+    columns: tuple[str, ...]
+    name: str
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse columns that are not there."""
+        require_columns(columns, self.columns, self.name)
+
+
+def open_source(
+    session: Session,
+    source: Any,
+    wanted: Sequence[str] | None = None,
+    *,
+    table: str | None = None,
+    sql: str | None = None,
+) -> Source:
+    """Open an input. Inputs in memory are narrowed to the ``wanted`` columns, as far as they have them."""
+    is_url = isinstance(source, str) and "://" in source and not source.startswith(REMOTE)
+    if not is_url and (table is not None or sql is not None):
+        raise RequestError("table= and sql= go with a database URL such as postgres://user@host/database.")
+    if is_url:
+        return _open_database(session, source, table, sql)
+    if isinstance(source, (str, Path)):
+        return _open_files(session, str(source))
+    return _open_in_memory(session, source, wanted)
+
+
+def _open_in_memory(session: Session, source: Any, wanted: Sequence[str] | None) -> Source:
+    library = type(source).__module__.split(".")[0]
+    kind = type(source).__name__
+    if isinstance(source, ibis.Table):
+        return Source(source, tuple(source.columns), "the Ibis table")
+    if library == "pandas" and kind == "DataFrame":
+        name, columns = "the pandas table", tuple(str(column) for column in source.columns)
+        kept = [column for column in source.columns if wanted is None or column in wanted]
+        narrowed = source[kept] if len(set(kept)) == len(kept) else source[[]]
+        arrow = guarded(lambda: pa.Table.from_pandas(narrowed, preserve_index=False), name)
+        return Source(session.register(arrow), columns, name)
+    if library == "polars" and kind in ("DataFrame", "LazyFrame"):
+        return _open_polars(session, source, wanted)
+    if library == "pyarrow":
+        return _open_arrow(session, source, wanted)
+    raise InputError(f"Cannot read a {library}.{kind}; give {ACCEPTED}.")
+
+
+def _open_polars(session: Session, source: Any, wanted: Sequence[str] | None) -> Source:
+    name = "the Polars table"
+    columns = tuple(guarded(source.collect_schema, name).names())
+    narrowed = source.select([column for column in columns if wanted is None or column in wanted])
+    if hasattr(narrowed, "collect"):
+        narrowed = guarded(narrowed.collect, name)
+    return Source(session.register(narrowed.to_arrow()), columns, name)
+
+
+def _open_arrow(session: Session, source: Any, wanted: Sequence[str] | None) -> Source:
+    name, columns = "the Arrow table", tuple(source.schema.names)
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.RecordBatchReader):
+        return Source(guarded(lambda: session.load(source), name), columns, name)
+    if isinstance(source, pa.Table):
+        positions = [place for place, column in enumerate(columns) if wanted is None or column in wanted]
+        unique = len({columns[place] for place in positions}) == len(positions)
+        return Source(session.register(source.select(positions if unique else [])), columns, name)
+    return Source(guarded(lambda: session.register(source), name), columns, name)
+
+
+def _open_files(session: Session, path: str) -> Source:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if Path(path).is_dir():
+        path, suffixes = str(Path(path) / "**" / "*.parquet"), [".parquet"]
+    last = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
+    if last not in PARQUET + CSV:
+        raise InputError(f"Cannot tell what {path} is from its name; give {ACCEPTED}.")
+    remote = path.startswith(REMOTE)
+    # Path.glob takes no absolute patterns.
+    files = [path] if remote or Path(path).is_file() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+    if not files:
+        raise InputError(f"There is no file {path}; check the path or the pattern.")
+    if last in PARQUET:
+        # Folders such as county=01001 name regions too: their zeros must stay.
+        table = guarded(lambda: session.connection.read_parquet(files, hive_types_autocast=False), path)
+    else:
+        table = guarded(lambda: _read_csv(session, files, remote), path)
+    return Source(table, tuple(table.columns), path)
+
+
+def _read_csv(session: Session, files: list[str], remote: bool) -> Any:
+    """A view over CSV files. All columns are text, so that codes such as 01001 keep their zeros; numbers are parsed, and
+    checked, where they are used.
+    """
+    header = "" if remote else _first_line(files[0])
+    if not remote and not header:
+        raise InputError(f"{files[0]} is empty; a CSV file needs a line with the names of its columns.")
+    separator = {} if remote else {"delim": max(",;\t|", key=header.count)}
+    return session.connection.read_csv(
+        files, header=True, all_varchar=True, quote='"', escape='"', comment="", skip=0, **separator
+    )
+
+
+def _first_line(path: str) -> str:
+    with pa.input_stream(path, compression="detect") as stream:
+        start = stream.read(65536)
+    return start.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0].strip("\r")
+
+
+def _open_database(session: Session, url: str, table: str | None, sql: str | None) -> Source:
+    if (table is None) == (sql is None):
+        raise RequestError("A database URL needs either table= (the name of a table) or sql= (a query).")
+    scheme, _, place = url.partition("://")
+    # The address may hold a password, so it is never shown.
+    name = f"table {table!r} of the {scheme} database" if table is not None else f"the query on the {scheme} database"
+    if scheme == "duckdb":
+        opened = _open_duckdb(session, Path(place.partition("?")[0]), name, table, sql)
+    else:
+        engine = _connect(url, scheme, Path(place.partition("?")[0]))
+        if table is not None:
+            _require_table(table, guarded(engine.list_tables, f"The {scheme} database"), scheme)
+        opened = guarded(lambda: engine.sql(sql) if table is None else engine.table(table), name)
+    return Source(opened, tuple(opened.columns), name)
+
+
+def _open_duckdb(session: Session, file: Path, name: str, table: str | None, sql: str | None) -> Any:
+    """A table of a DuckDB file. It is attached to our own DuckDB, read-only, so that it spills into the private folder."""
+    if not file.is_file():
+        raise InputError(f"There is no duckdb database {file}; check the path after duckdb://.")
+    own, catalog, view = session.connection, session.new_name(), session.new_name()
+    guarded(lambda: own.attach(file, catalog, read_only=True), f"The duckdb database {file}")
+    own.con.execute(f"USE {catalog}")
+    if table is not None:
+        _require_table(table, [row[0] for row in own.con.execute("SHOW TABLES").fetchall()], "duckdb")
+        quoted = table.replace('"', '""')
+        sql = f'SELECT * FROM "{quoted}"'
+    guarded(lambda: own.con.execute(f"CREATE TEMP VIEW {view} AS {sql}"), name)
+    return own.table(view, database=("temp", "main"))
+
+
+def _require_table(table: str, known: Sequence[str], scheme: str) -> None:
+    if table not in known:
+        shown = ", ".join(repr(one) for one in known[:30]) + (", …" if len(known) > 30 else "")
+        raise InputError(f"The {scheme} database has no table {table!r}; its tables are {shown or 'none'}.")
+
+
+def _connect(url: str, scheme: str, file: Path) -> Any:
+    if scheme == "sqlite" and not file.is_file():
+        raise InputError(f"There is no sqlite database {file}; check the path after sqlite://.")
+    try:
+        return ibis.connect(url)
+    except ImportError:
+        problem: Exception = MissingExtraError(f"Reading from {scheme}", scheme.removesuffix("ql"))
+    except Exception as error:  # drivers quote the address, password included
+        problem = InputError(
+            f"Cannot connect to the {scheme} database ({kind_of(error)}); check the address, the user and the network."
+        )
+    raise problem

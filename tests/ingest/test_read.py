@@ -1,0 +1,169 @@
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tallytree.errors import RequestError
+from tallytree.ingest import read
+from tests.ingest.formats import FORMATS, in_format
+from tests.reference.reading import counts_as_dict, sizes_of_groups
+
+# County labels repeat across states, codes start with 0, and groups are named by integers.
+PEOPLE = pa.table(
+    {
+        "name": [f"p{i}" for i in range(9)],
+        "household": [7, 7, 7, 2, 5, 5, 11, 12, 12],
+        "state": ["01", "01", "01", "01", "01", "01", "13", "13", "13"],
+        "county": ["001", "001", "001", "001", "003", "003", "001", "001", "001"],
+        "cars": [0, 2, 1, 5, 0, 0, 1, 9, 1],
+    }
+)
+EXPECTED = {("01", "001"): Counter({3: 1, 1: 1}), ("01", "003"): Counter({2: 1}), ("13", "001"): Counter({1: 1, 2: 1})}
+LEVELS = ["state", "county"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_gives_the_same_counts(form: str, tmp_path: Path) -> None:
+    source, options = in_format(PEOPLE, form, tmp_path)
+    counts = read(source, group="household", levels=LEVELS, root="US", **options)
+    assert counts_as_dict(counts) == EXPECTED
+    assert list(counts.hierarchy.paths[:3]) == ["US", "US/01", "US/13"]
+    assert counts.hierarchy.level_names == ("US", "state", "county")
+    assert counts.n_groups.tolist() == [2, 1, 2]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_quantities_are_summed_and_lowered_to_their_bound(form: str, tmp_path: Path) -> None:
+    source, options = in_format(PEOPLE, form, tmp_path)
+    counts = read(source, group="household", levels=["state"], quantity="cars", max_quantity=4, **options)
+    assert counts_as_dict(counts) == {("01",): Counter({3: 1, 4: 1, 0: 1}), ("13",): Counter({1: 1, 5: 1})}
+    assert counts.max_quantity == 4
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_rows_that_are_groups(form: str, tmp_path: Path) -> None:
+    table = pa.table({"state": ["01", "01", "13"], "size": [0, 4, 4], "name": ["a", "b", "c"]})
+    source, options = in_format(table, form, tmp_path)
+    counts = read(source, size="size", levels=["state"], **options)
+    assert counts_as_dict(counts) == {("01",): Counter({0: 1, 4: 1}), ("13",): Counter({4: 1})}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_rows_that_are_counted_already(form: str, tmp_path: Path) -> None:
+    table = pa.table({"state": ["01", "01", "01", "13"], "size": [0, 4, 4, 1], "households": [10, 3, 4, 0]})
+    source, options = in_format(table, form, tmp_path)
+    counts = read(source, size="size", count="households", levels=["state"], **options)
+    assert counts_as_dict(counts) == {("01",): Counter({0: 10, 4: 7}), ("13",): Counter()}
+    assert counts.n_groups.tolist() == [17, 0]
+
+
+def test_without_levels_there_is_the_root_alone() -> None:
+    counts = read(PEOPLE, group="household")
+    assert counts.hierarchy.n_regions == 1
+    assert counts_as_dict(counts) == {(): Counter({1: 2, 2: 2, 3: 1})}
+
+
+def test_nothing_is_shown_and_what_is_assumed_is_said() -> None:
+    counts = read(PEOPLE, group="household", levels=LEVELS)
+    assert repr(counts) == "ConfidentialCounts(Hierarchy(total: 1, state: 2, county: 3), values hidden)"
+    assert counts.groups_public
+    assert counts.groups_note == "the number of groups per region is assumed public (no groups table was given)"
+    assert "assumed public" in counts.regions_note
+    assert counts.remarks == (
+        "Some labels of level 'county' occur below more than one region of level 'state'; they count as different "
+        "regions, told apart by their paths.",
+    )
+    private = read(PEOPLE, group="household", levels=LEVELS, groups_private=True)
+    assert not private.groups_public
+    assert "confidential" in private.groups_note
+
+
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [
+        (pa.array([1001, 1001, 2, 30]), ["1001", "2", "30"]),
+        (pa.array([1001.0, 1001.0, 2.0, 30.0]), ["1001", "2", "30"]),
+        (pa.array(["é/a", "é/a", "Z", "a"]), ["Z", "a", "é/a"]),
+        (pa.array([True, True, False, False]), ["false", "true"]),
+    ],
+)
+def test_labels_are_the_text_of_the_values_in_order(column: pa.Array, labels: list[str]) -> None:
+    counts = read(pa.table({"g": [1, 1, 2, 3], "region": column}), group="g", levels="region")
+    assert list(counts.hierarchy.labels[1:]) == labels
+
+
+def test_two_leaves_with_the_same_hash_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallytree.ingest import group_sizes
+
+    collided = []
+
+    def constant(*args: object, **options: object) -> object:
+        collided.append(True)
+        return lambda key, label: key
+
+    monkeypatch.setattr(group_sizes.ibis.udf.scalar, "builtin", constant)
+    assert counts_as_dict(read(PEOPLE, group="household", levels=LEVELS)) == EXPECTED
+    assert collided
+
+
+entities = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(0, 3), st.text("ab/%é", max_size=2), st.integers(0, 5)),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(max_examples=20)
+@given(entities, st.booleans())
+def test_agrees_with_counting_in_python(drawn: list[tuple[int, int, str, int]], summed: bool) -> None:
+    rows = [
+        {"g": f"{number}-{upper}-{lower}", "upper": upper, "lower": lower, **({"quantity": cars} if summed else {})}
+        for number, upper, lower, cars in drawn
+    ]
+    options = {"quantity": "quantity", "max_quantity": 5} if summed else {}
+    counts = read(pa.Table.from_pylist(rows), group="g", levels=["upper", "lower"], **options)
+    expected = sizes_of_groups(rows, "g", ["upper", "lower"])
+    assert counts_as_dict(counts) == expected
+    assert list(counts_as_dict(counts)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "Say what a row is"),
+        ({"group": "household", "levels": ["state", "state"]}, "'state' is given twice"),
+        ({"group": "household", "size": "cars", "quantity": "name"}, "exclude each other"),
+        ({"group": "household", "count": "cars"}, "count= needs size="),
+        ({"group": "household", "size": "cars", "count": "name"}, "exclude each other"),
+        ({"group": "household", "quantity": "cars"}, "needs max_quantity="),
+        ({"group": "household", "quantity": "cars", "max_quantity": 0}, "max_quantity must be"),
+        ({"group": "household", "quantity": "cars", "max_quantity": 1.5}, "max_quantity must be"),
+        ({"group": "household", "max_quantity": 3}, "goes with quantity="),
+        ({"size": "cars", "groups": PEOPLE}, "groups= needs group="),
+        ({"group": "household", "groups": PEOPLE, "groups_private": True}, "contradicts"),
+        ({"group": "household", "levels": LEVELS, "hierarchy": PEOPLE}, "exactly one column"),
+        ({"group": "household", "root": ""}, "root="),
+        ({"group": 3}, "by name"),
+        ({"group": "household", "table": "people"}, "database URL"),
+    ],
+)
+def test_requests_that_make_no_sense(options: dict[str, object], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        read(PEOPLE, **options)
+
+
+def test_importing_loads_no_engine() -> None:
+    import subprocess
+
+    code = (
+        "import sys, tallytree.ingest; heavy = ('ibis', 'duckdb', 'pandas', 'polars', 'pyarrow');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"}
+    )
+    assert done.stdout.strip() == "[]"
