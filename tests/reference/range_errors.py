@@ -78,3 +78,41 @@ def padded_haar_error(n_bins: int, variance: float) -> float:
     inverse = np.linalg.inv(haar_matrix(padded))[:n_bins]
     covariance = variance * inverse @ inverse.T
     return float(np.mean([query @ covariance @ query for query in all_ranges(n_bins)]))
+
+
+def grid_nodes(shape: tuple[int, ...], widths: tuple[int, ...]) -> tuple[np.ndarray, list[int]]:
+    """One row per node of a grid tree over the flattened cells, and its level."""
+    rows, levels = [], []
+    for level, width in enumerate(widths):
+        for corner in np.ndindex(*(-(-n // width) for n in shape)):
+            cells = np.zeros(shape)
+            cells[tuple(slice(c * width, (c + 1) * width) for c in corner)] = 1
+            rows.append(cells.ravel())
+            levels.append(level)
+    return np.array(rows), levels
+
+
+def all_boxes(shape: tuple[int, ...]) -> np.ndarray:
+    boxes = np.ones((1, 1))
+    for n_bins in shape:
+        boxes = np.kron(boxes, all_ranges(n_bins))
+    return boxes
+
+
+def consistent_grid_error(shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]) -> float:
+    rows, levels = grid_nodes(shape, widths)
+    return least_squares_error(rows, np.array([variances[level] for level in levels]), all_boxes(shape))
+
+
+def fewest_nodes_grid_error(shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]) -> float:
+    rows, levels = grid_nodes(shape, widths)
+    boxes = all_boxes(shape)
+    total = 0.0
+    for box in boxes:
+        rest = box.copy()
+        for row, level in zip(rows, levels):
+            if np.all(rest >= row):
+                rest -= row
+                total += variances[level]
+        assert not rest.any()
+    return total / len(boxes)
