@@ -87,6 +87,14 @@ def test_draws_do_not_depend_on_how_regions_are_cut(noise: Noise) -> None:
     assert np.array_equal(second_half, whole[offsets[5] + 19_999 : offsets[6]])
 
 
+def test_draws_in_threads_are_those_of_the_pieces() -> None:
+    stream, laplace, n = KeyStream.from_insecure_seed(4), DiscreteLaplace(Fraction(2)), 600_000
+    whole = draw_noise(laplace, stream, level=0, query="q", offsets=np.array([0, n]))
+    piece = np.array([0, n // 6])
+    pieces = [draw_noise(laplace, stream, level=0, query="q", offsets=piece, first_draw=i * n // 6) for i in range(6)]
+    assert np.array_equal(whole, np.concatenate(pieces))
+
+
 def test_values_come_back_in_their_shape() -> None:
     stream = KeyStream.from_insecure_seed(2)
     table = np.arange(12, dtype=np.int32).reshape(3, 4)

@@ -21,33 +21,52 @@ UNDECIDED = -1
 REJECTED = -2
 
 
-def fill_counters(
-    offsets: IntArray, first_region: int, first_draw: int, start: int, stop: int, words_per_draw: int
-) -> WordArray:
-    """The 128-bit counters (region, block within region) that hold the words of draws ``start:stop``, two words a counter.
+class Span(NamedTuple):
+    """Draws ``start:stop`` out of the draws of consecutive regions, each of which takes ``words_per_draw`` random words.
 
-    Draws are numbered from 0 over the regions of ``offsets``; regions do not share counters. Returned flat, region
-    first.
+    Draws are numbered from 0 over all regions: draw ``offsets[i] - offsets[0] + j`` is number ``j`` of region
+    ``first_region + i``, where for i = 0 the count starts at ``first_draw`` instead of 0.
     """
-    counters = np.empty(2 * ((stop - start) * words_per_draw + 1), dtype=np.uint64)
-    n_counters = _fill_counters(offsets, first_region, first_draw, start, stop, words_per_draw, counters)
-    return counters[: 2 * n_counters]
+
+    offsets: IntArray
+    first_region: int
+    first_draw: int
+    start: int
+    stop: int
+    words_per_draw: int
+
+
+def fill_counters(span: Span) -> tuple[WordArray, int]:
+    """The 128-bit counters (region, block) whose ciphers hold the words of a span, two words a counter, region first.
+
+    Word ``w`` of a region is half ``w & 1`` of its block ``w >> 1``; regions do not share blocks. Returns a buffer with
+    a spare counter at its end, and the number of counters.
+    """
+    n_words = (span.stop - span.start) * span.words_per_draw
+    # A region with n words of the span touches at most n // 2 + 1 blocks, and at most n.
+    first, last = span.offsets[0] + span.start, span.offsets[0] + span.stop
+    n_regions = 1 + np.searchsorted(span.offsets, last) - np.searchsorted(span.offsets, first, side="right")
+    n_blocks = max(0, min(n_words, n_words // 2 + int(n_regions)))
+    buffer = np.empty(2 * (n_blocks + 1), dtype=np.uint64)
+    return buffer, int(_fill_counters(span, buffer))
 
 
 @serial
-def _fill_counters(offsets, first_region, first_draw, start, stop, words_per_draw, counters):  # type: ignore[no-untyped-def]
-    position = offsets[0] + start
-    end = offsets[0] + stop
+def _fill_counters(span, counters):  # type: ignore[no-untyped-def]
+    offsets = span.offsets
+    position = offsets[0] + span.start
+    end = offsets[0] + span.stop
     row = np.searchsorted(offsets, position, side="right") - 1
     n_counters = 0
     while position < end:
-        skipped = first_draw if row == 0 else 0
+        # Draw ``position`` is number ``position - origin`` of its region.
+        origin = offsets[row] - span.first_draw if row == 0 else offsets[row]
         last = min(offsets[row + 1], end)
         if last > position:
-            first_block = (position - offsets[row] + skipped) * words_per_draw >> 1
-            last_block = ((last - offsets[row] + skipped) * words_per_draw - 1) >> 1
+            first_block = (position - origin) * span.words_per_draw >> 1
+            last_block = ((last - origin) * span.words_per_draw - 1) >> 1
             for block in range(first_block, last_block + 1):
-                counters[2 * n_counters] = first_region + row
+                counters[2 * n_counters] = span.first_region + row
                 counters[2 * n_counters + 1] = block
                 n_counters += 1
         position = last
@@ -55,74 +74,65 @@ def _fill_counters(offsets, first_region, first_draw, start, stop, words_per_dra
     return n_counters
 
 
-def gather_words(
-    offsets: IntArray,
-    first_region: int,
-    first_draw: int,
-    start: int,
-    stop: int,
-    words_per_draw: int,
-    blocks: WordArray,
-) -> WordArray:
-    """Drop the words of encrypted counters (in the order of :func:`fill_counters`) that belong to no draw of the span."""
-    words = np.empty((stop - start) * words_per_draw, dtype=np.uint64)
-    _gather_words(offsets, first_draw, start, stop, words_per_draw, blocks, words)
-    return words
+def gather_words_in_place(span: Span, buffer: WordArray) -> WordArray:
+    """The words of a span, moved together at the start of the buffer of its encrypted counters."""
+    n_words = (span.stop - span.start) * span.words_per_draw
+    _gather_words_in_place(span, buffer)
+    return buffer[:n_words]
 
 
 @serial
-def _gather_words(offsets, first_draw, start, stop, words_per_draw, blocks, words):  # type: ignore[no-untyped-def]
-    position = offsets[0] + start
-    end = offsets[0] + stop
+def _gather_words_in_place(span, buffer):  # type: ignore[no-untyped-def]
+    offsets = span.offsets
+    position = offsets[0] + span.start
+    end = offsets[0] + span.stop
     row = np.searchsorted(offsets, position, side="right") - 1
     source = 0
     target = 0
     while position < end:
-        skipped = first_draw if row == 0 else 0
+        origin = offsets[row] - span.first_draw if row == 0 else offsets[row]
         last = min(offsets[row + 1], end)
         if last > position:
-            source += (position - offsets[row] + skipped) * words_per_draw & 1
-            for _ in range((last - position) * words_per_draw):
-                words[target] = blocks[source]
-                source += 1
-                target += 1
+            source += (position - origin) * span.words_per_draw & 1
+            n_words = (last - position) * span.words_per_draw
+            if source > target:
+                for word in range(n_words):
+                    buffer[target + word] = buffer[source + word]
+            target += n_words
+            source += n_words
             source += source & 1
         position = last
         row += 1
 
 
-def invert(
-    words: WordArray, word: int, words_per_draw: int, thresholds: WordArray, bounds: npt.NDArray[np.int32]
-) -> tuple[IntArray, int]:
+def invert(words: WordArray, thresholds: WordArray, bounds: npt.NDArray[np.int32], values: IntArray) -> int:
     """Look up each draw in a table of survival probabilities.
 
     Parameters
     ----------
     words
-        Random words, ``words_per_draw`` for each draw, of which number ``word`` is used: its upper 63 bits are ``u``.
+        One random word per draw (a view with strides will do): its upper 63 bits are ``u``.
     thresholds
         ``floor(2**63 * P(K >= k))`` for k = 0, 1, …, nonincreasing, up to and including the first 0.
     bounds
         ``bounds[b]`` is the number of k >= 1 with ``thresholds[k] >= b << (63 - bits)``, for b = 0 … 2**bits.
+    values
+        Written to: the number of k >= 1 with ``u < thresholds[k]``, or ``UNDECIDED`` where ``u`` equals a threshold.
 
     Returns
     -------
-    values
-        The number of k >= 1 with ``u < thresholds[k]``, or ``UNDECIDED`` where ``u`` equals a threshold.
     n_undecided
-        How many are undecided.
+        How many draws are undecided.
     """
-    values = np.empty(len(words) // words_per_draw, dtype=np.int64)
     shift = 64 - (len(bounds) - 1).bit_length()
-    n_undecided = _invert(words, word, words_per_draw, thresholds, bounds, np.uint64(shift), values)
-    return values, int(n_undecided)
+    return int(_invert(words, thresholds, bounds, np.uint64(shift), values))
 
 
 @serial
-def _invert(words, word, words_per_draw, thresholds, bounds, shift, values):  # type: ignore[no-untyped-def]
+def _invert(words, thresholds, bounds, shift, values):  # type: ignore[no-untyped-def]
     n_undecided = 0
     for draw in range(len(values)):
-        u = words[draw * words_per_draw + word] >> np.uint64(1)
+        u = words[draw] >> np.uint64(1)
         bucket = np.int64(u >> shift)
         low = bounds[bucket + 1]
         high = bounds[bucket]
@@ -143,18 +153,28 @@ def _invert(words, word, words_per_draw, thresholds, bounds, shift, values):  # 
     return n_undecided
 
 
-def add_saturating(values: IntArray, noise: IntArray, limit: int) -> IntArray:
-    """``clip(clip(values) + noise)`` at ``limit`` on both sides; ``limit`` and ``noise`` must leave room below 2**63."""
-    total = np.empty(len(values), dtype=np.int64)
-    _add_saturating(values, noise, limit, total)
-    return total
+def sign_in_place(values: IntArray, words: WordArray) -> None:
+    """Negate the values whose word has its lowest bit set."""
+    _sign_in_place(values, words)
 
 
 @serial
-def _add_saturating(values, noise, limit, total):  # type: ignore[no-untyped-def]
+def _sign_in_place(values, words):  # type: ignore[no-untyped-def]
+    for draw in range(len(values)):
+        negative = -np.int64(words[draw] & np.uint64(1))
+        values[draw] = (values[draw] ^ negative) - negative
+
+
+def add_in_place(noise: IntArray, values: IntArray, limit: int) -> None:
+    """Turn noise into ``clip(clip(values) + noise)``, clipped to ±limit; noise and twice the limit must fit in 63 bits."""
+    _add_in_place(noise, values, limit)
+
+
+@serial
+def _add_in_place(noise, values, limit):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
         value = min(max(values[i], -limit), limit)
-        total[i] = min(max(value + noise[i], -limit), limit)
+        noise[i] = min(max(value + noise[i], -limit), limit)
 
 
 class AcceptanceTables(NamedTuple):
@@ -176,7 +196,9 @@ class AcceptanceTables(NamedTuple):
 _SLACK = np.uint64(16)
 
 
-def accept_within_block(blocks: IntArray, words: WordArray, shift: int, tables: AcceptanceTables) -> IntArray:
+def accept_within_block(
+    blocks: IntArray, words: WordArray, shift: int, tables: AcceptanceTables, magnitudes: IntArray
+) -> int:
     """Accept or reject a place within each block of 2**shift magnitudes of a discrete Gaussian.
 
     Parameters
@@ -186,16 +208,16 @@ def accept_within_block(blocks: IntArray, words: WordArray, shift: int, tables: 
     words
         Two words per draw, as rows. The upper ``shift`` bits of the second are the place r, the rest are leading bits
         of U.
+    magnitudes
+        Written to: ``(q << shift) + r`` where U < exp(-r (2 (q << shift) + r) / (2 sigma2)) for certain, ``REJECTED``
+        where certainly not, ``UNDECIDED`` where the bits are too few or the block lies beyond the tables.
 
     Returns
     -------
-    magnitudes
-        ``(q << shift) + r`` where U < exp(-r (2 (q << shift) + r) / (2 sigma2)) for certain, ``REJECTED`` where
-        certainly not, ``UNDECIDED`` where the bits are too few or the block lies beyond the tables.
+    n_undecided
+        How many draws are undecided.
     """
-    magnitudes = np.empty(len(blocks), dtype=np.int64)
-    _accept_within_block(blocks, words, np.uint64(shift), tables, magnitudes)
-    return magnitudes
+    return int(_accept_within_block(blocks, words, np.uint64(shift), tables, magnitudes))
 
 
 @serial
@@ -213,12 +235,14 @@ def _accept_within_block(blocks, words, shift, tables, magnitudes):  # type: ign
     one = np.uint64(1)
     bits = np.uint64(64) - shift
     width = one << (shift - one)
+    n_undecided = 0
     for draw in range(len(blocks)):
         word = words[draw, 1]
         place = word >> bits
         start = np.uint64(blocks[draw]) << shift
         if blocks[draw] >= tables.n_blocks:
             magnitudes[draw] = UNDECIDED
+            n_undecided += 1
         elif place == 0:
             magnitudes[draw] = np.int64(start)
         else:
@@ -239,3 +263,5 @@ def _accept_within_block(blocks, words, shift, tables, magnitudes):  # type: ign
                 magnitudes[draw] = REJECTED
             else:
                 magnitudes[draw] = UNDECIDED
+                n_undecided += 1
+    return n_undecided

@@ -20,6 +20,7 @@ from tallytree.privacy.probabilities import Enclosure, Survival, floor_of, survi
 
 DIGITS = 63
 WORD_BITS = 64
+LARGEST_VALUE = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,33 +31,27 @@ class InversionTable:
     thresholds: WordArray
     bounds: npt.NDArray[np.int32]
 
-    def look_up(
-        self, words: WordArray, word: int, words_per_draw: int, more: Callable[[int], Iterator[int]]
-    ) -> IntArray:
-        """K of every draw from the upper 63 bits of its word number ``word``; ``more(draw)`` continues the bits of a draw."""
-        values, n_undecided = invert(words, word, words_per_draw, self.thresholds, self.bounds)
-        if n_undecided:
+    def look_up(self, words: WordArray, more: Callable[[int], Iterator[int]], values: IntArray) -> None:
+        """Write K of every draw, from the upper 63 bits of its word; ``more(draw)`` continues the bits of a draw."""
+        if invert(words, self.thresholds, self.bounds, values):
             for draw in np.flatnonzero(values == UNDECIDED).tolist():
-                values[draw] = self._decide(int(words[draw * words_per_draw + word]) >> 1, more(draw))
-        return values
+                values[draw] = self._decide(int(words[draw]) >> 1, more(draw))
 
     def _decide(self, u: int, more: Iterator[int]) -> int:
-        """The value of a draw whose first 63 bits do not decide it; never more than 2**62."""
+        """The value of a draw whose first 63 bits do not decide it, cut off where 64-bit integers would not hold it."""
         digits = DIGITS
         # Number of k >= 1 whose threshold lies above u: a lower bound of the answer.
         value = int(np.count_nonzero(self.thresholds[1:] > np.uint64(u)))
         while True:
             u, digits = u << WORD_BITS | next(more), digits + WORD_BITS
             value = self._largest_above(u, digits, value)
-            if value >= 1 << 62 or value + 1 == self.survival.end:
-                return min(value, 1 << 62)
-            if survival_floor(self.survival, value + 1, digits) < u:
-                return value
+            if value + 1 == self.survival.end or survival_floor(self.survival, value + 1, digits) < u:
+                return min(value, LARGEST_VALUE)
 
     def _largest_above(self, u: int, digits: int, low: int) -> int:
         """The largest k >= low with u < floor(2**digits P(K >= k)), given that it holds at ``low``."""
         step = 1
-        while low + step < 1 << 63 and u < survival_floor(self.survival, low + step, digits):
+        while u < survival_floor(self.survival, low + step, digits):
             low, step = low + step, 2 * step
         while step > 1:
             step //= 2

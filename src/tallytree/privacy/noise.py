@@ -22,17 +22,16 @@ import numpy.typing as npt
 
 from tallytree.errors import RequestError
 from tallytree.kernels.jit import run_in_chunks
-from tallytree.kernels.sampling import add_saturating
+from tallytree.kernels.sampling import add_in_place
 from tallytree.model.arrays import IntArray
-from tallytree.privacy.randomness import BitSource, Places
+from tallytree.privacy.randomness import BLOCK_WORDS, BitSource, Places
 from tallytree.privacy.samplers import gaussian_sampler, laplace_sampler
 
 VALUE_LIMIT = 1 << 61
 LARGEST_SCALE = Fraction(1 << 40)
 LARGEST_SIGMA2 = Fraction(1 << 62)
 
-# Draws handled at a time: their words fit in the second-level cache. And the smallest part worth a thread of its own.
-_BLOCK = 1 << 15
+# Smallest number of draws worth a thread of its own.
 _THREAD_SHARE = 1 << 17
 
 
@@ -126,11 +125,11 @@ def draw_noise(
     places = Places(level, query, np.ascontiguousarray(offsets, dtype=np.int64), first_region, first_draw)
     sampler = laplace_sampler(noise.scale) if isinstance(noise, DiscreteLaplace) else gaussian_sampler(noise.sigma2)
     draws = np.empty(places.n_draws, dtype=np.int64)
+    block = BLOCK_WORDS // sampler.words_per_draw
 
     def work(start: int, stop: int) -> None:
-        for begin in range(start, stop, _BLOCK):
-            end = min(begin + _BLOCK, stop)
-            draws[begin:end] = sampler.draw(stream, places, begin, end)
+        for begin in range(start, stop, block):
+            sampler.draw(stream, places, begin, draws[begin : min(begin + block, stop)])
 
     run_in_chunks(work, len(draws), smallest=_THREAD_SHARE)
     return draws
@@ -161,4 +160,5 @@ def add_noise(
     draws = draw_noise(
         noise, stream, level=level, query=query, offsets=offsets, first_region=first_region, first_draw=first_draw
     )
-    return add_saturating(flat, draws, VALUE_LIMIT).reshape(values.shape)
+    add_in_place(draws, flat, VALUE_LIMIT)
+    return draws.reshape(values.shape)

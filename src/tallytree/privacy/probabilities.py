@@ -121,7 +121,7 @@ def survival_floor(survival: Survival, k: int, digits: int) -> int:
 def survival_table(survival: Survival, digits: int) -> list[int]:
     """``floor(2**digits * P(K >= k))`` for k = 0, 1, … up to and including the first 0."""
     table = [1 << digits]
-    bits = digits + 136
+    bits = digits + 80
     for k, enclosure in enumerate(survival.in_turn(bits), start=1):
         found = enclosure.floor(digits)
         table.append(survival_floor(survival, k, digits) if found is None else found)

@@ -5,6 +5,7 @@ HMAC-SHA-256; under that subkey the pair (region, index) is the counter of AES-2
 has its own bits, whoever computes it and in whatever order: workers need the key and nothing else, a retried piece of
 work draws the same noise, and eight million small regions cost one vectorised call.
 
+AES never gives the same block for two counters, as true randomness might; to tell the two apart takes some 2**64 blocks.
 Three address spaces never overlap, because their subkeys differ: the bits every draw uses, the bits of later attempts
 where a sampler rejects, and the rare extensions where the first bits do not decide.
 """
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import secrets
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -24,12 +27,14 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from tallytree.errors import RequestError
-from tallytree.kernels.sampling import fill_counters, gather_words
+from tallytree.kernels.sampling import Span, fill_counters, gather_words_in_place
 from tallytree.model.arrays import IntArray
 
 WordArray = npt.NDArray[np.uint64]
 
 KEY_BYTES = 32
+# Words made at a time: counters and words together stay in the second-level cache.
+BLOCK_WORDS = 1 << 15
 _VERSION = b"tallytree keystream 1"
 _FIRST_BITS, _EXTENSIONS = 0, 1
 
@@ -127,37 +132,44 @@ class KeyStream:
         Best effort: Python and OpenSSL may have made copies of it or of its subkeys in memory that nobody can reach to
         erase.
         """
-        self._key[:] = b""
+        self._key[:] = bytes(len(self._key))
+        self._key.clear()
 
     def words(
         self, level: int, query: str, *, offsets: IntArray, first_region: int = 0, first_draw: int = 0
     ) -> WordArray:
         """Random words: region ``first_region + i`` gets ``offsets[i + 1] - offsets[i]`` of them, from its own place."""
         places = Places(level, query, offsets, first_region, first_draw)
-        return self.block(places, 0, places.n_draws, 1)
+        words = np.empty(places.n_draws, dtype=np.uint64)
+        for start in range(0, len(words), BLOCK_WORDS):
+            stop = min(start + BLOCK_WORDS, len(words))
+            words[start:stop] = self.block(places, start, stop, 1)
+        return words
 
     def block(self, places: Places, start: int, stop: int, words_per_draw: int) -> WordArray:
         """The first bits of draws ``start:stop``, ``words_per_draw`` words each, one draw after the other."""
         subkey = self._subkey(_FIRST_BITS, places, struct.pack("<q", 0))
-        span = (places.offsets, places.first_region, places.first_draw, start, stop, words_per_draw)
-        counters = fill_counters(*span)
-        return gather_words(*span, _encrypt(subkey, counters))
+        span = Span(places.offsets, places.first_region, places.first_draw, start, stop, words_per_draw)
+        buffer, n_counters = fill_counters(span)
+        _encrypt_in_place(subkey, buffer, n_counters)
+        return gather_words_in_place(span, buffer)
 
     def attempt(self, places: Places, draws: IntArray, attempt: int) -> WordArray:
         """Two words for each of ``draws``, as rows, for attempt 1, 2, … of a sampler that rejects."""
-        counters = np.empty((len(draws), 2), dtype="<u8")
-        counters[:, 0], counters[:, 1] = places.locate(draws)
+        counters = np.empty((len(draws) + 1, 2), dtype=np.uint64)
+        counters[:-1, 0], counters[:-1, 1] = places.locate(draws)
         subkey = self._subkey(_FIRST_BITS, places, struct.pack("<q", attempt))
-        return _encrypt(subkey, counters.reshape(-1)).reshape(-1, 2)
+        _encrypt_in_place(subkey, counters, len(draws))
+        return counters[:-1]
 
     def extension(self, places: Places, draw: int, word: int, attempt: int) -> Iterator[int]:
         """Further words that continue word ``word`` of one draw, as many as it takes to decide it."""
         region, number = (int(found[0]) for found in places.locate(np.array([draw])))
         subkey = self._subkey(_EXTENSIONS, places, struct.pack("<4q", attempt, word, region, number))
-        block = 0
-        while True:
-            yield from map(int, _encrypt(subkey, np.array([block, 0], dtype="<u8")))
-            block += 1
+        for block in itertools.count():
+            buffer = np.array([block, 0, 0, 0], dtype=np.uint64)
+            _encrypt_in_place(subkey, buffer, 1)
+            yield from buffer[:2].tolist()
 
     def _subkey(self, purpose: int, places: Places, rest: bytes) -> bytes:
         self._require_key()
@@ -176,9 +188,15 @@ class KeyStream:
         raise TypeError("A key stream is not pickled by accident; hand export_key() to a worker on purpose.")
 
 
-def _encrypt(subkey: bytes, counters: WordArray) -> WordArray:
-    """AES-256 of each 128-bit counter: counter mode with counters of our choice."""
-    output = np.empty(counters.nbytes + 15, dtype=np.uint8)
+def _encrypt_in_place(subkey: bytes, counters: WordArray, n_counters: int) -> None:
+    """AES-256 of each 128-bit counter: counter mode with counters of our choice. The buffer needs a spare counter at its end.
+
+    Counters and words are little-endian whatever the machine, so that every worker gets the same bits.
+    """
+    if sys.byteorder == "big":
+        counters.byteswap(inplace=True)
+    octets = counters.reshape(-1).view(np.uint8)
     encryptor = Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
-    encryptor.update_into(counters.view(np.uint8).data, output.data)
-    return output[: counters.nbytes].view("<u8")
+    encryptor.update_into(octets[: 16 * n_counters].data, octets.data)
+    if sys.byteorder == "big":
+        counters.byteswap(inplace=True)

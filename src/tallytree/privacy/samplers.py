@@ -21,6 +21,7 @@ from tallytree.kernels.sampling import (
     AcceptanceTables,
     WordArray,
     accept_within_block,
+    sign_in_place,
 )
 from tallytree.model.arrays import IntArray
 from tallytree.privacy.inversion import InversionTable, bernoulli, build_table
@@ -28,6 +29,8 @@ from tallytree.privacy.probabilities import GaussianMagnitude, GeometricDigit, L
 from tallytree.privacy.randomness import BitSource, Places
 
 LARGEST_DRAW = 1 << 62
+# No draw: beyond the cut-off.
+_REJECTED_DRAW = -(1 << 63)
 
 _DIRECT_SCALE = 1 << 10
 _DIRECT_SIGMA2 = 1 << 20
@@ -37,8 +40,12 @@ _DIGIT_BITS = 12
 class Sampler(Protocol):
     """Draws from one distribution."""
 
-    def draw(self, source: BitSource, places: Places, start: int, stop: int) -> IntArray:
-        """Draws number ``start`` to ``stop`` of the places, cut off at ±2**62."""
+    @property
+    def words_per_draw(self) -> int:
+        """Random words that a draw takes at first."""
+
+    def draw(self, source: BitSource, places: Places, start: int, values: IntArray) -> None:
+        """Fill ``values`` with the draws that follow number ``start`` of the places, cut off at ±2**62."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,80 +53,92 @@ class TableSampler:
     """A symmetric distribution by one table of magnitudes: one word per draw, of which one bit is the sign."""
 
     magnitude: InversionTable
+    words_per_draw: int = 1
 
-    def draw(self, source: BitSource, places: Places, start: int, stop: int) -> IntArray:
-        """Draws number ``start`` to ``stop`` of the places."""
-        words = source.block(places, start, stop, 1)
-        return with_sign(self.magnitude.look_up(words, 0, 1, continuation(source, places, start, 0)), words)
+    def draw(self, source: BitSource, places: Places, start: int, values: IntArray) -> None:
+        """Fill ``values`` with the draws that follow number ``start``."""
+        words = source.block(places, start, start + len(values), 1)
+        self.magnitude.look_up(words, continuation(source, places, start, 0), values)
+        sign_in_place(values, words)
 
 
 @dataclass(frozen=True, eq=False)
 class DigitSampler:
-    """A large discrete Laplace: X = 0 or |X| - 1 in base 2**12, the leading digits by one table, each of the others by its own.
+    """A large discrete Laplace: X = 0 or |X| - 1 in base 2**12, leading digits by one table, each of the others by its own.
 
-    |X| - 1 given X != 0 is geometric, so its digits are independent (see GeometricDigit). One word per table.
+    |X| - 1 given X != 0 is geometric, so its digits are independent (see GeometricDigit). One word per table, and the
+    lowest bit of the first is the sign.
     """
 
     leading: InversionTable
     digits: tuple[InversionTable, ...]
 
-    def draw(self, source: BitSource, places: Places, start: int, stop: int) -> IntArray:
-        """Draws number ``start`` to ``stop`` of the places."""
-        per_draw = 1 + len(self.digits)
-        words = source.block(places, start, stop, per_draw)
-        leading = self.leading.look_up(words, 0, per_draw, continuation(source, places, start, 0))
+    @property
+    def words_per_draw(self) -> int:
+        """One word for each table."""
+        return 1 + len(self.digits)
+
+    def draw(self, source: BitSource, places: Places, start: int, values: IntArray) -> None:
+        """Fill ``values`` with the draws that follow number ``start``."""
+        words = source.block(places, start, start + len(values), self.words_per_draw).reshape(len(values), -1)
+        leading = np.empty_like(values)
+        self.leading.look_up(words[:, 0], continuation(source, places, start, 0), leading)
         # Beyond the cut-off the digits no longer matter, and the product must not overflow.
         above = np.minimum(leading - 1, LARGEST_DRAW >> (_DIGIT_BITS * len(self.digits)))
         for word, table in enumerate(self.digits, start=1):
-            digit = table.look_up(words, word, per_draw, continuation(source, places, start, word))
-            above = (above << _DIGIT_BITS) + digit
-        magnitude = np.where(leading == 0, 0, np.minimum(above + 1, LARGEST_DRAW))
-        return with_sign(magnitude, words[::per_draw])
+            table.look_up(words[:, word], continuation(source, places, start, word), values)
+            above = (above << _DIGIT_BITS) + values
+        values[:] = np.where(leading == 0, 0, np.minimum(above + 1, LARGEST_DRAW))
+        sign_in_place(values, words[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
 class BlockSampler:
     """A large discrete Gaussian: |X| = m q + r, q by table, r uniform below m = 2**shift, both accepted or both rejected.
 
-    q has the half Gaussian weights exp(-(m q)**2 / (2 sigma2)). The pair is accepted with probability exp(-(2 m q r
-    + r**2) / (2 sigma2)), the ratio of the wanted weight exp(-|X|**2 / (2 sigma2)) to that of q, and turned down where
-    the sign is negative and |X| = 0, so that 0 counts once. Two words per attempt: the first for q and the sign, the
-    second for r and the comparison. Attempts fail less than once in fifty.
+    q has the half Gaussian weights exp(-(m q)**2 / (2 sigma2)). The pair is accepted with probability exp(-(2 m q r +
+    r**2) / (2 sigma2)), the ratio of the wanted weight exp(-|X|**2 / (2 sigma2)) to that of q, and turned down where the
+    sign is negative and |X| = 0, so that 0 counts once. Two words per attempt: the first for q and the sign, the second
+    for r and the comparison. Attempts fail less than once in fifty.
     """
 
     sigma2: Fraction
     shift: int
     block: InversionTable
     acceptance: AcceptanceTables
+    words_per_draw: int = 2
 
-    def draw(self, source: BitSource, places: Places, start: int, stop: int) -> IntArray:
-        """Draws number ``start`` to ``stop`` of the places."""
-        magnitude = np.full(stop - start, REJECTED, dtype=np.int64)
-        sign_words = np.empty(stop - start, dtype=np.uint64)
-        pending = np.arange(stop - start)
-        words = source.block(places, start, stop, 2).reshape(-1, 2)
+    def draw(self, source: BitSource, places: Places, start: int, values: IntArray) -> None:
+        """Fill ``values`` with the draws that follow number ``start``."""
+        words = source.block(places, start, start + len(values), 2).reshape(-1, 2)
+        pending = np.arange(start, start + len(values))
         attempt = 0
-        while True:
-            magnitude[pending] = self._propose(source, places, start + pending, words, attempt)
-            sign_words[pending] = words[:, 0]
-            pending = np.flatnonzero(magnitude == REJECTED)
-            if len(pending) == 0:
-                return with_sign(magnitude, sign_words)
+        while len(pending):
+            proposed = self._propose(source, places, pending, words, attempt)
+            values[pending - start] = proposed
+            pending = pending[proposed == _REJECTED_DRAW]
             attempt += 1
-            words = source.attempt(places, start + pending, attempt)
+            words = source.attempt(places, pending, attempt)
 
     def _propose(self, source: BitSource, places: Places, draws: IntArray, words: WordArray, attempt: int) -> IntArray:
+        """One attempt at each draw, ``REJECTED`` where it fails."""
+
         def more(word: int) -> Callable[[int], Iterator[int]]:
             return lambda which: source.extension(places, int(draws[which]), word, attempt)
 
-        blocks = self.block.look_up(words.reshape(-1), 0, 2, more(0))
-        magnitude = accept_within_block(blocks, words, self.shift, self.acceptance)
-        for which in np.flatnonzero(magnitude == UNDECIDED).tolist():
-            magnitude[which] = self._decide(int(blocks[which]), int(words[which, 1]), more(1)(which))
-        magnitude[(magnitude == 0) & (words[:, 0] & np.uint64(1) == 1)] = REJECTED
-        return np.minimum(magnitude, LARGEST_DRAW)
+        blocks = np.empty(len(draws), dtype=np.int64)
+        self.block.look_up(words[:, 0], more(0), blocks)
+        magnitudes = np.empty(len(draws), dtype=np.int64)
+        if accept_within_block(blocks, words, self.shift, self.acceptance, magnitudes):
+            for which in np.flatnonzero(magnitudes == UNDECIDED).tolist():
+                magnitudes[which] = self._decide(int(blocks[which]), int(words[which, 1]), more(1)(which))
+        rejected = (magnitudes == REJECTED) | ((magnitudes == 0) & (words[:, 0] & np.uint64(1) == 1))
+        sign_in_place(magnitudes, words[:, 0])
+        magnitudes[rejected] = _REJECTED_DRAW
+        return magnitudes
 
     def _decide(self, block: int, word: int, more: Iterator[int]) -> int:
+        """The exact comparison where the bits of the second word do not decide, or the block lies beyond the tables."""
         digits = 64 - self.shift
         place = word >> digits
         exponent = Fraction(place * (2 * (block << self.shift) + place)) / (2 * self.sigma2)
@@ -168,12 +187,6 @@ def acceptance_tables(sigma2: Fraction, shift: int, n_blocks: int) -> Acceptance
         n_blocks=n_blocks,
         exponentials=np.array(exponentials, dtype=np.uint64),
     )
-
-
-def with_sign(magnitude: IntArray, words: WordArray) -> IntArray:
-    """Magnitudes with the sign that the lowest bit of each word gives."""
-    negative = -(words & np.uint64(1)).view(np.int64)
-    return (magnitude ^ negative) - negative
 
 
 def continuation(source: BitSource, places: Places, start: int, word: int) -> Callable[[int], Iterator[int]]:
