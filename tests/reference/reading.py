@@ -18,7 +18,8 @@ def sizes_of_groups(
         leaf_of[row[group]] = tuple(str(row[level]) for level in levels)
         size[row[group]] += 0
     for row in rows:
-        leaf_of.setdefault(row[group], tuple(str(row[level]) for level in levels))
+        if row[group] not in leaf_of:
+            leaf_of[row[group]] = tuple(str(row[level]) for level in levels)
         size[row[group]] += row.get("quantity", 1)
     counts: dict[Leaf, Counter] = defaultdict(Counter)
     for name, leaf in leaf_of.items():

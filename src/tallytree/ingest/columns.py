@@ -63,8 +63,9 @@ def identifier(table: Any, column: str, source: str) -> Any:
     values = table[column]
     kind = values.type()
     if isinstance(kind, dt.Floating):
-        whole = (values == values.floor()) & (values.abs() <= LARGEST)
-        return ibis.cases((whole & ~values.isnan(), values.cast("int64")), else_=ibis.null("int64"))
+        nothing = ibis.null("int64")
+        too_large = values.isnan() | (values.abs() > LARGEST)
+        return ibis.cases((too_large, nothing), (values == values.floor(), values.cast("int64")), else_=nothing)
     if isinstance(kind, (dt.Boolean, dt.UUID, dt.Decimal)):
         return values.cast("string")
     if isinstance(kind, (dt.Integer, dt.String, dt.Date, dt.Timestamp)):

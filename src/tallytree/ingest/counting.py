@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
-from tallytree.ingest.columns import Problem, identifier
+from tallytree.ingest.columns import Problem, identifier, require_columns
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.group_sizes import Rows, compacted, counts_of, leaves_of, rows_of, with_groups, with_keys
 from tallytree.ingest.problems import describe, missing_region
@@ -23,7 +23,7 @@ from tallytree.ingest.regions import (
     root_alone,
 )
 from tallytree.ingest.shapes import RowShape
-from tallytree.ingest.sources import Source, open_source
+from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 
@@ -78,17 +78,17 @@ def count_groups(
 
 
 def _open(session: Session, inputs: Inputs, shape: RowShape) -> tuple[Opened, Rows]:
-    source = open_source(session, inputs.source, shape.columns, table=inputs.table, sql=inputs.sql)
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
+    place = {"table": inputs.table, "sql": inputs.sql}
     if inputs.groups is None:
-        source.require(shape.columns)
+        source = open_source(session, inputs.source, Wanted(shape.columns), **place)
         return Opened(source, None, hierarchy), rows_of(source, shape)
     public_columns = (str(shape.group), *shape.levels)
-    groups = open_source(session, inputs.groups, public_columns)
-    groups.require(public_columns)
-    regions_in_rows = any(level in source.columns for level in shape.levels)
-    own_shape = shape if regions_in_rows else replace(shape, levels=())
-    source.require(own_shape.columns)
+    groups = open_source(session, inputs.groups, Wanted(public_columns))
+    bare = replace(shape, levels=())
+    source = open_source(session, inputs.source, Wanted(bare.columns, shape.levels), **place)
+    own_shape = shape if any(level in source.columns for level in shape.levels) else bare
+    require_columns(own_shape.columns, source.columns, source.name)
     rows = rows_of(source, own_shape)
     if session.engine_of(source.table) is not session.engine_of(groups.table):
         rows = replace(rows, table=session.bring(compacted(rows), source.name))
@@ -97,7 +97,7 @@ def _open(session: Session, inputs: Inputs, shape: RowShape) -> tuple[Opened, Ro
 
 
 def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:
-    source = open_source(session, hierarchy)
+    source = open_source(session, hierarchy, Wanted())
     column = region if region in source.columns else source.columns[0]
     labels = {name: identifier(source.table, name, source.name).cast("string") for name in source.columns}
     return region_table(source.name, session.fetch(source.table.select(**labels), source.name), column)

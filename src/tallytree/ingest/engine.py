@@ -31,6 +31,8 @@ class Session:
 
     def register(self, arrow: Any) -> Any:
         """An Ibis table over an Arrow table or dataset, which is scanned where it lies."""
+        if isinstance(arrow, pa.Table):
+            arrow = _without_untyped_columns(arrow)
         name = self.new_name()
         self.connection.con.register(name, arrow)
         return self.connection.table(name)
@@ -62,13 +64,20 @@ class Session:
         return guarded(lambda: self.load(_stream(engine, table)), source)
 
 
+def _without_untyped_columns(table: pa.Table) -> pa.Table:
+    """Columns without any value have no type in Arrow; as text they can be named in queries."""
+    typed = [pa.field(one.name, pa.string()) if pa.types.is_null(one.type) else one for one in table.schema]
+    return table.cast(pa.schema(typed))
+
+
 def _stream(engine: Any, table: Any) -> pa.RecordBatchReader:
     if engine.name != "duckdb":
         return engine.to_pyarrow_batches(table)
     if table.op().find(ops.InMemoryTable):
         return engine.to_pyarrow(table).to_reader()
-    # Ibis 12 streams from DuckDB by a method that DuckDB 2 no longer has.
-    return pa.RecordBatchReader.from_stream(engine.con.sql(engine.compile(table)))
+    # Ibis 12 streams from DuckDB by a method that DuckDB 2 no longer has. DuckDB widens sums, so the types are restored.
+    stream = pa.RecordBatchReader.from_stream(engine.con.sql(engine.compile(table)))
+    return stream.cast(table.schema().to_pyarrow())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any
 
@@ -72,11 +72,10 @@ def compacted(rows: Rows) -> Any:
     table = rows.table
     if not rows.rows_are_entities:
         return table
-    summed = "size" in table.columns
-    return table.group_by(["g", *rows.labels]).agg(
-        size=table["size"].sum() if summed else table.count(),
-        problem=table.problem.min() if summed else ibis.literal(0, "int8").max(),
-    )
+    by_group = table.group_by(["g", *rows.labels])
+    if "size" in table.columns:
+        return by_group.agg(size=table["size"].sum(), problem=table.problem.min())
+    return by_group.agg(size=table.count()).mutate(problem=_code(Problem.NONE))
 
 
 def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
@@ -99,7 +98,7 @@ def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
     elif rows.labels:
         missing = reduce(or_, [own[label].isnull() for label in rows.labels])
         own = own.mutate(problem=ibis.cases((missing, _code(Problem.REGION_MISSING)), else_=own.problem))
-    own, public = _same_types(own, public, ["g", *rows.labels])
+    own, public = _same_types(own, public, public.columns)
     return replace(rows, table=ibis.union(own.select(public.columns), public))
 
 
@@ -125,14 +124,20 @@ def with_keys(rows: Rows, *, hashed: bool) -> Rows:
         return replace(rows, table=rows.table.mutate(**named), n_key_columns=rows.n_levels)
     key = ibis.literal(0, "uint64")
     for label in labels:
-        key = ibis.udf.scalar.builtin(_hash, name="hash", signature=((dt.uint64, label.type()), dt.uint64))(key, label)
+        key = _hash_with(label.type())(key, label)
     if rows.some_unlabelled:
         key = ibis.cases((labels[-1].notnull(), key), else_=ibis.null("uint64"))
     return replace(rows, table=rows.table.mutate(k0=key), n_key_columns=1)
 
 
-def _hash(above: Any, label: Any) -> Any:
-    """DuckDB's own hash of two values; Ibis takes the name from here and the types from the call."""
+@cache
+def _hash_with(label_type: Any) -> Any:
+    """DuckDB's own hash of the hash above and a label."""
+
+    def combine(above: Any, label: Any) -> Any:
+        """Never called: Ibis only writes its SQL."""
+
+    return ibis.udf.scalar.builtin(combine, name="hash", signature=((dt.uint64, label_type), dt.uint64))
 
 
 def leaves_of(rows: Rows) -> Any:

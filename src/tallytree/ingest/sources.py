@@ -40,67 +40,75 @@ class Source:
     columns: tuple[str, ...]
     name: str
 
-    def require(self, columns: Sequence[str]) -> None:
-        """Refuse columns that are not there."""
-        require_columns(columns, self.columns, self.name)
+
+@dataclass(frozen=True)
+class Wanted:
+    """Columns to read: ``required`` ones must be there, ``optional`` ones may be; ``None`` for all that there are."""
+
+    required: Sequence[str] | None = None
+    optional: Sequence[str] = ()
+
+    def places(self, columns: Sequence[str], name: str) -> list[int]:
+        """Positions of the wanted columns; refuses when one is missing or ambiguous."""
+        if self.required is None:
+            require_columns(columns, columns, name)
+            return list(range(len(columns)))
+        found = [*self.required, *(column for column in self.optional if column in columns)]
+        require_columns(found, columns, name)
+        return sorted({columns.index(column) for column in found})
 
 
 def open_source(
-    session: Session,
-    source: Any,
-    wanted: Sequence[str] | None = None,
-    *,
-    table: str | None = None,
-    sql: str | None = None,
+    session: Session, source: Any, wanted: Wanted, *, table: str | None = None, sql: str | None = None
 ) -> Source:
-    """Open an input. Inputs in memory are narrowed to the ``wanted`` columns, as far as they have them."""
+    """Open an input and check that it has the wanted columns; inputs in memory are narrowed to them."""
     is_url = isinstance(source, str) and "://" in source and not source.startswith(REMOTE)
     if not is_url and (table is not None or sql is not None):
         raise RequestError("table= and sql= go with a database URL such as postgres://user@host/database.")
     if is_url:
-        return _open_database(session, source, table, sql)
-    if isinstance(source, (str, Path)):
-        return _open_files(session, str(source))
-    return _open_in_memory(session, source, wanted)
+        opened = _open_database(session, source, table, sql)
+    elif isinstance(source, (str, Path)):
+        opened = _open_files(session, str(source))
+    else:
+        opened = _open_in_memory(session, source, wanted)
+    wanted.places(opened.columns, opened.name)
+    return opened
 
 
-def _open_in_memory(session: Session, source: Any, wanted: Sequence[str] | None) -> Source:
-    library = type(source).__module__.split(".")[0]
-    kind = type(source).__name__
+def _open_in_memory(session: Session, source: Any, wanted: Wanted) -> Source:
+    library, kind = type(source).__module__.split(".")[0], type(source).__name__
     if isinstance(source, ibis.Table):
         return Source(source, tuple(source.columns), "the Ibis table")
     if library == "pandas" and kind == "DataFrame":
         name, columns = "the pandas table", tuple(str(column) for column in source.columns)
-        kept = [column for column in source.columns if wanted is None or column in wanted]
-        narrowed = source[kept] if len(set(kept)) == len(kept) else source[[]]
+        narrowed = source.iloc[:, wanted.places(columns, name)]
         arrow = guarded(lambda: pa.Table.from_pandas(narrowed, preserve_index=False), name)
         return Source(session.register(arrow), columns, name)
     if library == "polars" and kind in ("DataFrame", "LazyFrame"):
         return _open_polars(session, source, wanted)
-    if library == "pyarrow":
+    if library == "pyarrow" and hasattr(source, "schema"):
         return _open_arrow(session, source, wanted)
     raise InputError(f"Cannot read a {library}.{kind}; give {ACCEPTED}.")
 
 
-def _open_polars(session: Session, source: Any, wanted: Sequence[str] | None) -> Source:
+def _open_polars(session: Session, source: Any, wanted: Wanted) -> Source:
     name = "the Polars table"
     columns = tuple(guarded(source.collect_schema, name).names())
-    narrowed = source.select([column for column in columns if wanted is None or column in wanted])
+    narrowed = source.select([columns[place] for place in wanted.places(columns, name)])
     if hasattr(narrowed, "collect"):
         narrowed = guarded(narrowed.collect, name)
     return Source(session.register(narrowed.to_arrow()), columns, name)
 
 
-def _open_arrow(session: Session, source: Any, wanted: Sequence[str] | None) -> Source:
+def _open_arrow(session: Session, source: Any, wanted: Wanted) -> Source:
     name, columns = "the Arrow table", tuple(source.schema.names)
-    if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
+    places = wanted.places(columns, name)
     if isinstance(source, pa.RecordBatchReader):
         return Source(guarded(lambda: session.load(source), name), columns, name)
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
-        positions = [place for place, column in enumerate(columns) if wanted is None or column in wanted]
-        unique = len({columns[place] for place in positions}) == len(positions)
-        return Source(session.register(source.select(positions if unique else [])), columns, name)
+        source = source.select(places)
     return Source(guarded(lambda: session.register(source), name), columns, name)
 
 
