@@ -37,8 +37,8 @@ def estimate_hybrid(
     T_r is the number of cumulative cells of region ``r``, M_r the number of its tail values, at most its groups. The
     number of groups in the tail is the larger of ``n_groups − fitted H_c[T_r − 1]`` and of the tail values that stand
     clearly above T_r: an outlier that noise in H_c would drop costs its whole size. Groups of the tail beyond M_r get size T_r.
-    Variances are those of the part that a size comes from (kuo2018 §5.1.2 below T_r, §5.1.1 above); size T_r is what both
-    leave over and takes the larger.
+    The variance of a size is 2 · noise variance / groups of that size, in the tail too: levels change over at different T_r,
+    and one formula for both parts gave smaller errors after merging than kuo2018 §5.1.1's half of it in the tail.
     """
     check_noisy(cumulative_offsets, len(cumulative), n_groups, noise_variance)
     check_noisy(tail_offsets, len(tail), n_groups, noise_variance)
@@ -56,8 +56,7 @@ def estimate_hybrid(
     tail_runs = isotonic_runs(tail, tail_offsets, norm=2, lower=threshold)
     large = _largest(tail_runs, n_tail_values, n_groups - n_below, threshold)
     offsets, size, count = _join(small, large)
-    from_tail = size > np.repeat(threshold, np.diff(offsets))
-    return Estimate(offsets, size, count, np.where(from_tail, 1.0, 2.0) * noise_variance / count)
+    return Estimate(offsets, size, count, 2.0 * noise_variance / count)
 
 
 def laplace_scale(variance: float) -> float:

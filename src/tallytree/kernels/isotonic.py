@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import InputError
-from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
+from tallytree.kernels.jit import as_input, collect_in_chunks, run_in_chunks, serial
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 
 Bound = float | npt.ArrayLike | None
 
-NO_WEIGHTS = np.empty(0, dtype=np.float64)
+NO_WEIGHTS = as_input([], np.float64)
 # Bounds that bind nothing; half the range of 64 bits, so that a size may be added to them.
 FAR_BELOW, FAR_ABOVE = -(2**62), 2**62
 # Comparisons per value that the sorted stack of the L1 fit may cost before a heap takes over.
@@ -50,15 +50,15 @@ def isotonic_l2(
     >>> isotonic_l2([1, 3, 2, 5]).tolist()
     [1.0, 2.5, 2.5, 5.0]
     """
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    numbers = as_input(values, np.float64)
     places = _offsets(offsets, len(numbers))
     n_regions = len(places) - 1
-    weight = NO_WEIGHTS if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    weight = NO_WEIGHTS if weights is None else as_input(weights, np.float64)
     if weights is not None and (len(weight) != len(numbers) or not (weight > 0).all()):
         raise InputError("Isotonic regression needs one positive weight per value.")
-    low = _bound(lower, n_regions, -np.inf)
-    high = _bound(upper, n_regions, np.inf)
-    fit = np.empty_like(numbers)
+    low = as_input(_bound(lower, n_regions, -np.inf), np.float64)
+    high = as_input(_bound(upper, n_regions, np.inf), np.float64)
+    fit = np.empty(len(numbers))
     run_in_chunks(lambda start, stop: _fit_l2(numbers, weight, places, low, high, fit, start, stop), n_regions)
     return fit
 
@@ -98,11 +98,11 @@ def isotonic_runs(
 
     Memory beyond the result is the stack: as large as a region at worst, and tiny where noise pools long stretches.
     """
-    numbers = np.ascontiguousarray(values, dtype=np.int64)
+    numbers = as_input(values, np.int64)
     places = _offsets(offsets, len(numbers))
     n_regions = len(places) - 1
-    low = _bound(lower, n_regions, FAR_BELOW).astype(np.int64)
-    high = _bound(upper, n_regions, FAR_ABOVE).astype(np.int64)
+    low = as_input(_bound(lower, n_regions, FAR_BELOW), np.int64)
+    high = as_input(_bound(upper, n_regions, FAR_ABOVE), np.int64)
     kernel = {1: _runs_l1, 2: _runs_l2}[norm]
     parts = collect_in_chunks(lambda start, stop: kernel(numbers, places, low, high, start, stop), n_regions)
     lengths, value, count = (np.concatenate(column) for column in zip(*parts))
@@ -117,21 +117,20 @@ def cumulative_runs(
     Region ``r`` gives H_c[0 … K_r − 1]; the fit lies between 0 and ``n_groups[r]``, and H_c[K_r] = ``n_groups[r]``.
     """
     fit_offsets, level, length = isotonic_runs(values, offsets, norm=norm, lower=0, upper=n_groups)
-    return groups_of_cumulative(fit_offsets, level, length, np.ascontiguousarray(n_groups, dtype=np.int64))
+    return groups_of_cumulative(fit_offsets, level, length, as_input(n_groups, np.int64))
 
 
 def _offsets(offsets: IntArray | None, n_values: int) -> IntArray:
     if offsets is None:
-        return np.array([0, n_values], dtype=np.int64)
-    places = np.ascontiguousarray(offsets, dtype=np.int64)
+        return as_input([0, n_values], np.int64)
+    places = as_input(offsets, np.int64)
     if len(places) < 1 or places[0] != 0 or places[-1] != n_values or (np.diff(places) < 0).any():
         raise InputError(f"Offsets must rise from 0 to the number of values, {n_values}.")
     return places
 
 
-def _bound(bound: Bound, n_regions: int, default: float) -> FloatArray:
-    given = np.asarray(default if bound is None else bound)
-    return np.ascontiguousarray(np.broadcast_to(given, (n_regions,)))
+def _bound(bound: Bound, n_regions: int, default: float) -> npt.NDArray[np.generic]:
+    return np.broadcast_to(np.asarray(default if bound is None else bound), (n_regions,))
 
 
 def _expand(run_offsets: IntArray, value: IntArray, length: IntArray) -> IntArray:

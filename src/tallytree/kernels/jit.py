@@ -9,12 +9,30 @@ from itertools import pairwise
 from typing import TypeVar
 
 import numba
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import InputError
 
 # No fastmath: results must not depend on how a compiler reorders sums. No parallel=True: kernels take a range of regions
 # instead and release the interpreter lock, so that threads run them side by side and results do not depend on their number.
 serial = numba.njit(cache=True, nogil=True)
 
 Result = TypeVar("Result")
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def as_input(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
+    """The values as a contiguous array of one type that kernels read: the array itself where it is that already.
+
+    Always marked read-only, because Numba compiles a kernel anew for writable and for read-only arrays.
+    """
+    given = np.asarray(values)
+    if dtype is np.int64 and given.dtype.kind not in "iub" and given.size:
+        raise InputError(f"Whole numbers are needed here, got an array of {given.dtype}.")
+    array = np.ascontiguousarray(given, dtype=dtype).view()
+    array.setflags(write=False)
+    return array
 
 
 def n_workers() -> int:

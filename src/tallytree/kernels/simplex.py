@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import InputError
-from tallytree.kernels.jit import run_in_chunks, serial
+from tallytree.kernels.jit import as_input, run_in_chunks, serial
 from tallytree.model.arrays import FloatArray, IntArray
 
 
@@ -20,11 +20,12 @@ def project_to_simplex(values: npt.ArrayLike, offsets: IntArray, totals: npt.Arr
     >>> project_to_simplex([3, 1, -2], np.array([0, 3]), [2]).tolist()
     [2.0, 0.0, 0.0]
     """
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
-    sums = np.ascontiguousarray(totals, dtype=np.float64)
-    _check(offsets, len(numbers), sums)
-    fit = np.empty_like(numbers)
-    run_in_chunks(lambda start, stop: _project(numbers, offsets, sums, fit, start, stop), len(sums))
+    numbers = as_input(values, np.float64)
+    sums = as_input(totals, np.float64)
+    places = as_input(offsets, np.int64)
+    _check(places, len(numbers), sums)
+    fit = np.empty(len(numbers), dtype=numbers.dtype)
+    run_in_chunks(lambda start, stop: _project(numbers, places, sums, fit, start, stop), len(sums))
     return fit
 
 
@@ -34,11 +35,12 @@ def project_to_whole_simplex(values: npt.ArrayLike, offsets: IntArray, totals: n
     The real projection of whole numbers gives every positive cell the same fraction, so that "the largest fractional
     parts" are all tied; the cells rounded up are spread evenly over the tied ones. Computed in integers throughout.
     """
-    numbers = np.ascontiguousarray(values, dtype=np.int64)
-    sums = np.ascontiguousarray(totals, dtype=np.int64)
-    _check(offsets, len(numbers), sums)
-    fit = np.empty_like(numbers)
-    run_in_chunks(lambda start, stop: _project_whole(numbers, offsets, sums, fit, start, stop), len(sums))
+    numbers = as_input(values, np.int64)
+    sums = as_input(totals, np.int64)
+    places = as_input(offsets, np.int64)
+    _check(places, len(numbers), sums)
+    fit = np.empty(len(numbers), dtype=numbers.dtype)
+    run_in_chunks(lambda start, stop: _project_whole(numbers, places, sums, fit, start, stop), len(sums))
     return fit
 
 

@@ -1,0 +1,5 @@
+"""``python -m tallytree``."""
+
+from tallytree.cli import main
+
+main()

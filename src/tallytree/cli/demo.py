@@ -1,0 +1,63 @@
+"""``tallytree demo``: the whole journey on synthetic data."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tallytree.cli.app import app, print_table, progress_bar, say
+from tallytree.errors import StorageError
+from tallytree.ingest.read import read
+from tallytree.publish.group_sizes import release
+from tallytree.release.evaluation import evaluate
+from tallytree.release.loading import load_release, verify_release
+from tallytree.reproduce.housing import housing_counts, write_people
+
+LEVELS = ("state", "county")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the data and the release.")] = Path("tallytree-demo"),
+    households: Annotated[int, typer.Option(help="Number of synthetic households.", min=10_000)] = 1_000_000,
+    epsilon: Annotated[str, typer.Option(help="Privacy loss.")] = "1.0",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier demo.")] = False,
+) -> None:
+    """Make a US-like housing data set, release it, verify it and measure its error.
+
+    Example: tallytree demo --out demo
+    """
+    people, groups, target = out / "people.parquet", out / "households.parquet", out / "release"
+    _prepare(out, overwrite=overwrite)
+    with progress_bar() as progress:
+        progress(0, 4, "making synthetic households")
+        n_people = write_people(housing_counts(households), people, groups)
+        progress(1, 4, "counting")
+        counts = read(people, group="household", levels=LEVELS, groups=groups, root="US")
+        made = release(counts, epsilon=epsilon, progress=progress)
+        made.save(target)
+        verify_release(target).raise_if_failed()
+    say(f"{n_people:,} synthetic people in {households:,} households: {people}")
+    say(f"Released to {target}; every check passed (tallytree verify {target}).")
+    say(made.manifest["privacy"]["statement"])
+    say("How far the release is from the truth (which only the owner of the data can tell):")
+    errors = evaluate(load_release(target), counts)
+    rows = [[level.name, level.regions, level.emd, level.l1] for level in errors.levels]
+    print_table("Mean error per region", ["level", "regions", "EMD", "L1"], rows)
+    say(f"Next: tallytree query {target} --region US/Georgia --at-least 7")
+
+
+def _prepare(out: Path, *, overwrite: bool) -> None:
+    if out.exists():
+        if not overwrite:
+            raise StorageError(f"{out} already exists. Choose another folder, or pass --overwrite.")
+        if any(out.iterdir()) and not (out / "people.parquet").exists():
+            raise StorageError(f"{out} does not hold an earlier demo, so it is not overwritten. Choose another folder.")
+        shutil.rmtree(out)
+    try:
+        out.mkdir(parents=True)
+    except OSError as error:
+        raise StorageError(f"Cannot write to {out}: {error.strerror}. Choose another folder.") from None

@@ -1,0 +1,128 @@
+"""``tallytree verify``, ``query`` and ``evaluate``: looking at a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli import sources
+from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, say
+from tallytree.errors import RequestError
+from tallytree.release.evaluation import evaluate as evaluate_release
+from tallytree.release.loading import load_release, verify_release
+from tallytree.release.region import RegionCounts
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command()
+def verify(folder: Folder, json: AsJson = False) -> None:
+    """Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.
+
+    Example: tallytree verify out
+    """
+    result = verify_release(folder)
+    if json:
+        print_json({"passed": result.passed, "checks": [vars(check) for check in result.checks]})
+    else:
+        for check in result.checks:
+            say(f"{'ok    ' if check.passed else 'FAILED'}  {check.name}{': ' + check.detail if check.detail else ''}")
+    if not result.passed:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@app.command()
+def query(
+    folder: Folder,
+    region: Annotated[
+        str | None, typer.Option(help="Path of the region, such as US/Georgia; the root when left out.")
+    ] = None,
+    size: Annotated[int | None, typer.Option(help="How many groups have exactly this size?")] = None,
+    at_least: Annotated[int | None, typer.Option(help="How many groups have at least this size?")] = None,
+    largest: Annotated[int | None, typer.Option(help="How large is the k-th largest group?", metavar="K")] = None,
+    quantile: Annotated[
+        float | None, typer.Option(help="Which size do this fraction of the groups not exceed?")
+    ] = None,
+    mean: Annotated[bool, typer.Option("--mean", help="What is the mean size?")] = False,
+    json: AsJson = False,
+) -> None:
+    """Answer questions about one region; without a question, show its counts by size.
+
+    Example: tallytree query out --region US/Georgia --at-least 7 --quantile 0.5
+    """
+    release = load_release(folder)
+    counts = release.region(region if region is not None else str(release.hierarchy.paths[0]))
+    answers = _answers(counts, size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean)
+    if not answers:
+        rows = [[int(s), int(c)] for s, c in zip(counts.size, counts.count)]
+        if json:
+            print_json({"region": counts.path, "groups": counts.n_groups, "counts": rows})
+        else:
+            print_table(counts.path, ["size", "count"], rows)
+    elif json:
+        print_json({"region": counts.path, **answers})
+    else:
+        print_table(counts.path, ["question", "answer"], [[question, answer] for question, answer in answers.items()])
+
+
+def _answers(
+    counts: RegionCounts,
+    *,
+    size: int | None,
+    at_least: int | None,
+    largest: int | None,
+    quantile: float | None,
+    mean: bool,
+) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+    if size is not None:
+        answers[f"groups of size {size}"] = counts.of_size(size)
+    if at_least is not None:
+        answers[f"groups of at least {at_least}"] = counts.at_least(at_least)
+    if largest is not None:
+        answers[f"size of group {largest} from the largest"] = counts.kth_largest(largest)
+    if quantile is not None:
+        answers[f"quantile {quantile:g}"] = counts.quantile(quantile)
+    if mean:
+        answers["mean size"] = counts.mean()
+    return answers
+
+
+@app.command()
+def evaluate(
+    folder: Folder,
+    source: sources.Source,
+    group: sources.Group = None,
+    levels: sources.Levels = None,
+    size: sources.Size = None,
+    count: sources.Count = None,
+    quantity: sources.Quantity = None,
+    max_quantity: sources.MaxQuantity = None,
+    groups: sources.Groups = None,
+    hierarchy: sources.HierarchyTable = None,
+    root: sources.Root = "total",
+    table: sources.TableName = None,
+    sql: sources.Sql = None,
+    json: AsJson = False,
+) -> None:
+    """Error against the truth, per level. For the owner of the data: the figures are NOT private.
+
+    Example: tallytree evaluate out people.parquet --group household --levels state,county
+    """
+    release = load_release(folder)
+    given = {name: value for name, value in locals().items() if name in sources.DataOptions.__dataclass_fields__}
+    truth = sources.DataOptions(**given).read()
+    if truth.hierarchy != release.hierarchy:
+        raise RequestError(
+            f"{source} does not have the regions of {folder}. Name the same levels and root as for the release."
+        )
+    result = evaluate_release(release, truth)
+    if json:
+        print_json(result.to_json())
+        return
+    say("NOT PRIVATE: these errors are computed from the confidential data. Do not publish them.")
+    rows = [[level.name, level.regions, level.emd, level.l1, level.l2, level.distinct_sizes] for level in result.levels]
+    print_table("Mean error per region", ["level", "regions", "EMD", "L1", "L2", "distinct sizes"], rows)

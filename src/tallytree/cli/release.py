@@ -1,0 +1,142 @@
+"""``tallytree release``: from a table to a verified release on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli import sources
+from tallytree.cli.app import app, print_json, progress_bar, say
+from tallytree.errors import RequestError
+from tallytree.publish.group_sizes import release as release_counts
+from tallytree.release.release import Release
+from tallytree.storage.folder import check_target
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """How to release; names as in :func:`tallytree.release`."""
+
+    epsilon: Any = None
+    rho: Any = None
+    definition: str = "pure"
+    mechanism: str = "matching"
+    view: Any = "hybrid"
+    merge: str = "weighted"
+    budget: Any = "equal"
+    max_size: Any = None
+    norm: int | None = None
+    insecure_seed: int | None = None
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where to write."""
+
+    out: str | None = None
+    overwrite: bool = False
+    no_noisy: bool = False
+
+
+OPTION_GROUPS = (sources.DataOptions, ReleaseOptions, OutputOptions)
+
+
+@app.command()
+def release(
+    source: Annotated[
+        str, typer.Argument(help="Parquet or CSV file or glob, a database URL, or a CONFIG.toml that names everything.")
+    ],
+    out: Annotated[str | None, typer.Option(help="Folder to write the release to.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Privacy loss, for example 1.0 or 1/3.")] = None,
+    rho: Annotated[str | None, typer.Option(help="Privacy loss under --definition zcdp.")] = None,
+    definition: Annotated[str, typer.Option(help="pure or zcdp.")] = "pure",
+    group: sources.Group = None,
+    levels: sources.Levels = None,
+    size: sources.Size = None,
+    count: sources.Count = None,
+    quantity: sources.Quantity = None,
+    max_quantity: sources.MaxQuantity = None,
+    groups: sources.Groups = None,
+    groups_private: sources.GroupsPrivate = False,
+    hierarchy: sources.HierarchyTable = None,
+    root: sources.Root = "total",
+    table: sources.TableName = None,
+    sql: sources.Sql = None,
+    mechanism: Annotated[str, typer.Option(help="matching or bottom-up.")] = "matching",
+    view: Annotated[
+        str, typer.Option(help="hybrid, cumulative, sizes or naive; one name, or one per level, comma-separated.")
+    ] = "hybrid",
+    merge: Annotated[str, typer.Option(help="weighted or average.")] = "weighted",
+    budget: Annotated[str, typer.Option(help="equal, or one share per level, root first: 0.15,0.25,0.6")] = "equal",
+    max_size: Annotated[
+        str | None, typer.Option(help="Public bound on sizes for views that need one, or auto.")
+    ] = None,
+    norm: Annotated[int | None, typer.Option(help="1 or 2: distance that the isotonic fits minimise.")] = None,
+    insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
+    no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Release how many groups have each size, at every level.
+
+    Example: tallytree release people.parquet --group household --levels state,county --epsilon 1.0 --out out
+    """
+    given = {name: value for name, value in locals().items() if name != "json"}
+    data, how, where = split_options(options_from_config(given) if source.endswith(".toml") else given)
+    if where.out is None:
+        raise RequestError("No output folder was named. Add --out DIR.")
+    check_target(where.out, overwrite=where.overwrite)
+    with progress_bar() as progress:
+        counts = data.read()
+        made = release_counts(counts, progress=progress, **{f.name: getattr(how, f.name) for f in fields(how)})
+        made.verify().raise_if_failed()
+        made.save(where.out, overwrite=where.overwrite, noisy=not where.no_noisy)
+    if json:
+        print_json({"out": where.out, **summary(made)})
+    else:
+        say_summary(made, Path(where.out))
+
+
+def options_from_config(given: dict[str, Any]) -> dict[str, Any]:
+    """Options of a CONFIG.toml; flags on the command line that differ from their default win over it."""
+    defaults = {field.name: field.default for group in OPTION_GROUPS for field in fields(group)}
+    config = sources.read_config(given["source"], set(defaults))
+    if "source" not in config:
+        raise RequestError(f'{given["source"]} names no source. Add: source = "people.parquet".')
+    flags = {name: value for name, value in given.items() if name != "source" and value != defaults[name]}
+    return {**{name: value for name, value in defaults.items() if name != "source"}, **config, **flags}
+
+
+def split_options(options: dict[str, Any]) -> tuple[sources.DataOptions, ReleaseOptions, OutputOptions]:
+    """Sort flat options into what to read, how to release, where to write."""
+    options = dict(options)
+    for name in ("view", "budget"):
+        value = options[name]
+        options[name] = sources.one_or_many(value) if isinstance(value, str) else tuple(value)
+    parts = [group(**{f.name: options[f.name] for f in fields(group)}) for group in OPTION_GROUPS]
+    return parts[0], parts[1], parts[2]  # type: ignore[return-value]
+
+
+def summary(made: Release) -> dict[str, Any]:
+    """What a release is, for people and programs."""
+    privacy = made.manifest["privacy"]
+    return {
+        "levels": made.manifest["levels"],
+        "mechanism": made.manifest["mechanism"]["name"],
+        "private": privacy["private"],
+        "statement": privacy["statement"],
+        "public": made.manifest["public"],
+        "rows": len(made.counts.size),
+    }
+
+
+def say_summary(made: Release, out: Path) -> None:
+    """Tell what was released and what it assumes."""
+    facts = summary(made)
+    levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])
+    say(f"Released {levels} ({facts['mechanism']}) to {out}")
+    say(facts["statement"])
+    say(f"Assumed public: {facts['public']['hierarchy']}; group totals: {facts['public']['group_totals']}.")

@@ -1,0 +1,50 @@
+"""``tallytree reproduce``: the papers' tables and figures, theirs beside ours."""
+
+from __future__ import annotations
+
+import importlib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tallytree.cli.app import app, print_table, progress_bar, say
+from tallytree.reproduce.cells import tables, write_cells
+
+
+class Paper(StrEnum):
+    """Papers that can be reproduced; each is a module of :mod:`tallytree.reproduce`."""
+
+    kuo2018 = "kuo2018"
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[Paper, typer.Argument(help="Which paper.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the real data sets; the built-in generator otherwise.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and smaller data.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Write every cell to this file.", metavar="FILE")] = None,
+) -> None:
+    """Print a paper's figures beside ours.
+
+    Example: tallytree reproduce kuo2018 --quick --json kuo2018.json
+    """
+    module = importlib.import_module(f"tallytree.reproduce.{paper.value}")
+    with progress_bar() as progress:
+        cells = module.reproduce(data=data, quick=quick, progress=progress)
+    for name, rows in tables(cells).items():
+        print_table(
+            name,
+            ["row", "column", "paper", "ours", "unit"],
+            [[c.row, c.column, _shown(c.paper), _shown(c.ours), c.unit] for c in rows],
+        )
+    if json is not None:
+        write_cells(cells, json)
+        say(f"Wrote {len(cells)} cells to {json}")
+
+
+def _shown(value: float | None) -> object:
+    return "–" if value is None else value

@@ -1,0 +1,87 @@
+"""Options that name the data, shared by the commands that read it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.errors import RequestError, StorageError
+from tallytree.ingest.read import read
+from tallytree.model.confidential import ConfidentialCounts
+
+Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
+Group = Annotated[str | None, typer.Option(help="Column that identifies the group (household, taxi …).")]
+Levels = Annotated[
+    str | None, typer.Option(help="Level columns below the root, comma-separated, largest regions first.")
+]
+Size = Annotated[str | None, typer.Option(help="Column with the size: rows are groups already.")]
+Count = Annotated[str | None, typer.Option(help="Column with the number of groups: rows are (leaf, size, how many).")]
+Quantity = Annotated[str | None, typer.Option(help="Column to add up per group instead of counting rows.")]
+MaxQuantity = Annotated[int | None, typer.Option(help="Public bound on the quantity of one row.")]
+Groups = Annotated[str | None, typer.Option(help="Public table of groups, so that empty groups count.")]
+GroupsPrivate = Annotated[
+    bool, typer.Option("--groups-private", help="Spend budget on group totals: they are not public.")
+]
+HierarchyTable = Annotated[
+    str | None, typer.Option("--hierarchy", help="Separate table of regions: region, then one column per level.")
+]
+Root = Annotated[str, typer.Option(help="Label of the root.")]
+TableName = Annotated[str | None, typer.Option("--table", help="Table to read from a database URL.")]
+Sql = Annotated[str | None, typer.Option(help="Query to read from a database URL.")]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """The data a command works on."""
+
+    source: str
+    group: str | None = None
+    levels: str | tuple[str, ...] | None = None
+    size: str | None = None
+    count: str | None = None
+    quantity: str | None = None
+    max_quantity: int | None = None
+    groups: str | None = None
+    groups_private: bool = False
+    hierarchy: str | None = None
+    root: str = "total"
+    table: str | None = None
+    sql: str | None = None
+
+    def read(self) -> ConfidentialCounts:
+        """Read and aggregate the data."""
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        options["levels"] = split_names(self.levels)
+        return read(options.pop("source"), **options)
+
+
+def split_names(names: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
+    """Names from a comma-separated text or a list."""
+    if names is None:
+        return ()
+    return tuple(name.strip() for name in (names.split(",") if isinstance(names, str) else names))
+
+
+def one_or_many(text: str) -> str | tuple[str, ...]:
+    """A single word as it is, several comma-separated ones as a tuple."""
+    return split_names(text) if "," in text else text
+
+
+def read_config(path: str, known: set[str]) -> dict[str, Any]:
+    """Options from a TOML file, named like the flags (``max-size`` or ``max_size``)."""
+    try:
+        with Path(path).open("rb") as file:
+            config = tomllib.load(file)
+    except OSError as error:
+        raise StorageError(f"Cannot read {path}: {error.strerror}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise RequestError(f"{path} is not valid TOML: {error}.") from None
+    options = {key.replace("-", "_"): value for key, value in config.items()}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise RequestError(f"{path} has unknown options: {', '.join(unknown)}. Known: {', '.join(sorted(known))}.")
+    return options

@@ -1,0 +1,121 @@
+"""Releasing group sizes: plan, measure, estimate, reconcile, release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tallytree.consistency.matching import bottom_up, match_top_down
+from tallytree.consistency.totals import consistent_totals
+from tallytree.estimate.runs import Estimate
+from tallytree.estimate.views import estimate_view
+from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
+from tallytree.measure.noisy import NoisyCounts
+from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
+from tallytree.privacy.budget import Definition
+from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.progress import Progress, silent
+from tallytree.release.manifest import group_sizes_manifest
+from tallytree.release.release import Release
+
+
+def release(
+    counts: ConfidentialCounts,
+    *,
+    epsilon: object = None,
+    rho: object = None,
+    definition: Definition = "pure",
+    mechanism: str = "matching",
+    view: str | Sequence[str] = "hybrid",
+    merge: str = "weighted",
+    budget: str | Sequence[Any] = "equal",
+    max_size: int | str | None = None,
+    norm: int | None = None,
+    insecure_seed: int | None = None,
+    progress: Progress = silent,
+) -> Release:
+    """Release how many groups have each size, in every region, with a differential privacy guarantee.
+
+    Parameters
+    ----------
+    counts
+        Exact counts from :func:`tallytree.read`.
+    epsilon, rho, definition
+        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
+    mechanism
+        ``"matching"`` (kuo2018, Algorithms 1 and 2) or ``"bottom-up"``.
+    view
+        What is measured: ``"hybrid"``, ``"cumulative"``, ``"sizes"`` or ``"naive"``; one name, or one per level, root first.
+    merge
+        How the two estimates of a matched group are combined: ``"weighted"`` by variance, or ``"average"``.
+    budget
+        ``"equal"``, or one share per level, root first, adding up to 1.
+    max_size
+        Public bound on the size of a group for the views that need one; ``"auto"`` (default) pays for an estimate.
+    norm
+        1 or 2: which distance the isotonic fits minimise; each view has its own default.
+    insecure_seed
+        For tests and experiments only: repeatable noise. The release is marked "not private".
+    progress
+        Called at each step.
+
+    Returns
+    -------
+    Release
+        Nonnegative integers; children add up to parents; group totals hold.
+    """
+    request = Request(epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm)
+    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity)
+    plan = plan_release(request, facts)
+    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
+    noisy = measure_all(counts, plan, stream, progress)
+    stream.forget()
+    leaf_counts = reconcile(counts.hierarchy, plan, noisy, progress)
+    return Release(
+        hierarchy=counts.hierarchy,
+        counts=counts_on_all_levels(counts.hierarchy, leaf_counts),
+        n_groups=noisy.n_groups,
+        manifest=group_sizes_manifest(plan, counts, secure=stream.secure),
+        noisy=noisy,
+    )
+
+
+def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent) -> NoisyCounts:
+    """Take every measurement of a plan. The only step that reads confidential values."""
+    n_groups = _group_totals(counts, plan, stream)
+    max_size = plan.max_size
+    if plan.largest_size is not None:
+        max_size = measure_largest_size(counts, plan.largest_size, stream)
+    levels = []
+    for level in plan.levels:
+        progress(level.level, 2 * len(plan.levels), f"measuring {level.name}")
+        here = counts.hierarchy.level_slice(level.level)
+        levels.append(measure_level(counts, level, n_groups[here], max_size, stream))
+    return NoisyCounts(n_groups, tuple(levels))
+
+
+def _group_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> IntArray:
+    """Number of groups of every region: public, or noisy and then made to add up."""
+    if counts.groups_public:
+        return counts.hierarchy.sum_from_leaves(counts.n_groups)
+    noisy = measure_group_totals(counts, plan.group_totals, stream)
+    return consistent_totals(counts.hierarchy, noisy, [query.noise.variance for query in plan.group_totals])
+
+
+def reconcile(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> CountsBySize:
+    """From noisy measurements to consistent counts by size of the leaves: post-processing only."""
+
+    def estimate(level: int) -> Estimate:
+        progress(len(plan.levels) + level, 2 * len(plan.levels), f"estimating {plan.levels[level].name}")
+        here = hierarchy.level_slice(level)
+        return estimate_view(plan.levels[level], noisy.levels[level], noisy.n_groups[here])
+
+    match plan.mechanism:
+        case "bottom-up":
+            return bottom_up(estimate(hierarchy.n_levels - 1))
+        case "matching":
+            return match_top_down(hierarchy, [estimate(level) for level in range(hierarchy.n_levels)], merge=plan.merge)

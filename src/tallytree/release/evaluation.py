@@ -1,0 +1,64 @@
+"""Errors of a release against the truth: for the owner of the data, and as confidential as the data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import counts_on_all_levels
+from tallytree.release.release import Release
+
+WARNING = "not private: computed from the confidential data; do not publish"
+
+
+@dataclass(frozen=True)
+class LevelErrors:
+    """Mean errors over the regions of one level.
+
+    ``emd`` is the earth mover's distance: how many entities must be added to or removed from groups to turn one table into
+    the other (kuo2018, Lemma 1). ``distinct_sizes`` is the mean number of sizes that occur in the truth.
+    """
+
+    level: int
+    name: str
+    regions: int
+    emd: float
+    l1: float
+    l2: float
+    distinct_sizes: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Errors of a release per level; not private."""
+
+    levels: tuple[LevelErrors, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The errors as JSON-ready facts, with the warning."""
+        return {"warning": WARNING, "levels": [asdict(level) for level in self.levels]}
+
+
+def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
+    """Compare a release with the exact counts, level by level. The result is NOT private."""
+    hierarchy = release.hierarchy
+    if truth.hierarchy != hierarchy:
+        raise RequestError(
+            f"The release covers {hierarchy!r}, the data {truth.hierarchy!r}; they must be the same regions."
+        )
+    exact = counts_on_all_levels(hierarchy, truth.leaf_counts)
+    emd = earth_movers_distance(release.counts, exact)
+    l1 = l1_distance(release.counts, exact)
+    l2 = np.sqrt(l2_squared(release.counts, exact))
+    distinct = np.diff(exact.offsets)
+    levels = []
+    for level, name in enumerate(hierarchy.level_names):
+        here = hierarchy.level_slice(level)
+        means = (float(errors[here].mean()) for errors in (emd, l1, l2, distinct))
+        levels.append(LevelErrors(level, name, hierarchy.level_size(level), *means))
+    return Evaluation(tuple(levels))
