@@ -25,9 +25,10 @@ def hybrid_thresholds(n_groups: IntArray, noise_std: float) -> IntArray:
 
 
 def tail_lengths(n_groups: IntArray, noisy_cumulative_below: IntArray, noise_std: float) -> IntArray:
-    """How many of the largest groups to list: those that the noisy count puts at or above T, and 6/ε more.
+    """How many of the largest groups to list: those that the noisy count puts at or above T, and (6 + ln #regions)/ε more.
 
-    The margin covers the noise of that count; a group left off the list would be taken for one just below T.
+    The margin covers the noise of that count; a group left off the list would be taken for one just below T. With the
+    logarithm, some group is left off in 1 of 800 levels, however many regions the level has.
     """
-    margin = math.ceil(6 * noise_std / math.sqrt(2))
+    margin = math.ceil((6 + math.log(max(len(n_groups), 1))) * noise_std / math.sqrt(2))
     return np.clip(n_groups - noisy_cumulative_below + margin, 0, n_groups)
