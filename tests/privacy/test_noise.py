@@ -110,8 +110,34 @@ def test_floats_and_wrong_offsets_are_refused() -> None:
         add_noise(np.zeros(3), DiscreteLaplace(Fraction(1)), stream, level=0, query="q")  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="4 draws, but there are 3 values"):
         add_noise(np.arange(3), DiscreteLaplace(Fraction(1)), stream, level=0, query="q", offsets=np.array([0, 4]))
-    with pytest.raises(RequestError, match="scale above 0"):
-        DiscreteLaplace(Fraction(0))
+    with pytest.raises(TypeError, match="float64"):
+        draw_noise(DiscreteLaplace(Fraction(1)), stream, level=0, query="q", offsets=np.array([0.0, 4.5]))  # type: ignore[arg-type]
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    for scale in (Fraction(0), Fraction(-1), Fraction((1 << 40) + 1)):
+        with pytest.raises(RequestError, match="scale above 0 and of at most"):
+            DiscreteLaplace(scale)
+    for sigma2 in (Fraction(0), Fraction(-1), Fraction(1 << 62)):
+        with pytest.raises(RequestError, match="sigma2 above 0 and below"):
+            DiscreteGaussian(sigma2)
+    with pytest.raises(TypeError, match="Fraction"):
+        DiscreteLaplace(0.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Fraction"):
+        DiscreteGaussian(2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", ["1/1000000", "1/500", "1/30", "1/2", "1", "3", "9", "11", "200"])
+def test_variance(size: str) -> None:
+    for noise in (DiscreteLaplace(Fraction(size)), DiscreteGaussian(Fraction(size))):
+        if isinstance(noise, DiscreteLaplace):
+            probabilities = laplace_probabilities(noise.scale, int(60 * noise.scale) + 10)
+        else:
+            probabilities = gaussian_probabilities(noise.sigma2, int(12 * noise.sigma2**0.5) + 10)
+        variance = float(2 * sum(x * x * p for x, p in enumerate(probabilities)))
+        assert noise.variance == pytest.approx(variance, rel=1e-9, abs=1e-200)
+        assert noise.variance > 0
+        assert noise.std == pytest.approx(variance**0.5, rel=1e-9, abs=1e-100)
 
 
 def test_sums_are_cut_off_instead_of_wrapping() -> None:

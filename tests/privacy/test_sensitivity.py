@@ -115,8 +115,8 @@ def n_groups(database: Database) -> list[int]:
     return [len(database.region(r)) for r in range(N_REGIONS)]
 
 
-def measured(query: Query, *, private: bool, max_quantity: int, contributions: int) -> Sensitivity:
-    """The largest change of the answers over all units of all databases."""
+def largest_change(query: Query, *, private: bool, max_quantity: int, contributions: int) -> tuple[int, int]:
+    """The largest change of the answers over all units of all databases, in L1 and squared L2 norm."""
     l1 = l2_squared = 0
     for database in databases(np.random.default_rng(17), private=private):
         before = query(database)
@@ -124,7 +124,11 @@ def measured(query: Query, *, private: bool, max_quantity: int, contributions: i
             change = [after - answer for answer, after in zip(before, query(database.with_unit(unit)), strict=True)]
             l1 = max(l1, sum(map(abs, change)))
             l2_squared = max(l2_squared, sum(c * c for c in change))
-    return Sensitivity(l1, l2_squared)
+    return l1, l2_squared
+
+
+def measured(query: Query, *, private: bool, max_quantity: int, contributions: int) -> Sensitivity:
+    return Sensitivity(*largest_change(query, private=private, max_quantity=max_quantity, contributions=contributions))
 
 
 BOUNDS = [(1, 1), (1, 2), (3, 1), (2, 2)]
@@ -180,6 +184,28 @@ def test_hybrid_changes_in_one_place_only_for_single_entities() -> None:
             for unit in units(database, 1, 1):
                 changed = np.flatnonzero(np.subtract(query(database), query(database.with_unit(unit))))
                 assert len(changed) <= 1
+
+
+@both_settings
+@pytest.mark.parametrize("largest_size", [0, 1, 3])
+def test_cutting_sizes_off_never_raises_a_sensitivity(private: bool, largest_size: int) -> None:
+    def cut(query: Query) -> Query:
+        def cut_query(database: Database) -> list[int]:
+            sizes = [[None if s is None else min(s, largest_size) for s in region] for region in database.sizes]
+            return query(Database(tuple(map(tuple, sizes))))
+
+        return cut_query
+
+    bound = {"max_quantity": 2, "contributions": 2}
+    for query, stated in [
+        (counts, counts_sensitivity(contributions=2)),
+        (more_than if private else cumulative, cumulative_sensitivity(**bound)),
+        (largest(3), sizes_sensitivity(**bound)),
+        (hybrid(2, 3, [1], private=private), hybrid_sensitivity(**bound)),
+    ]:
+        l1, l2_squared = largest_change(cut(query), private=private, **bound)
+        assert l1 <= stated.l1
+        assert l2_squared <= stated.l2_squared
 
 
 @both_settings

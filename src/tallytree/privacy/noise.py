@@ -48,12 +48,15 @@ class DiscreteLaplace:
         if not isinstance(self.scale, Fraction):
             raise TypeError("The scale of noise is a Fraction; see tallytree.privacy.budget.exact.")
         if not 0 < self.scale <= LARGEST_SCALE:
-            raise RequestError(f"Discrete Laplace noise needs a scale above 0 and of at most 2**40, got {self.scale}.")
+            raise RequestError(
+                f"Discrete Laplace noise needs a scale above 0 and of at most 2**40, got {float(self.scale):.6g}. "
+                "Raise the budget, or lower the bounds on what one unit contributes."
+            )
 
     @property
     def variance(self) -> float:
-        """2p / (1 - p)**2 with p = exp(-1/scale)."""
-        inverse = float(1 / self.scale)
+        """2p / (1 - p)**2 with p = exp(-1/scale); never 0, so that it can be divided by: at least that of scale 1/500."""
+        inverse = float(min(1 / self.scale, Fraction(500)))
         return 2 * math.exp(-inverse) / math.expm1(-inverse) ** 2
 
     @property
@@ -75,16 +78,19 @@ class DiscreteGaussian:
         if not isinstance(self.sigma2, Fraction):
             raise TypeError("The parameter sigma2 of noise is a Fraction; see tallytree.privacy.budget.exact.")
         if not 0 < self.sigma2 < LARGEST_SIGMA2:
-            raise RequestError(f"Discrete Gaussian noise needs sigma2 above 0 and below 2**62, got {self.sigma2}.")
+            raise RequestError(
+                f"Discrete Gaussian noise needs sigma2 above 0 and below 2**62, got {float(self.sigma2):.6g}. "
+                "Raise the budget, or lower the bounds on what one unit contributes."
+            )
 
     @property
     def variance(self) -> float:
-        """The variance: sigma2 up to 15 digits once sigma2 is above 2, noticeably less when it is small."""
-        sigma2 = float(self.sigma2)
+        """The variance: sigma2 in all digits above 10, noticeably less where sigma2 is small; at least that of 1/1000."""
+        sigma2 = float(max(self.sigma2, Fraction(1, 1000)))
         if sigma2 > 10:
             return sigma2
         squares = np.arange(1, 64, dtype=np.float64) ** 2
-        weights = np.exp(-squares / (2 * sigma2)) if sigma2 > 1e-3 else np.zeros_like(squares)
+        weights = np.exp(-squares / (2 * sigma2))
         return float(2 * (squares * weights).sum() / (1 + 2 * weights.sum()))
 
     @property
@@ -122,7 +128,8 @@ def draw_noise(
     >>> bool((both[3:] == second).all())
     True
     """
-    places = Places(level, query, np.ascontiguousarray(offsets, dtype=np.int64), first_region, first_draw)
+    offsets = np.ascontiguousarray(offsets.astype(np.int64, casting="safe", copy=False))
+    places = Places(level, query, offsets, first_region, first_draw)
     sampler = laplace_sampler(noise.scale) if isinstance(noise, DiscreteLaplace) else gaussian_sampler(noise.sigma2)
     draws = np.empty(places.n_draws, dtype=np.int64)
     block = BLOCK_WORDS // sampler.words_per_draw

@@ -1,12 +1,13 @@
 """Exact probabilities as whole-number enclosures: what the samplers compare random bits with.
 
 Every probability is enclosed as ``low / 2**bits <= P <= high / 2**bits`` in Python integers, each operation rounding
-outwards, so that the enclosure is a proof. :meth:`Survival.floor` refines it until the leading binary digits are
-certain. No floating point anywhere.
+outwards, so that the enclosure is a proof. :func:`floor_of` refines it until the leading binary digits are certain. No
+floating point anywhere.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -62,7 +63,7 @@ def enclose_exp(exponent: Fraction, bits: int) -> Enclosure:
         return enclose(1, bits)
     if exponent > bits:  # e**-x < 2**-x
         return Enclosure(0, 1, bits)
-    halvings = max(0, exponent.__ceil__().bit_length() + 1)
+    halvings = math.ceil(exponent).bit_length() + 1
     spare = halvings + 16
     working = bits + spare
     top, bottom = exponent.numerator, exponent.denominator << halvings
@@ -121,6 +122,7 @@ def survival_floor(survival: Survival, k: int, digits: int) -> int:
 def survival_table(survival: Survival, digits: int) -> list[int]:
     """``floor(2**digits * P(K >= k))`` for k = 0, 1, … up to and including the first 0."""
     table = [1 << digits]
+    # Errors of a table's length of products stay far below the guard; where they do not, the exact value is asked for.
     bits = digits + 80
     for k, enclosure in enumerate(survival.in_turn(bits), start=1):
         found = enclosure.floor(digits)
@@ -248,5 +250,5 @@ class GaussianMagnitude:
     def _rest(self, first: int, bits: int) -> Enclosure:
         """Σ g(j), j >= first: at most g(first) (1 + 1/y), y = (2 first + 1) / (2 sigma2), as 1/(1 - e**-y) <= 1 + 1/y."""
         term = enclose_exp(Fraction(first * first) / (2 * self.sigma2), bits)
-        factor = 1 + (2 * self.sigma2 / (2 * first + 1)).__ceil__()
+        factor = 1 + math.ceil(2 * self.sigma2 / (2 * first + 1))
         return Enclosure(0, term.high * factor, bits)

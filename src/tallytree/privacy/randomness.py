@@ -5,9 +5,9 @@ HMAC-SHA-256; under that subkey the pair (region, index) is the counter of AES-2
 has its own bits, whoever computes it and in whatever order: workers need the key and nothing else, a retried piece of
 work draws the same noise, and eight million small regions cost one vectorised call.
 
-AES never gives the same block for two counters, as true randomness might; to tell the two apart takes some 2**64 blocks.
-Three address spaces never overlap, because their subkeys differ: the bits every draw uses, the bits of later attempts
-where a sampler rejects, and the rare extensions where the first bits do not decide.
+AES never gives the same block for two counters, as true randomness might; to tell the two apart takes some 2**64
+blocks. Three address spaces never overlap, because their subkeys differ: the bits every draw uses, the bits of later
+attempts where a sampler rejects, and the rare extensions where the first bits do not decide.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import hmac
 import itertools
 import secrets
 import struct
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -189,14 +188,11 @@ class KeyStream:
 
 
 def _encrypt_in_place(subkey: bytes, counters: WordArray, n_counters: int) -> None:
-    """AES-256 of each 128-bit counter: counter mode with counters of our choice. The buffer needs a spare counter at its end.
+    """AES-256 of each 128-bit counter: counter mode with counters of our choice.
 
-    Counters and words are little-endian whatever the machine, so that every worker gets the same bits.
+    The buffer needs a spare counter at its end. Counters and words are in the byte order of the machine; the workers of
+    one release share it.
     """
-    if sys.byteorder == "big":
-        counters.byteswap(inplace=True)
     octets = counters.reshape(-1).view(np.uint8)
     encryptor = Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
     encryptor.update_into(octets[: 16 * n_counters].data, octets.data)
-    if sys.byteorder == "big":
-        counters.byteswap(inplace=True)

@@ -29,12 +29,15 @@ from tallytree.privacy.probabilities import GaussianMagnitude, GeometricDigit, L
 from tallytree.privacy.randomness import BitSource, Places
 
 LARGEST_DRAW = 1 << 62
-# No draw: beyond the cut-off.
+# Marks an attempt that failed; no draw, since it lies beyond the cut-off.
 _REJECTED_DRAW = -(1 << 63)
 
+# Up to here one table does: some 45 scale or 9.3 sigma entries.
 _DIRECT_SCALE = 1 << 10
 _DIRECT_SIGMA2 = 1 << 20
 _DIGIT_BITS = 12
+# A table of the block sampler's exponentials reaches up to exponents of 1/4.
+_EXPONENTIALS = 1 << 10
 
 
 class Sampler(Protocol):
@@ -121,7 +124,7 @@ class BlockSampler:
             words = source.attempt(places, pending, attempt)
 
     def _propose(self, source: BitSource, places: Places, draws: IntArray, words: WordArray, attempt: int) -> IntArray:
-        """One attempt at each draw, ``REJECTED`` where it fails."""
+        """One attempt at each draw, ``_REJECTED_DRAW`` where it fails."""
 
         def more(word: int) -> Callable[[int], Iterator[int]]:
             return lambda which: source.extension(places, int(draws[which]), word, attempt)
@@ -173,13 +176,18 @@ def gaussian_sampler(sigma2: Fraction) -> Sampler:
 
 
 def acceptance_tables(sigma2: Fraction, shift: int, n_blocks: int) -> AcceptanceTables:
-    """The constants of :func:`accept_within_block`, all rounded down exactly."""
+    """The constants of :func:`accept_within_block`, all rounded down exactly.
+
+    The largest exponent of a block is (2 n_blocks + 1) 4**shift / (2 sigma2), about 9.3 * 2**shift / sigma <= 0.15.
+    """
+    if (2 * n_blocks + 1) * 4**shift >= sigma2 / 2:
+        raise ValueError("these blocks are too wide for the table of exponentials")
     rate = 1 / (2 * sigma2)
     exponent = 0
     while rate * (1 << exponent) < 1 << 63:
         exponent += 1
     before = 64 - ((2 * n_blocks + 1) << (2 * shift)).bit_length()
-    exponentials = [floor_of(partial(enclose_exp, Fraction(i, 1 << 12)), 63) for i in range(1 << 10)]
+    exponentials = [floor_of(partial(enclose_exp, Fraction(i, 1 << 12)), 63) for i in range(_EXPONENTIALS)]
     return AcceptanceTables(
         rate=np.uint64(int(rate * (1 << exponent))),
         before=np.uint64(before),

@@ -1,8 +1,8 @@
 """How much one protected unit can change each family of queries: one function per family, each with its proof.
 
-Neighbours. Two databases are neighbours when one results from the other by removing all entities of one unit. A unit has at
-most ``contributions`` = k entities, in any groups and regions; for the unit "entity" k = 1. One entity adds a quantity
-of 0 … z = ``max_quantity`` to the size of its group; z = 1 where sizes count entities.
+Neighbours. Two databases are neighbours when one results from the other by removing all entities of one unit. A unit
+has at most ``contributions`` = k entities, in any groups and regions; for the unit "entity" k = 1. One entity adds a
+quantity of 0 … z = ``max_quantity`` to the size of its group; z = 1 where sizes count entities.
 
 Every function bounds the change of the answers of *all regions of one level together*: a level is one query, its
 regions compose in parallel, and levels compose one after the other. Both groups settings are covered. Where groups are
@@ -11,8 +11,8 @@ entities. Where groups are private, a group exists through its entities alone; t
 *more* than i entities and ``sizes`` the M largest sizes filled up with zeros, and a group that does not exist counts
 like one of size 0.
 
-All proofs bound one entity first and add up over k entities by the triangle inequality, which gives l1 = k l1(1) and
-l2² = k² l2²(1).
+Sizes may be cut off at a public largest size: that lowers the growth of a size, never raises it. All proofs bound one
+entity first and add up over k entities by the triangle inequality, which gives l1 = k l1(1) and l2² = k² l2²(1).
 """
 
 from __future__ import annotations
