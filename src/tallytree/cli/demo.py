@@ -36,7 +36,7 @@ def demo(
         progress(0, 4, "making synthetic households")
         n_people = write_people(housing_counts(households), people, groups)
         progress(1, 4, "counting")
-        counts = read(people, group="household", levels=LEVELS, groups=groups, root="US")
+        counts = read(people, group="household", levels=LEVELS, groups=groups, root="US", entity="person")
         made = release(counts, epsilon=epsilon, progress=progress)
         made.save(target)
         verify_release(target).raise_if_failed()

@@ -63,6 +63,7 @@ def release(
     groups_private: sources.GroupsPrivate = False,
     hierarchy: sources.HierarchyTable = None,
     root: sources.Root = "total",
+    entity: sources.Entity = None,
     table: sources.TableName = None,
     sql: sources.Sql = None,
     mechanism: Annotated[str, typer.Option(help="matching or bottom-up.")] = "matching",

@@ -29,6 +29,7 @@ GroupsPrivate = Annotated[
 HierarchyTable = Annotated[
     str | None, typer.Option("--hierarchy", help="Separate table of regions: region, then one column per level.")
 ]
+Entity = Annotated[str | None, typer.Option(help="What one row is called in the privacy statement (person, trip …).")]
 Root = Annotated[str, typer.Option(help="Label of the root.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Table to read from a database URL.")]
 Sql = Annotated[str | None, typer.Option(help="Query to read from a database URL.")]
@@ -49,6 +50,7 @@ class DataOptions:
     groups_private: bool = False
     hierarchy: str | None = None
     root: str = "total"
+    entity: str | None = None
     table: str | None = None
     sql: str | None = None
 

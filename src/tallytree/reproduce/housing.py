@@ -19,7 +19,8 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 
-# Thousands of households and number of counties per state (2010 Census, rounded).
+# Thousands of households and number of counties per state (2010 Census, rounded). Puerto Rico's 78 municipios are
+# pooled, so that there are 3,144 counties in all, as in the papers.
 STATES = {
     "Alabama": (1884, 67), "Alaska": (258, 29), "Arizona": (2381, 15), "Arkansas": (1147, 75), "California": (12577, 58),
     "Colorado": (1973, 64), "Connecticut": (1371, 8), "Delaware": (342, 3), "District of Columbia": (267, 1),
@@ -29,7 +30,7 @@ STATES = {
     "Mississippi": (1116, 82), "Missouri": (2376, 115), "Montana": (410, 56), "Nebraska": (721, 93), "Nevada": (1006, 17),
     "New Hampshire": (519, 10), "New Jersey": (3214, 21), "New Mexico": (791, 33), "New York": (7318, 62),
     "North Carolina": (3745, 100), "North Dakota": (281, 53), "Ohio": (4603, 88), "Oklahoma": (1460, 77), "Oregon": (1519, 36),
-    "Pennsylvania": (5019, 67), "Puerto Rico": (1377, 78), "Rhode Island": (414, 5), "South Carolina": (1801, 46),
+    "Pennsylvania": (5019, 67), "Puerto Rico": (1377, 1), "Rhode Island": (414, 5), "South Carolina": (1801, 46),
     "South Dakota": (322, 66), "Tennessee": (2494, 95), "Texas": (8923, 254), "Utah": (878, 29), "Vermont": (256, 14),
     "Virginia": (3056, 134), "Washington": (2620, 39), "West Virginia": (764, 55), "Wisconsin": (2280, 72),
     "Wyoming": (227, 23),
