@@ -43,6 +43,20 @@ class BudgetError(TallytreeError):
         self.remaining = remaining
 
 
+class DuplicateReleaseError(BudgetError):
+    """The ledger already holds a reservation under this idempotency key, so nothing was charged and no noise may be drawn.
+
+    ``released`` says whether that run reported its release, ``receipt`` is its reservation as a manifest records it, and
+    ``result_digest`` the SHA-256 of its manifest, empty while ``released`` is false.
+    """
+
+    def __init__(self, message: str, *, released: bool, receipt: dict[str, str | int], result_digest: str = "") -> None:
+        super().__init__(message)
+        self.released = released
+        self.receipt = receipt
+        self.result_digest = result_digest
+
+
 class MissingExtraError(TallytreeError, ImportError):
     """An optional dependency is not installed; the message holds the install command."""
 
