@@ -1,0 +1,214 @@
+"""``tallytree ledger``: budget accounts of data sets."""
+
+from __future__ import annotations
+
+import json as json_text
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.errors import InputError, RequestError, VerificationError
+from tallytree.privacy.budget import Budget, exact
+from tallytree.privacy.ledger import ENTITY, close_account, create_account, list_accounts, read_history
+from tallytree.privacy.ledger_chain import (
+    SYMBOL,
+    Account,
+    Entry,
+    Receipt,
+    check_history,
+    history_as_csv,
+    history_as_json,
+    history_from_json,
+    plain_number,
+    rational_text,
+    summarise,
+)
+
+ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data sets.")
+app.add_typer(ledger_app, name="ledger")
+
+LedgerOption = Annotated[
+    str, typer.Option("--ledger", envvar="TALLYTREE_LEDGER", help="A file (ledger.db) or postgresql://host/database.")
+]
+DatasetOption = Annotated[str, typer.Option("--dataset", help="Name of the account.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+DEFAULT_LEDGER = "ledger.db"
+
+
+class HistoryFormat(StrEnum):
+    """How a history is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+@ledger_app.command()
+def create(
+    dataset: DatasetOption,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Total under pure differential privacy, such as 3 or 1/3.")
+    ] = None,
+    rho: Annotated[str | None, typer.Option(help="Total under zero-concentrated differential privacy.")] = None,
+    unit: Annotated[str, typer.Option(help="What is protected: 'entity', or the column that names a person.")] = ENTITY,
+    note: Annotated[str, typer.Option(help="One line to remember the account by.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Open the account of a data set, with a total that releases may spend.
+
+    Example: tallytree ledger create --ledger ledger.db --dataset census --epsilon 3
+    """
+    if (epsilon is None) == (rho is None):
+        raise RequestError("Give the account's total as either --epsilon or --rho.")
+    budget = Budget("pure", exact(epsilon, "epsilon")) if rho is None else Budget("zcdp", exact(rho, "rho"))
+    _print_account(create_account(ledger, dataset, budget, unit=unit, note=note), json=json)
+
+
+@ledger_app.command()
+def status(
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="One account; all of them when left out.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Show what each account has left.
+
+    Example: tallytree ledger status --ledger ledger.db
+    """
+    if dataset is not None:
+        _print_account(summarise(read_history(ledger, dataset)), json=json)
+        return
+    accounts = list_accounts(ledger)
+    if json:
+        print_json({"accounts": [account_as_json(account) for account in accounts]})
+    else:
+        _print_accounts(accounts)
+
+
+@ledger_app.command()
+def history(
+    dataset: DatasetOption,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    layout: Annotated[HistoryFormat, typer.Option("--format", help="How to print it.")] = HistoryFormat.table,
+    json: AsJson = False,
+) -> None:
+    """Show every row of an account; JSON and CSV hold all fields, so that anyone can check the hash chain.
+
+    Example: tallytree ledger history --ledger ledger.db --dataset census --format csv
+    """
+    rows = read_history(ledger, dataset)
+    if json or layout is HistoryFormat.json:
+        typer.echo(history_as_json(rows))
+    elif layout is HistoryFormat.csv:
+        typer.echo(history_as_csv(rows), nl=False)
+    else:
+        _print_history(rows)
+
+
+@ledger_app.command()
+def close(
+    dataset: DatasetOption,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    reason: Annotated[str, typer.Option(help="One line, recorded.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Refuse every later reservation. What was spent stays on record.
+
+    Example: tallytree ledger close --ledger ledger.db --dataset census
+    """
+    _print_account(close_account(ledger, dataset, reason=reason), json=json)
+
+
+@ledger_app.command()
+def verify(
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the account.")] = None,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    exported: Annotated[Path | None, typer.Option("--history", help="Check an exported JSON history instead.")] = None,
+    releases: Annotated[list[Path] | None, typer.Option("--release", help="A release paid for from it.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Check an account: hash chain, sums, and that it still holds what the given releases paid.
+
+    Example: tallytree ledger verify --ledger ledger.db --dataset census --release out
+    """
+    if (dataset is None) == (exported is None):
+        raise RequestError("Name the account with --dataset, or give an exported history with --history.")
+    rows = history_from_json(_read_text(exported)) if exported else read_history(ledger, dataset or "")
+    failures = check_history(rows, [_receipt_of(folder) for folder in releases or []])
+    if json:
+        print_json({"ok": not failures, "rows": len(rows), "failures": failures})
+    if failures:
+        raise VerificationError(f"The account does not hold together: {'; '.join(failures)}.", tuple(failures))
+    if not json:
+        say(f"{len(rows)} rows hold together.")
+
+
+def _receipt_of(folder: Path) -> Receipt:
+    try:
+        receipt = json_text.loads(_read_text(folder / "manifest.json"))["privacy"]["ledger"]
+        return {
+            name: receipt[name] for name in ("dataset", "position", "key", "definition", "amount", "charge", "hash")
+        }
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"The manifest of {folder} names no ledger; it was not paid for from one.") from None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path} cannot be read.") from None
+
+
+def account_as_json(account: Account) -> dict[str, Any]:
+    """An account for ``--json``: exact amounts as text, and ``remaining_decimal`` rounded down."""
+    return {
+        "dataset": account.dataset,
+        "definition": account.definition,
+        "unit": account.unit,
+        "total": rational_text(account.total),
+        "spent": rational_text(account.spent),
+        "remaining": rational_text(account.remaining),
+        "remaining_decimal": float(Fraction(account.remaining * 10**9 // 1, 10**9)),
+        "closed": account.closed,
+        "reservations": account.n_reservations,
+        "unfinished": list(account.unfinished),
+        "created_at": account.created_at,
+        "head": account.head,
+    }
+
+
+def _print_account(account: Account, *, json: bool) -> None:
+    if json:
+        print_json(account_as_json(account))
+    else:
+        _print_accounts([account])
+
+
+def _print_accounts(accounts: list[Account]) -> None:
+    rows = []
+    for account in accounts:
+        symbol = SYMBOL[account.definition]
+        amounts = [f"{symbol} = {plain_number(amount)}" for amount in (account.total, account.spent, account.remaining)]
+        state = "closed" if account.closed else "open"
+        counts = [account.n_reservations, len(account.unfinished)]
+        rows.append([account.dataset, account.unit, *amounts, *counts, state])
+    columns = ["dataset", "unit", "total", "spent", "remaining", "reservations", "not reported", "state"]
+    print_table("Accounts", columns, rows)
+
+
+def _print_history(history: list[Entry]) -> None:
+    rows = []
+    for entry in history:
+        amount = f"{SYMBOL[entry.definition]} = {plain_number(entry.amount)}" if entry.amount else ""
+        part = f"{entry.part_of} = {entry.part}" if entry.part_of else ""
+        spent = f"{SYMBOL[history[0].definition]} = {plain_number(entry.spent)}"
+        words = [entry.key or "", part, entry.purpose, entry.hash[:12]]
+        rows.append([entry.position, entry.recorded_at[:19], entry.kind, amount, spent, *words])
+    columns = ["row", "recorded (UTC)", "kind", "amount", "spent", "key", "part", "purpose", "hash"]
+    print_table(f"Account {history[0].dataset}", columns, rows)
