@@ -65,7 +65,9 @@ def _distribute_downwards(child_starts, from_below, estimates):  # type: ignore[
                 estimates[child] += from_below[child] * missing
 
 
-def tree_least_squares(noisy: FloatArray | IntArray, variances: FloatArray, child_starts: IntArray) -> FloatArray:
+def tree_least_squares(
+    noisy: FloatArray | IntArray, variances: FloatArray, child_starts: IntArray, *, from_below: FloatArray | None = None
+) -> FloatArray:
     """Estimates of all nodes that add up and are closest to the noisy counts in inverse-variance weighted squares.
 
     Parameters
@@ -76,6 +78,8 @@ def tree_least_squares(noisy: FloatArray | IntArray, variances: FloatArray, chil
         Variance of each noisy count; ``inf`` where nothing was counted, which no leaf may have.
     child_starts
         Children of node ``v`` are ``child_starts[v]:child_starts[v + 1]``; length nodes + 1.
+    from_below
+        What :func:`variances_from_below` gives for the same variances, where it is known already.
 
     Returns
     -------
@@ -87,7 +91,8 @@ def tree_least_squares(noisy: FloatArray | IntArray, variances: FloatArray, chil
     >>> tree_least_squares(np.array([7, 4, 6]), np.ones(3), np.array([1, 3, 3, 3]))
     array([8., 3., 5.])
     """
-    from_below = variances_from_below(variances, child_starts)
+    if from_below is None:
+        from_below = variances_from_below(variances, child_starts)
     values = np.ascontiguousarray(noisy, dtype=np.float64)
     if values.shape != from_below.shape:
         raise RequestError(f"A tree of {len(from_below)} nodes needs as many noisy counts, got {values.shape}.")

@@ -39,13 +39,29 @@ def zero_subtrees(estimates: FloatArray, child_starts: IntArray) -> FloatArray:
 
 
 @serial
-def _share_out(targets, weights, first, last, total, order, result):  # type: ignore[no-untyped-def]
+def rank_ascending(keys, size, ranks):  # type: ignore[no-untyped-def]
+    """Write to ``ranks`` the order in which the first ``size`` keys ascend; ties keep their order."""
+    if size > 40:
+        ranks[:size] = np.argsort(keys[:size], kind="mergesort")
+        return
+    for i in range(size):  # insertion: most nodes have few children
+        j = i
+        while j > 0 and keys[ranks[j - 1]] > keys[i]:
+            ranks[j] = ranks[j - 1]
+            j -= 1
+        ranks[j] = i
+
+
+@serial
+def _share_out(targets, weights, first, last, total, order, ranks, result):  # type: ignore[no-untyped-def]
     """min Σ (x − target)² / weight over x ≥ 0 with Σ x = total ≥ 0, for entries first … last − 1.
 
     x = max(0, target + weight · price). Entries leave zero in the order of −target / weight, so the price is found by
     one walk over the sorted entries. Entries of weight 0 are known exactly and stay, unless nothing else can give way.
     """
     size = last - first
+    if _fits_without_bounds(targets, weights, first, last, total, result):
+        return
     for i in range(size):
         weight = weights[first + i]
         order[i] = -targets[first + i] / weight if weight > 0 else np.inf
@@ -53,7 +69,7 @@ def _share_out(targets, weights, first, last, total, order, result):  # type: ig
             result[first + i] = max(targets[first + i], 0.0)
             total -= result[first + i]
     total = max(total, 0.0)
-    ranks = np.argsort(order[:size], kind="mergesort")
+    rank_ascending(order, size, ranks)
     sum_targets, sum_weights, price = 0.0, 0.0, 0.0
     for i in range(size):
         entry = first + ranks[i]
@@ -70,13 +86,30 @@ def _share_out(targets, weights, first, last, total, order, result):  # type: ig
 
 
 @serial
+def _fits_without_bounds(targets, weights, first, last, total, result):  # type: ignore[no-untyped-def]
+    """Try the same without x ≥ 0; True when nothing came out negative, which makes it the answer."""
+    missing, sum_weights = total, 0.0
+    for entry in range(first, last):
+        missing -= targets[entry]
+        sum_weights += weights[entry]
+    if sum_weights <= 0:
+        return False
+    for entry in range(first, last):
+        result[entry] = targets[entry] + weights[entry] * (missing / sum_weights)
+        if result[entry] < 0:
+            return False
+    return True
+
+
+@serial
 def _split_downwards(child_starts, targets, weights, most_children, result):  # type: ignore[no-untyped-def]
     order = np.empty(most_children)
+    ranks = np.empty(most_children, dtype=np.int64)
     result[0] = max(targets[0], 0.0)
     for node in range(len(targets)):
         first, last = child_starts[node], child_starts[node + 1]
         if first < last:
-            _share_out(targets, weights, first, last, result[node], order, result)
+            _share_out(targets, weights, first, last, result[node], order, ranks, result)
 
 
 def split_downwards(estimates: FloatArray, weights: FloatArray, child_starts: IntArray) -> FloatArray:

@@ -7,6 +7,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.kernels.jit import serial
 from tallytree.kernels.tree_least_squares import check_tree
+from tallytree.kernels.tree_nonnegative import rank_ascending
 from tallytree.model.arrays import FloatArray, IntArray
 
 NEARLY_WHOLE = 1e-6  # sums of estimates are off by rounding errors; closer than this to a whole number counts as whole
@@ -20,6 +21,7 @@ def _round_downwards(child_starts, values, most_children, whole):  # type: ignor
     sums are covered by going round again.
     """
     fractions = np.empty(most_children)
+    order = np.empty(most_children, dtype=np.int64)
     whole[0] = round(values[0])
     for node in range(len(values)):
         first, last = child_starts[node], child_starts[node + 1]
@@ -33,22 +35,23 @@ def _round_downwards(child_starts, values, most_children, whole):  # type: ignor
             fractions[child - first] = floor - values[child]  # most negative first when sorted
         if missing == 0:
             continue
-        order = np.argsort(fractions[: last - first], kind="mergesort")
+        n_children = last - first
+        rank_ascending(fractions, n_children, order)
         place = 0
         while missing > 0:
-            whole[first + order[place % len(order)]] += 1
+            whole[first + order[place % n_children]] += 1
             missing -= 1
             place += 1
-        place, tries = len(order) - 1, 0
+        place, tries = n_children - 1, 0
         while missing < 0:
             child = first + order[place]
             # Zeros are spared, unless values that do not add up leave nothing else to take from.
-            if whole[child] > 0 or values[child] < 0 or tries > len(order):
+            if whole[child] > 0 or values[child] < 0 or tries > n_children:
                 whole[child] -= 1
                 missing += 1
                 tries = 0
             tries += 1
-            place = place - 1 if place > 0 else len(order) - 1
+            place = place - 1 if place > 0 else n_children - 1
 
 
 def round_tree(values: FloatArray, child_starts: IntArray) -> IntArray:

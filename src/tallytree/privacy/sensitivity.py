@@ -19,7 +19,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tallytree.errors import RequestError
+from tallytree.model.arrays import IntArray
 
 
 @dataclass(frozen=True)
@@ -130,3 +133,39 @@ def chain_sensitivity(n_regions: int, *, max_quantity: int = 1, contributions: i
     _require_positive(n_regions, "n_regions")
     _require_positive(max_quantity, "max_quantity")
     return _for_units(Sensitivity(max_quantity * n_regions, max_quantity * n_regions), contributions)
+
+
+def block_differences_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Left half minus right half of every block of one width, or the total of all bins (Haar wavelet): l1 = k, l2² =
+    k².
+
+    Blocks of one width do not overlap, so an entity lies in one of them, in one half: one difference changes by ±1.
+    Reached when all k lie in the same half.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)
+
+
+def linear_queries_sensitivity(coefficients: IntArray, *, contributions: int = 1) -> Sensitivity:
+    """Whole-number combinations of bin counts, one per row of ``coefficients``: the largest column, in L1 and in
+    squared L2.
+
+    An entity in bin i changes the answers by column i. Norms of k columns add up, and are largest when all k are the
+    largest column; the two norms may be reached at different columns.
+    """
+    columns = np.asarray(coefficients)
+    if columns.dtype != np.int64 or columns.ndim != 2 or columns.size == 0 or np.abs(columns).max() >= 2**20:
+        raise RequestError("Coefficients of queries are a matrix of whole numbers below 2^20, with at least one row.")
+    if not np.any(columns):
+        raise RequestError("Queries whose coefficients are all 0 ask nothing.")
+    one_entity = Sensitivity(int(np.abs(columns).sum(axis=0).max()), int((columns**2).sum(axis=0).max()))
+    return _for_units(one_entity, contributions)
+
+
+def edge_degrees_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """The sorted degrees of an undirected graph whose protected entity is an edge: l1 = 2k, l2² = 2k².
+
+    An edge between two different nodes raises two degrees by 1 (hay2010 counts one end only). Sorting never increases
+    the distance in either norm; before sorting two entries differ by 1. k edges may share a node, so L2 adds up by the
+    triangle inequality.
+    """
+    return _for_units(Sensitivity(2, 2), contributions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 LIBRARIES = ("tallytree", "numpy", "numba", "pyarrow", "duckdb", "cryptography")
@@ -13,6 +14,7 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}}
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return version(name)

@@ -1,0 +1,191 @@
+"""Releasing a range histogram: bins, strategy, noise, estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.ingest.binning import NOTES, check_counts, check_outside, count_values
+from tallytree.measure.histogram import measure_histogram
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.bins import (
+    Bins,
+    bins_from_edges,
+    bins_of_categories,
+    bins_of_width,
+    equal_bins,
+    numbered_bins,
+)
+from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.privacy.budget import Budget, Definition, exact
+from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.strategies import StrategyRequest, choose
+from tallytree.ranges.estimates import estimate_bins, range_errors
+from tallytree.ranges.finishing import Nonnegative, check_nonnegative, finish_bins
+from tallytree.ranges.plan import HistogramPlan, plan_histogram
+from tallytree.release.histogram import RangeHistogram
+from tallytree.release.histogram_manifest import histogram_manifest
+
+Outside = Literal["error", "clip", "drop"]
+
+
+def histogram(
+    values: Any = None,
+    *,
+    epsilon: object = None,
+    rho: object = None,
+    definition: Definition = "pure",
+    counts: Any = None,
+    bins: int | Sequence[float] | None = None,
+    edges: Sequence[float] | FloatArray | None = None,
+    width: float | None = None,
+    categories: Sequence[object] | None = None,
+    bounds: tuple[float, float] | None = None,
+    outside: str = "error",
+    strategy: str | FloatArray | IntArray = "auto",
+    branching: int | None = None,
+    budget: str | Sequence[Any] = "equal",
+    workload: Any = "ranges",
+    nonnegative: str | bool = "top-down",
+    integers: bool = True,
+    contributions: int = 1,
+    entity: str = "row",
+    insecure_seed: int | None = None,
+) -> RangeHistogram:
+    """Release a histogram that answers any range, with a differential privacy guarantee.
+
+    Parameters
+    ----------
+    values
+        One value per entity, to be counted in bins; or, where no bins are described, the counts themselves.
+    epsilon, rho, definition
+        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one
+        tenth.
+    counts
+        Counts per bin instead of values; edges or categories may go with them.
+    bins, edges, width, categories, bounds
+        The public bins: their ``edges`` (a list given as ``bins`` is taken as edges); or ``bins`` of equal size or bins
+        of a ``width`` between ``bounds``; or ``categories`` in order. Never taken from the data: that would give it
+        away.
+    outside
+        Values outside the bins: ``"error"``, ``"clip"`` to the nearest bin, or ``"drop"``.
+    strategy
+        ``"auto"`` (least expected error for the workload), ``"flat"``, ``"hierarchical"``, ``"wavelet"``,
+        ``"optimised"``, ``"eigen-select"``, ``"low-rank"``, or a matrix with one row per query.
+    branching, budget
+        For ``"hierarchical"``: children per block (the best one if not given), and how levels share the budget:
+        ``"equal"``, ``"geometric"``, ``"optimal-blocks"``, ``"optimal"``, or one share per level, the coarsest first.
+    workload
+        What the strategy should be good at: ``"ranges"`` (all of them), ``"prefixes"``, ``"identity"``, or a list of
+        (low, high). Every range can be asked of the result, whatever the workload.
+    nonnegative, integers
+        What is published: see :data:`tallytree.ranges.finishing.Nonnegative` (True is ``"top-down"``, False ``"no"``),
+        in whole numbers or not. ``nonnegative="no", integers=False`` publishes the unbiased estimates.
+    contributions, entity
+        How many rows one protected unit has at most, and what that unit is called in the privacy statement.
+    insecure_seed
+        For tests and experiments only: repeatable noise. The release is marked "not private".
+
+    Examples
+    --------
+    >>> ages = histogram([31, 35, 62, 8, 44], width=10, bounds=(0, 100), epsilon=1, insecure_seed=1)
+    >>> int(ages.counts.sum()) == ages.total().estimate
+    True
+    """
+    loss = _budget(epsilon, rho, definition)
+    rule = check_nonnegative(nonnegative)
+    confidential = _confidential(
+        values, counts, _bins(bins, edges, width, categories, bounds), outside, contributions, entity
+    )
+    axis = confidential.axes[0]
+    chosen, reason = choose(StrategyRequest(strategy, branching, budget, workload), axis, loss)
+    plan = plan_histogram(chosen, loss, contributions=contributions)
+    return release_histogram(
+        confidential, plan, reason=reason, nonnegative=rule, integers=integers, insecure_seed=insecure_seed
+    )
+
+
+def release_histogram(
+    confidential: ConfidentialHistogram,
+    plan: HistogramPlan,
+    *,
+    reason: str,
+    nonnegative: Nonnegative,
+    integers: bool,
+    insecure_seed: int | None,
+) -> RangeHistogram:
+    """Measure a planned histogram, estimate its bins and put the release together."""
+    errors = range_errors(plan.strategy, plan.noise)
+    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
+    noisy = measure_histogram(confidential, plan, stream)
+    stream.forget()
+    estimates = estimate_bins(errors, noisy.levels)
+    published = finish_bins(errors, noisy.levels, estimates, nonnegative=nonnegative, integers=integers)
+    manifest = histogram_manifest(
+        plan,
+        confidential,
+        published={"nonnegative": nonnegative, "integers": bool(integers)},
+        reason=reason,
+        secure=stream.secure,
+    )
+    return RangeHistogram(confidential.axes[0], published, estimates, plan, manifest, noisy)
+
+
+def _budget(epsilon: object, rho: object, definition: Definition) -> Budget:
+    if definition not in ("pure", "zcdp"):
+        raise RequestError(f"The definition must be one of pure, zcdp, got {definition!r}.")
+    name, value, other = ("epsilon", epsilon, rho) if definition == "pure" else ("rho", rho, epsilon)
+    if value is None or other is not None:
+        raise RequestError(f"definition={definition!r} takes {name} and nothing else; give {name}=….")
+    return Budget(definition, exact(value, name))
+
+
+def _bins(
+    bins: int | Sequence[float] | None,
+    edges: Sequence[float] | FloatArray | None,
+    width: float | None,
+    categories: Sequence[object] | None,
+    bounds: tuple[float, float] | None,
+) -> Bins | None:
+    """The described bins, None where none are described."""
+    ways = {"bins": bins, "edges": edges, "width": width, "categories": categories}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) > 1:
+        raise RequestError(f"Describe the bins in one way, not by {' and '.join(given)}.")
+    by_number = isinstance(bins, int | np.integer)
+    if (by_number or width is not None) != (bounds is not None):
+        raise RequestError(
+            "bins= (a number) and width= need bounds=(low, high), and only they do. The bounds must be public: those of the "
+            "data would give its extremes away."
+        )
+    if width is not None:
+        return bins_of_width(width, bounds)  # type: ignore[arg-type]
+    if categories is not None:
+        return bins_of_categories(categories)
+    if by_number:
+        return equal_bins(bins, bounds)  # type: ignore[arg-type]
+    cuts = edges if edges is not None else bins
+    return bins_from_edges(cuts) if cuts is not None else None  # type: ignore[arg-type]
+
+
+def _confidential(
+    values: Any, counts: Any, bins: Bins | None, outside: str, contributions: int, entity: str
+) -> ConfidentialHistogram:
+    policy = check_outside(outside)
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
+    if (values is None) == (counts is None):
+        raise RequestError("Give either values or counts=, one of the two.")
+    if counts is None and bins is not None:
+        table, note = count_values(values, bins, outside=policy), NOTES[policy]
+    else:
+        table, note = check_counts(values if counts is None else counts), "counts were given"
+    if table.ndim != 1:
+        raise RequestError(f"A range histogram has one dimension, got {table.ndim}. Use tallytree.grid_histogram.")
+    axis = bins if bins is not None else numbered_bins(len(table))
+    if len(table) != axis.n_bins:
+        raise RequestError(f"There are {len(table)} counts for {axis.n_bins} bins; give one count per bin.")
+    return ConfidentialHistogram((axis,), table, entity=entity, contributions=contributions, note=note)

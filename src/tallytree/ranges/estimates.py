@@ -1,0 +1,50 @@
+"""From noisy answers to unbiased estimates, and to the error of any range: the same three steps for every strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.privacy.noise import Noise
+from tallytree.ranges.matrix import MatrixErrors
+from tallytree.ranges.noise_moments import fourth_cumulant
+from tallytree.ranges.strategies import MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
+from tallytree.ranges.tree import TreeErrors
+from tallytree.ranges.wavelet import WaveletErrors, haar_estimates
+
+SMALLEST_VARIANCE = 1e-60  # stands for noise that a huge budget makes vanish, so that formulas may divide by it
+
+
+class RangeErrors(Protocol):
+    """How uncertain the estimates of ranges are, known before any data are seen."""
+
+    def moments(self, first: IntArray, last: IntArray, share: float = 0.0) -> tuple[FloatArray, FloatArray]:
+        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share`` times that of all
+        bins."""
+
+
+def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> TreeErrors | WaveletErrors | MatrixErrors:
+    """Errors of a strategy measured with the given noise per level; None for a level that is not measured."""
+    variance = np.array([np.inf if level is None else max(level.variance, SMALLEST_VARIANCE) for level in noise])
+    cumulant = np.array([0.0 if level is None else fourth_cumulant(level) for level in noise])
+    match strategy:
+        case TreeStrategy():
+            return TreeErrors(strategy.layout, variance, cumulant)
+        case WaveletStrategy():
+            return WaveletErrors(strategy.n_bins, variance, cumulant)
+        case MatrixStrategy():
+            return MatrixErrors(strategy.rows, float(variance[0]), float(cumulant[0]))
+
+
+def estimate_bins(errors: TreeErrors | WaveletErrors | MatrixErrors, noisy: Sequence[IntArray]) -> FloatArray:
+    """Unbiased least-squares estimate of every bin from the noisy answers of each level."""
+    match errors:
+        case TreeErrors():
+            return errors.node_estimates(noisy)[errors.layout.leaves]
+        case WaveletErrors():
+            return haar_estimates(list(noisy), errors.n_bins)
+        case MatrixErrors():
+            return errors.estimates(noisy[0])

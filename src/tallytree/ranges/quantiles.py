@@ -1,0 +1,57 @@
+"""Quantiles of a histogram, with intervals, by asking of every edge whether it lies below the quantile."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from tallytree.errors import RequestError
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.ranges.estimates import RangeErrors
+from tallytree.ranges.intervals import check_level, half_widths
+
+
+def check_quantile(q: float) -> float:
+    """A share between 0 and 1."""
+    if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise RequestError(f"A quantile is a share between 0 and 1, such as 0.5 for the median; got {q!r}.")
+    return float(q)
+
+
+def quantile_position(published: FloatArray | IntArray, q: float) -> float:
+    """Where the running sum of published counts reaches the share ``q`` of its end, in bins from the first edge.
+
+    Within a bin its entities count as spread evenly. Running sums that fall (negative estimates) count as their running
+    maximum.
+    """
+    sums = np.maximum.accumulate(np.maximum(published.astype(np.float64), 0.0))
+    if sums[-1] <= 0:
+        raise RequestError("The histogram is empty after noise, so it has no quantiles.")
+    wanted = q * sums[-1]
+    place = int(np.clip(np.searchsorted(sums, wanted), 1, len(sums) - 1))
+    inside = sums[place] - sums[place - 1]
+    return place - 1 + (float((wanted - sums[place - 1]) / inside) if inside > 0 else 0.0)
+
+
+def quantile_interval(unbiased: FloatArray, errors: RangeErrors, q: float, level: float) -> tuple[int, int]:
+    """First and last edge between which the true quantile lies with probability of at least ``level``.
+
+    The quantile lies above edge k as long as fewer than the share q of all entities lie below it: the prefix minus q
+    times the total is negative. Edges at which that number is surely negative, or surely positive, are passed over; the
+    rest is the interval.
+    """
+    n_bins = len(unbiased) - 1
+    edges = np.arange(n_bins + 1)
+    variance, cumulant = errors.moments(np.zeros(n_bins + 1, dtype=np.int64), edges, q)
+    half = half_widths(variance, cumulant, check_level(level))
+    surplus = unbiased - q * unbiased[-1]
+    may_be_reached = np.flatnonzero((surplus + half >= 0) & (edges > 0))
+    may_be_missed = np.flatnonzero((surplus - half <= 0) & (edges < n_bins))
+    first = int(may_be_reached[0]) - 1 if len(may_be_reached) else n_bins - 1
+    last = int(may_be_missed[-1]) + 1 if len(may_be_missed) else 1
+    return min(first, last - 1), max(last, first + 1)
+
+
+def normal_width(level: float) -> float:
+    """Standard deviations on either side of the mean that hold the share ``level`` of a normal law."""
+    return float(ndtri((1 + level) / 2))

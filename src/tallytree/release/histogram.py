@@ -1,0 +1,186 @@
+"""A released range histogram: counts per bin that answer any range, with error bars and the manifest of their
+origin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.errors import RequestError
+from tallytree.kernels.range_moments import running_sum
+from tallytree.measure.histogram import NoisyHistogram
+from tallytree.model.arrays import FloatArray, IntArray, read_only
+from tallytree.model.bins import Bins
+from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
+from tallytree.ranges.estimates import range_errors
+from tallytree.ranges.intervals import check_level, half_widths
+from tallytree.ranges.matrix import MatrixErrors
+from tallytree.ranges.plan import HistogramPlan
+from tallytree.ranges.quantiles import check_quantile, normal_width, quantile_interval, quantile_position
+from tallytree.ranges.strategies import TreeStrategy
+from tallytree.ranges.tree import TreeErrors, fewest_blocks
+from tallytree.ranges.wavelet import WaveletErrors
+from tallytree.release.checks import Verification
+from tallytree.release.histogram_tables import bins_table, check_histogram, noisy_table, strategy_tables
+from tallytree.storage.folder import Manifest, write_folder
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile and where the true one may lie: a number, or the name of a category.
+
+    ``standard_error`` is half the interval over the width of a normal one; None for categories.
+    """
+
+    value: float | str
+    standard_error: float | None
+    low: float | str
+    high: float | str
+    level: float = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class RangeHistogram:
+    """Counts per bin, made to answer range counts.
+
+    Attributes
+    ----------
+    bins
+        The bins.
+    counts
+        Published counts, one per bin; every range is the sum of its bins.
+    estimates
+        The unbiased estimates behind them; they may be negative and fractional.
+    plan
+        Strategy and noise.
+    manifest
+        Strategy, privacy, what is public: everything that ``manifest.json`` will hold.
+    noisy
+        The raw measurements, or None when they were left out.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> ages = tt.histogram([31, 35, 62, 8, 44], width=10, bounds=(0, 100), epsilon=1, insecure_seed=1)
+    >>> ages.range(30, 50).standard_error < 10
+    True
+    """
+
+    bins: Bins
+    counts: FloatArray | IntArray
+    estimates: FloatArray
+    plan: HistogramPlan
+    manifest: Manifest
+    noisy: NoisyHistogram | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.counts) != self.bins.n_bins or len(self.estimates) != self.bins.n_bins:
+            raise RequestError("A histogram needs one count and one estimate per bin.")
+        read_only(self.counts)
+        read_only(self.estimates)
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise came from secure randomness; False for experiments with ``insecure_seed``."""
+        return bool(self.manifest["privacy"]["private"])
+
+    @cached_property
+    def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
+        """How uncertain the unbiased estimates are."""
+        return range_errors(self.plan.strategy, self.plan.noise)
+
+    @cached_property
+    def _published_sums(self) -> FloatArray | IntArray:
+        return np.concatenate([np.zeros(1, dtype=self.counts.dtype), np.cumsum(self.counts)])
+
+    @cached_property
+    def _unbiased_sums(self) -> FloatArray:
+        return running_sum(self.estimates)
+
+    def range(self, low: object, high: object, *, level: float = 0.95) -> Answer:
+        """How many entities lie from edge ``low`` up to edge ``high``; for categories, from one to the other
+        inclusive."""
+        return self.ranges([(low, high)], level=level)[0]
+
+    def ranges(self, ranges: Sequence[tuple[object, object]] | FloatArray, *, level: float = 0.95) -> Answers:
+        """Many ranges at once, each a pair of low and high."""
+        return self._answer(self.bins.spans(ranges), level)
+
+    def prefix_sums(self, *, level: float = 0.95) -> Answers:
+        """How many entities lie below each edge but the first: one answer per bin, the last one the total."""
+        ends = np.arange(1, self.bins.n_bins + 1)
+        return self._answer((np.zeros_like(ends), ends), level)
+
+    def total(self, *, level: float = 0.95) -> Answer:
+        """How many entities there are."""
+        return self._answer((np.array([0]), np.array([self.bins.n_bins])), level)[0]
+
+    def bin_answers(self, *, level: float = 0.95) -> Answers:
+        """Every bin with its uncertainty."""
+        starts = np.arange(self.bins.n_bins)
+        return self._answer((starts, starts + 1), level)
+
+    def _answer(self, spans: tuple[IntArray, IntArray], level: float) -> Answers:
+        strategy = self.plan.strategy
+        is_flat = isinstance(strategy, TreeStrategy) and strategy.tree.n_levels == 1
+        return answer_ranges(
+            self._published_sums,
+            self._unbiased_sums,
+            self.errors,
+            spans,
+            level=check_level(level),
+            bin_noise=self.plan.noise[0] if is_flat else None,
+        )
+
+    def quantile(self, q: float, *, level: float = 0.95) -> Quantile:
+        """The value that the share ``q`` of all entities lies below; within a bin entities count as spread evenly."""
+        share = check_quantile(q)
+        position = quantile_position(self._published_sums, share)
+        first, last = quantile_interval(self._unbiased_sums, self.errors, share, check_level(level))
+        if self.bins.categories is not None:
+            names = self.bins.categories
+            place = min(int(np.ceil(position)) - 1 if position > 0 else 0, len(names) - 1)
+            return Quantile(names[place], None, names[min(first, place)], names[max(last - 1, place)], level)
+        edges = self.bins.edges
+        value = float(np.interp(position, np.arange(len(edges)), edges))
+        low, high = min(float(edges[first]), value), max(float(edges[last]), value)
+        return Quantile(value, (high - low) / 2 / normal_width(level), low, high, level)
+
+    def quantiles(self, shares: Sequence[float], *, level: float = 0.95) -> list[Quantile]:
+        """Several quantiles."""
+        return [self.quantile(q, level=level) for q in shares]
+
+    def fewest_blocks(self, low: object, high: object, *, level: float = 0.95) -> Answer:
+        """A range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, for comparison."""
+        if self.noisy is None or not isinstance(self.errors, TreeErrors):
+            raise RequestError("Fewest blocks need the raw measurements of a 'flat' or 'hierarchical' histogram.")
+        span = self.bins.spans([(low, high)])
+        estimate, variance, cumulant = fewest_blocks(self.errors, self.noisy.levels, *span)
+        ends = whole_interval(estimate, half_widths(variance, cumulant, check_level(level)), estimate)
+        return Answers(estimate, np.sqrt(variance), *ends, level=level)[0]
+
+    def table(self) -> pa.Table:
+        """All bins as an Arrow table: bin, low and high or category, count, estimate, standard_error."""
+        return bins_table(self.bins, self.counts, self.estimates, self.errors)
+
+    def verify(self) -> Verification:
+        """Check that counts are as promised and follow from the raw measurements, where these are at hand."""
+        return check_histogram(self.counts, self.estimates, self.errors, self.manifest, self.noisy)
+
+    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
+        """Write the histogram as a folder; ``noisy=False`` leaves the raw measurements out."""
+        tables = {"counts.parquet": self.table(), **strategy_tables(self.plan.strategy)}
+        if noisy and self.noisy is not None:
+            tables["noisy.parquet"] = noisy_table(self.noisy)
+        return write_folder(path, tables, self.manifest, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        privacy = self.manifest["privacy"]
+        loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
+        mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
+        return f"RangeHistogram({self.bins!r}, {self.plan.strategy.name}, {loss}{mark})"
