@@ -18,6 +18,8 @@ FORMATS = [
     "polars", "polars lazy", "arrow", "arrow dictionary", "arrow dataset", "arrow reader", "arrow batch", "ibis memory",
     "ibis duckdb", "ibis sqlite", "duckdb url", "duckdb sql", "sqlite url",
 ]  # fmt: skip
+# One of each kind, for what does not depend on how a table is opened.
+SOME_FORMATS = ["parquet", "csv", "pandas", "polars lazy", "arrow reader", "ibis sqlite", "duckdb url"]
 
 
 def in_format(table: pa.Table, form: str, folder: Path) -> tuple[Any, dict[str, str]]:
@@ -58,7 +60,7 @@ def _in_database(table: pa.Table, form: str, folder: Path) -> tuple[Any, dict[st
             connection.execute("CREATE TABLE people AS SELECT * FROM given")
     else:
         with sqlite3.connect(file) as base:
-            kinds = ["INTEGER" if pa.types.is_integer(field.type) else "TEXT" for field in table.schema]
+            kinds = [_sqlite_kind(field.type) for field in table.schema]
             columns = ", ".join(f'"{name}" {kind}' for name, kind in zip(table.column_names, kinds))
             base.execute(f"CREATE TABLE people ({columns})")
             marks = ", ".join("?" * table.num_columns)
@@ -68,6 +70,12 @@ def _in_database(table: pa.Table, form: str, folder: Path) -> tuple[Any, dict[st
         return ibis.connect(f"{engine}://{file}").table("people"), {}
     options = {"sql": "SELECT * FROM people"} if form.endswith("sql") else {"table": "people"}
     return f"{engine}://{file}", options
+
+
+def _sqlite_kind(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind):
+        return "INTEGER"
+    return "REAL" if pa.types.is_floating(kind) else "TEXT"
 
 
 def _in_memory(table: pa.Table, form: str) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
 from tallytree.ingest import read
-from tests.ingest.formats import FORMATS, in_format
+from tests.ingest.formats import FORMATS, SOME_FORMATS, in_format
 from tests.reference.reading import counts_as_dict, sizes_of_groups
 
 # County labels repeat across states, codes start with 0, and groups are named by integers.
@@ -36,7 +36,7 @@ def test_every_format_gives_the_same_counts(form: str, tmp_path: Path) -> None:
     assert counts.n_groups.tolist() == [2, 1, 2]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", SOME_FORMATS)
 def test_quantities_are_summed_and_lowered_to_their_bound(form: str, tmp_path: Path) -> None:
     source, options = in_format(PEOPLE, form, tmp_path)
     counts = read(source, group="household", levels=["state"], quantity="cars", max_quantity=4, **options)
@@ -44,15 +44,16 @@ def test_quantities_are_summed_and_lowered_to_their_bound(form: str, tmp_path: P
     assert counts.max_quantity == 4
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", SOME_FORMATS)
 def test_rows_that_are_groups(form: str, tmp_path: Path) -> None:
-    table = pa.table({"state": ["01", "01", "13"], "size": [0, 4, 4], "name": ["a", "b", "c"]})
-    source, options = in_format(table, form, tmp_path)
-    counts = read(source, size="size", levels=["state"], **options)
-    assert counts_as_dict(counts) == {("01",): Counter({0: 1, 4: 1}), ("13",): Counter({4: 1})}
+    table = pa.table({"state": ["01", "01", "13"], "size": [0, 4, 4], "name": ["a", "b", "c"], "x": [0.0, 4.0, 4.0]})
+    for column in ("size", "x"):
+        source, options = in_format(table, form, tmp_path / column)
+        counts = read(source, size=column, levels=["state"], **options)
+        assert counts_as_dict(counts) == {("01",): Counter({0: 1, 4: 1}), ("13",): Counter({4: 1})}
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", SOME_FORMATS)
 def test_rows_that_are_counted_already(form: str, tmp_path: Path) -> None:
     table = pa.table({"state": ["01", "01", "01", "13"], "size": [0, 4, 4, 1], "households": [10, 3, 4, 0]})
     source, options = in_format(table, form, tmp_path)
@@ -160,7 +161,7 @@ def test_importing_loads_no_engine() -> None:
     import subprocess
 
     code = (
-        "import sys, tallytree.ingest; heavy = ('ibis', 'duckdb', 'pandas', 'polars', 'pyarrow');"
+        "import sys, tallytree; heavy = ('ibis', 'duckdb', 'pandas', 'polars');"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(

@@ -9,6 +9,7 @@ from typing import Any
 
 import ibis
 import ibis.expr.datatypes as dt
+from ibis.expr import operations as ops
 
 from tallytree.errors import InputError
 
@@ -64,7 +65,7 @@ def identifier(table: Any, column: str, source: str) -> Any:
     kind = values.type()
     if isinstance(kind, dt.Floating):
         nothing = ibis.null("int64")
-        too_large = values.isnan() | (values.abs() > LARGEST)
+        too_large = is_nan(values) | (values.abs() > LARGEST)
         return ibis.cases((too_large, nothing), (values == values.floor(), values.cast("int64")), else_=nothing)
     if isinstance(kind, (dt.Boolean, dt.UUID, dt.Decimal)):
         return values.cast("string")
@@ -73,6 +74,11 @@ def identifier(table: Any, column: str, source: str) -> Any:
     raise InputError(
         f"Column {column!r} of {source} has type {kind}, which cannot name groups or regions; use text or integers."
     )
+
+
+def is_nan(values: Any) -> Any:
+    """Where floats are NaN; nowhere on engines that store NaN as null."""
+    return values.isnan() if values.get_backend().has_operation(ops.IsNan) else ibis.literal(False)
 
 
 def whole_number(table: Any, column: str, source: str, *, count: bool = False) -> tuple[Any, Any]:
@@ -87,9 +93,9 @@ def whole_number(table: Any, column: str, source: str, *, count: bool = False) -
     number = raw.try_cast("float64") if isinstance(kind, dt.String) else raw
     checks = [(raw.isnull(), Problem.NUMBER_MISSING)]
     if isinstance(kind, dt.Floating):
-        checks.append((number.isnan(), Problem.NUMBER_MISSING))
+        checks.append((is_nan(number), Problem.NUMBER_MISSING))
     elif isinstance(kind, dt.String):
-        checks.append((number.isnull() | number.isnan(), Problem.NUMBER_NOT_A_NUMBER))
+        checks.append((number.isnull() | is_nan(number), Problem.NUMBER_NOT_A_NUMBER))
     elif not isinstance(kind, (dt.Integer, dt.Decimal)):
         raise InputError(f"Column {column!r} of {source} has type {kind}; whole numbers of at least 0 are needed.")
     checks.append((number < 0, Problem.NUMBER_NEGATIVE))
@@ -101,3 +107,16 @@ def whole_number(table: Any, column: str, source: str, *, count: bool = False) -
     )
     value = ibis.cases((problem == 0, number.cast("int64")), else_=ibis.literal(0, "int64"))
     return value, problem
+
+
+def number(table: Any, column: str, source: str) -> tuple[Any, Any]:
+    """A column of any numbers, as ``(value, problem)``: floats, missing ones as null or NaN. Text must hold numbers."""
+    raw = table[column]
+    kind = raw.type()
+    if isinstance(kind, dt.String):
+        value = raw.try_cast("float64")
+        bad = ibis.cases((raw.notnull() & value.isnull(), int(Problem.NUMBER_NOT_A_NUMBER)), else_=0)
+        return value, bad.cast("int8")
+    if not isinstance(kind, (dt.Integer, dt.Decimal, dt.Floating)):
+        raise InputError(f"Column {column!r} of {source} has type {kind}; numbers are needed.")
+    return raw.cast("float64"), ibis.literal(0, "int8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tallytree.ingest.columns import LARGEST, Problem
 from tallytree.ingest.shapes import RowShape
 
@@ -34,7 +36,8 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
                 "identifiers written alike."
             )
         case _:
-            what = _describe_number(problem, shape, source)
+            column = shape.count if problem >= Problem.COUNT_MISSING else shape.size or shape.quantity
+            what = describe_number(problem, [str(column)], source)
     return what
 
 
@@ -44,15 +47,16 @@ def missing_region(levels: tuple[str, ...], source: str) -> str:
     return f"Column {columns} of {source} has missing values; every row needs a region on each level, so fill or drop them."
 
 
-def _describe_number(problem: Problem, shape: RowShape, source: str) -> str:
-    is_count = problem >= Problem.COUNT_MISSING
-    column = shape.count if is_count else shape.size or shape.quantity
-    kind = Problem(problem + (Problem.NUMBER_TOO_LARGE - Problem.COUNT_TOO_LARGE if is_count else 0))
+def describe_number(problem: Problem, columns: Sequence[str], source: str, *, whole: bool = True) -> str:
+    """Sentence for a column that must hold numbers, by default whole ones of at least 0."""
+    shift = Problem.NUMBER_TOO_LARGE - Problem.COUNT_TOO_LARGE if problem >= Problem.COUNT_MISSING else 0
     found = {
         Problem.NUMBER_MISSING: "missing values (null or NaN)",
         Problem.NUMBER_NOT_A_NUMBER: "text that is not a number",
         Problem.NUMBER_NEGATIVE: "negative values",
         Problem.NUMBER_FRACTIONAL: "fractional values",
         Problem.NUMBER_TOO_LARGE: f"values above {LARGEST:,}",
-    }[kind]
-    return f"Column {column!r} of {source} has {found}; whole numbers of at least 0 are needed."
+    }[Problem(problem + shift)]
+    column = " or ".join(repr(name) for name in columns)
+    needed = "whole numbers of at least 0" if whole else "numbers"
+    return f"Column {column} of {source} has {found}; {needed} are needed."

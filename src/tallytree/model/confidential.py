@@ -71,3 +71,32 @@ class ConfidentialCounts:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Confidential counts cannot be pickled; release them first.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialDegrees:
+    """Exact degrees of the nodes of a graph, hidden like :class:`ConfidentialCounts`.
+
+    Attributes
+    ----------
+    counts
+        Confidential: nodes by degree, as the counts by size of one region.
+    directed
+        Whether degrees count outgoing edges only. One edge then changes one degree by 1, otherwise two.
+    nodes_note
+        In words, why the number of nodes counts as public; goes into the manifest.
+    """
+
+    counts: CountsBySize
+    directed: bool = False
+    nodes_note: str = "stated by the user"
+
+    def __post_init__(self) -> None:
+        if self.counts.n_regions != 1:
+            raise InputError("The degrees of a graph are the counts by size of one region.")
+
+    def __repr__(self) -> str:
+        return "ConfidentialDegrees(values hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Confidential degrees cannot be pickled; release them first.")

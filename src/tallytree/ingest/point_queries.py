@@ -1,0 +1,52 @@
+"""The query that counts points per cell of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import ibis
+
+from tallytree.ingest.columns import is_nan, number
+from tallytree.ingest.engine import open_session
+from tallytree.ingest.value_queries import Column, binned
+from tallytree.ingest.values import BinnedValues
+
+
+def count_in_grid(where: Column, box: Sequence[tuple[float, float]], shape: Sequence[int]) -> BinnedValues:
+    """Count points per cell; those outside the box in the cell that is nearest in every dimension."""
+    with open_session() as session:
+        opened = where.open(session)
+        weight, problem = where.weight(opened)
+        columns: dict[str, Any] = {"n": weight}
+        for axis, name in enumerate(where.names):
+            columns[f"x{axis}"], axis_problem = number(opened.table, name, opened.name)
+            problem = ibis.least(problem, axis_problem)
+        points = opened.table.select(**columns, problem=problem)
+        axes = [points[f"x{axis}"] for axis in range(len(shape))]
+        missing = reduce(or_, [x.isnull() | is_nan(x) for x in axes])
+        outside = reduce(or_, [(x < low) | (x > high) for x, (low, high) in zip(axes, box)])
+        cell = ibis.literal(0, "int64")
+        for x, (low, high), n_cells in zip(axes, box, shape):
+            cell = cell * n_cells + _cell(x, low, high, n_cells)
+        placed = points.select(
+            "n",
+            "problem",
+            place=ibis.cases((missing, ibis.literal(-1, "int64")), else_=cell),
+            outside=ibis.cases((missing, False), else_=outside),
+        )
+        query = placed.group_by(["place", "outside"]).agg(n=placed.n.sum(), problem=placed.problem.min())
+        rows = session.fetch(query, opened.name)
+    where.refuse(rows, opened)
+    return binned(rows, tuple(shape), opened.name)
+
+
+def _cell(x: Any, low: float, high: float, n_cells: int) -> Any:
+    inside = ((x - low) * n_cells / (high - low)).floor().cast("int64")
+    return ibis.cases(
+        (x <= low, ibis.literal(0, "int64")),
+        (x >= high, ibis.literal(n_cells - 1, "int64")),
+        else_=ibis.least(inside, ibis.literal(n_cells - 1, "int64")),
+    )

@@ -1,0 +1,115 @@
+"""The queries that count values per bin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tallytree.errors import InputError
+from tallytree.ingest.columns import Problem, identifier, is_nan, number, whole_number
+from tallytree.ingest.engine import Session, open_session
+from tallytree.ingest.problems import describe_number
+from tallytree.ingest.sources import Source, Wanted, open_source
+from tallytree.ingest.values import BinnedValues
+from tallytree.model.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column (or several, for points) of an input, with the column of how many entities a row stands for."""
+
+    source: Any
+    column: str | tuple[str, ...]
+    count: str | None = None
+    table: str | None = None
+    sql: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of values."""
+        return (self.column,) if isinstance(self.column, str) else self.column
+
+    def open(self, session: Session) -> Source:
+        """Open the input, with its columns checked."""
+        wanted = Wanted([*self.names, *([self.count] if self.count is not None else [])])
+        return open_source(session, self.source, wanted, table=self.table, sql=self.sql)
+
+    def weight(self, opened: Source) -> tuple[Any, Any]:
+        """How many entities a row stands for, and what is wrong with that number."""
+        if self.count is None:
+            return ibis.literal(1, "int64"), ibis.literal(0, "int8")
+        return whole_number(opened.table, self.count, opened.name, count=True)
+
+    def refuse(self, rows: pa.Table, opened: Source) -> None:
+        """Refuse the rows of a result if one of them has a problem."""
+        if len(rows) == 0:
+            raise InputError(f"{opened.name} has no rows; there is nothing to count.")
+        worst = Problem(pc.min(rows["problem"]).as_py())
+        if worst is not Problem.NONE:
+            is_count = worst >= Problem.COUNT_MISSING
+            columns = [str(self.count)] if is_count else list(self.names)
+            raise InputError(describe_number(worst, columns, opened.name, whole=is_count))
+
+
+def count_in_edges(where: Column, edges: FloatArray) -> BinnedValues:
+    """Count numbers between edges.
+
+    Equal values are added up first, where the table is; then each finds its bin by an as-of join in our own DuckDB, which
+    is exact for any edges and as fast as sorting.
+    """
+    with open_session() as session:
+        opened = where.open(session)
+        value, problem = number(opened.table, where.names[0], opened.name)
+        values = session.bring(_by_value(where, opened, value, problem), opened.name)
+        bins = session.register(pa.table({"lower": edges[:-1], "bin": np.arange(len(edges) - 1)}))
+        found = values.asof_join(bins, values.x >= bins.lower)
+        missing = found.x.isnull() | is_nan(found.x)
+        outside = ~missing & ((found.x < edges[0]) | (found.x > edges[-1]))
+        place = ibis.cases((missing, -1), else_=ibis.coalesce(found["bin"], 0))
+        rows = session.fetch(_by_bin(found, place, outside), opened.name)
+    where.refuse(rows, opened)
+    return binned(rows, (len(edges) - 1,), opened.name)
+
+
+def count_in_categories(where: Column, categories: list[str]) -> BinnedValues:
+    """Count values by the category that is written as they are."""
+    with open_session() as session:
+        opened = where.open(session)
+        value = identifier(opened.table, where.names[0], opened.name).cast("string")
+        by_value = _by_value(where, opened, value, ibis.literal(0, "int8"))
+        values = session.bring(by_value, opened.name)
+        bins = session.register(pa.table({"category": categories, "bin": np.arange(len(categories))}))
+        found = values.left_join(bins, values.x == bins.category)
+        place = ibis.cases((found.x.isnull(), -1), (found["bin"].isnull(), -2), else_=found["bin"])
+        rows = session.fetch(_by_bin(found, place, ibis.literal(False)), opened.name)
+    where.refuse(rows, opened)
+    return binned(rows, (len(categories),), opened.name)
+
+
+def _by_value(where: Column, opened: Source, value: Any, problem: Any) -> Any:
+    weight, weight_problem = where.weight(opened)
+    rows = opened.table.select(x=value, n=weight, problem=ibis.least(problem, weight_problem))
+    return rows.group_by("x").agg(n=rows.n.sum(), problem=rows.problem.min())
+
+
+def _by_bin(found: Any, place: Any, outside: Any) -> Any:
+    placed = found.select("n", "problem", place=place.cast("int64"), outside=outside)
+    return placed.group_by(["place", "outside"]).agg(n=placed.n.sum(), problem=placed.problem.min())
+
+
+def binned(rows: pa.Table, shape: tuple[int, ...], source: str) -> BinnedValues:
+    """Counts per bin from rows (``place``, ``outside``, ``n``); place -1 stands for missing, -2 for not listed."""
+    place, outside = rows["place"].to_numpy(), rows["outside"].to_numpy().astype(bool)
+    count = rows["n"].cast(pa.int64()).to_numpy()
+    tables: list[IntArray] = []
+    for chosen in (~outside & (place >= 0), outside & (place >= 0)):
+        counts = np.zeros(int(np.prod(shape)), dtype=np.int64)
+        np.add.at(counts, place[chosen], count[chosen])
+        tables.append(counts.reshape(shape))
+    n_missing, n_unlisted = (int(count[place == code].sum()) for code in (-1, -2))
+    return BinnedValues(tables[0], tables[1], n_unlisted, n_missing, source)
