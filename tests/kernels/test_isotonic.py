@@ -58,23 +58,34 @@ def test_l1_is_optimal(regions: list[list[int]], lower: int, span: int) -> None:
         assert cost == pytest.approx(twin.least_l1_cost(region, lower, lower + span))
 
 
+@given(st.lists(small, max_size=40))
+def test_l1_is_halfway_between_the_lowest_and_the_highest_best_fit(values: list[int]) -> None:
+    assert isotonic_l1(values).tolist() == twin.isotonic_l1(values)
+    cost = sum(abs(x - v) for x, v in zip(twin.isotonic_l1(values), values))
+    assert cost == sum(abs(x - v) for x, v in zip(twin.lowest_l1(values), values))
+
+
+def scratch(n: int) -> tuple[np.ndarray, ...]:
+    return tuple(np.empty(n + 1, dtype=np.int64) for _ in range(4))
+
+
 @given(st.lists(small, min_size=1, max_size=40), st.data())
 def test_the_heap_takes_over_from_the_stack_anywhere(values: list[int], data: st.DataObject) -> None:
     v = np.array(values, dtype=np.int64)
     done = data.draw(st.integers(0, len(v)))
-    edge, kink, times = np.empty_like(v), np.empty(len(v) + 1, dtype=np.int64), np.empty(len(v) + 1, dtype=np.int64)
-    isotonic._edges_by_stack(v, edge, kink, times)
-    continued = np.empty_like(v)
-    _, top = isotonic._edges_by_stack(v[:done], continued, kink, times)
-    isotonic._edges_by_heap(v, continued, done, isotonic._spread_kinks(kink, times, top, len(v)))
-    assert_array_equal(continued, edge)
+    lowest, highest, kink, times = scratch(len(v))
+    isotonic._edges_by_stack(v, lowest, highest, kink, times)
+    low, high, kink, times = scratch(len(v))
+    _, top = isotonic._edges_by_stack(v[:done], low, high, kink, times)
+    isotonic._edges_by_heap(v, low, high, done, isotonic._spread_kinks(kink, times, top, len(v)))
+    assert_array_equal(low[:-1], lowest[:-1])
+    assert_array_equal(high[:-1], highest[:-1])
 
 
 def test_l1_of_values_in_wild_disorder() -> None:
     # Far from the edge, so that the heap does most of the work.
     values = np.random.default_rng(1).integers(0, 10**9, 20_000)
-    edge, kink, times = np.empty_like(values), np.empty(20_001, dtype=np.int64), np.empty(20_001, dtype=np.int64)
-    assert isotonic._edges_by_stack(values, edge, kink, times)[0] < len(values)
+    assert isotonic._edges_by_stack(values, *scratch(len(values)))[0] < len(values)
     assert_array_equal(isotonic_l1(values), twin.isotonic_l1(values.tolist()))
 
 

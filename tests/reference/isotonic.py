@@ -19,8 +19,8 @@ def isotonic_l2(values: Sequence[float], weights: Sequence[float] | None = None)
     )
 
 
-def isotonic_l1(values: Sequence[int]) -> list[int]:
-    """Slope trick with a library heap of negated kinks: O(n log n), for inputs too long for a linear program."""
+def lowest_l1(values: Sequence[int]) -> list[int]:
+    """The lowest L1 fit: slope trick with a library heap of negated kinks, for inputs too long for a linear program."""
     heap: list[int] = []
     fit = []
     for v in values:
@@ -31,6 +31,12 @@ def isotonic_l1(values: Sequence[int]) -> list[int]:
     for i in range(len(fit) - 2, -1, -1):
         fit[i] = min(fit[i], fit[i + 1])
     return fit
+
+
+def isotonic_l1(values: Sequence[int]) -> list[int]:
+    """Halfway between the lowest L1 fit and the highest, which is the lowest of the mirrored values, mirrored back."""
+    highest = [-x for x in lowest_l1([-v for v in reversed(values)])][::-1]
+    return [(low + high + 1) // 2 for low, high in zip(lowest_l1(values), highest)]
 
 
 def least_l1_cost(values: Sequence[float], lower: float, upper: float) -> float:

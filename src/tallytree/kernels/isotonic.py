@@ -78,6 +78,9 @@ def isotonic_l1(
 ) -> IntArray:
     """Nearest nondecreasing array in absolute distance, per region; values are whole numbers, and so is the fit.
 
+    Many fits may be equally near. Taken is the one halfway between the lowest and the highest of them, halves up: always
+    to take the lowest, say, would be off to one side.
+
     Examples
     --------
     >>> isotonic_l1([0, 9, 1, 1, 5]).tolist()
@@ -271,7 +274,8 @@ def _runs_l2(values, places, low, high, start, stop):  # type: ignore[no-untyped
 @serial
 def _runs_l1(values, places, low, high, start, stop):  # type: ignore[no-untyped-def]
     longest = _longest(places, start, stop)
-    edge = np.empty(longest, dtype=np.int64)
+    lowest = np.empty(longest, dtype=np.int64)
+    highest = np.empty(longest, dtype=np.int64)
     kink = np.empty(longest + 1, dtype=np.int64)
     times = np.empty(longest + 1, dtype=np.int64)
     n_runs = np.empty(stop - start, dtype=np.int64)
@@ -281,15 +285,18 @@ def _runs_l1(values, places, low, high, start, stop):  # type: ignore[no-untyped
     for region in range(start, stop):
         first, last = places[region], places[region + 1]
         n = last - first
-        done, top = _edges_by_stack(values[first:last], edge, kink, times)
+        done, top = _edges_by_stack(values[first:last], lowest, highest, kink, times)
         if done < n:
-            _edges_by_heap(values[first:last], edge, done, _spread_kinks(kink, times, top, n))
-        # The fit is the least edge to the right, from here on.
+            _edges_by_heap(values[first:last], lowest, highest, done, _spread_kinks(kink, times, top, n))
+        # A fit takes the best end of its prefix, unless what follows is lower: the least edge to the right, from here on.
         for i in range(n - 2, -1, -1):
-            edge[i] = min(edge[i], edge[i + 1])
+            lowest[i] = min(lowest[i], lowest[i + 1])
+            highest[i] = min(highest[i], highest[i + 1])
         before = written
         for i in range(n):
-            fitted = min(max(edge[i], low[region]), high[region])
+            # Halfway between two best fits is a best fit, and rounding all of it the same way keeps it one: costs are
+            # straight between whole numbers.
+            fitted = min(max((lowest[i] + highest[i] + 1) >> 1, low[region]), high[region])
             if written > before and value[written - 1] == fitted:
                 count[written - 1] += 1
             else:
@@ -301,19 +308,21 @@ def _runs_l1(values, places, low, high, start, stop):  # type: ignore[no-untyped
 
 
 @serial
-def _edges_by_stack(values, edge, kink, times):  # type: ignore[no-untyped-def]
-    """Slope trick: edge[i] = the value at which the best fit of values[0..i] ends when nothing follows.
+def _edges_by_stack(values, lowest, highest, kink, times):  # type: ignore[no-untyped-def]
+    """Slope trick: from lowest[i] to highest[i] the best fits of values[0..i] may end when nothing follows.
 
-    The cost of a prefix as a function of its last value, minimised to the left, is convex and falls in steps of 1 at its
-    kinks; kinks are kept in rising order, kink[k] taken times[k] times, and the largest is the edge. A value v adds kinks
-    at v: one if v is the new edge; two if not, and then the largest kink goes. Noisy values lie close to the edge, where
-    a search from the top is short. Stops early, for the heap to take over, when it is not: returns the number of
-    values done and the top of the stack.
+    The cost of a prefix as a function of an upper bound on its last value is convex, falls in steps of 1 from kink to kink, and
+    is flat after the largest; kinks are kept in rising order, kink[k] taken times[k] times. A value v at or above the
+    largest kink becomes the only best end, and the largest kink. Below it, v adds two kinks; then the best ends reach
+    from the second largest kink to the largest, which goes. Noisy values lie close to the largest kink, where a search from the
+    top is short. Where it is not, this stops early for the heap to take over: returns the number of values done and the
+    top of the stack.
     """
     top = -1
     work = 0
     for i in range(len(values)):
         v = values[i]
+        highest[i] = v
         if top < 0 or v > kink[top]:
             top += 1
             kink[top] = v
@@ -321,6 +330,7 @@ def _edges_by_stack(values, edge, kink, times):  # type: ignore[no-untyped-def]
         elif v == kink[top]:
             times[top] += 1
         else:
+            highest[i] = kink[top]
             place = top - 1
             while place >= 0 and kink[place] > v:
                 place -= 1
@@ -337,7 +347,7 @@ def _edges_by_stack(values, edge, kink, times):  # type: ignore[no-untyped-def]
             times[top] -= 1
             if times[top] == 0:
                 top -= 1
-        edge[i] = kink[top]
+        lowest[i] = kink[top]
         if work > STACK_PATIENCE * (i + 256):
             return i + 1, top
     return len(values), top
@@ -355,7 +365,7 @@ def _spread_kinks(kink, times, top, n):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _edges_by_heap(values, edge, done, heap):  # type: ignore[no-untyped-def]
+def _edges_by_heap(values, lowest, highest, done, heap):  # type: ignore[no-untyped-def]
     """The same as :func:`_edges_by_stack` from value ``done`` on: O(log n) each, whatever the values.
 
     Every value so far has left exactly one kink more, so the heap holds ``i`` kinks before value ``i``.
@@ -367,6 +377,7 @@ def _edges_by_heap(values, edge, done, heap):  # type: ignore[no-untyped-def]
             heap[hole] = heap[(hole - 1) // 2]
             hole = (hole - 1) // 2
         heap[hole] = v
+        highest[i] = heap[0]
         if heap[0] > v:
             hole = 0
             while True:
@@ -380,4 +391,4 @@ def _edges_by_heap(values, edge, done, heap):  # type: ignore[no-untyped-def]
                 heap[hole] = heap[child]
                 hole = child
             heap[hole] = v
-        edge[i] = heap[0]
+        lowest[i] = heap[0]
