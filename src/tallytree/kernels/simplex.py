@@ -69,8 +69,8 @@ def _project(values, places, totals, fit, start, stop):  # type: ignore[no-untyp
                 if values[i] > threshold:
                     total += values[i]
                     above += 1
-            # Rounding may leave none above when the total is 0.
-            if above == n_kept or above == 0:
+            # Rounding of floats may leave none above when the total is 0, or let a cell at the threshold come back.
+            if above >= n_kept or above == 0:
                 break
             n_kept = above
             threshold = (total - totals[region]) / above
