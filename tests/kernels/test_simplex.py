@@ -66,3 +66,8 @@ def test_refuses_impossible_totals() -> None:
         project_to_whole_simplex([1], np.array([0, 1]), [-1])
     with pytest.raises(InputError, match="Whole numbers"):
         project_to_whole_simplex([0.5], np.array([0, 1]), [1])
+
+
+def test_a_cell_that_floats_put_on_the_threshold_does_not_make_the_loop_swing() -> None:
+    fit = project_to_simplex([0.7200000000000002, 11.72, 10.72, 1.7200000000000002], np.array([0, 4]), [22])
+    np.testing.assert_allclose(fit, [0, 11, 10, 1], atol=1e-12)
