@@ -111,9 +111,7 @@ class Hierarchy:
 
     @cached_property
     def leaf_starts(self) -> IntArray:
-        """First leaf below each region, counting leaves from 0; one extra entry per level end is not needed:
-        the leaves of region ``r`` are ``leaf_starts[r]:leaf_ends[r]``.
-        """
+        """First leaf below each region, counting leaves from 0; those of region ``r`` are ``leaf_starts[r]:leaf_ends[r]``."""
         return read_only(self._leaf_bounds[0])
 
     @cached_property
