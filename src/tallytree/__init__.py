@@ -3,10 +3,26 @@
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.publish.degrees import degrees
 from tallytree.publish.group_sizes import release
+from tallytree.publish.histogram import histogram
+from tallytree.release.any_release import load, verify
+from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import evaluate
-from tallytree.release.loading import load_release as load
-from tallytree.release.loading import verify_release as verify
+from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release
 
-__all__ = ["ConfidentialCounts", "Hierarchy", "Release", "evaluate", "load", "read", "release", "verify"]
+__all__ = [
+    "ConfidentialCounts",
+    "DegreeSequence",
+    "Hierarchy",
+    "RangeHistogram",
+    "Release",
+    "degrees",
+    "evaluate",
+    "histogram",
+    "load",
+    "read",
+    "release",
+    "verify",
+]

@@ -9,9 +9,15 @@ import typer
 
 from tallytree.cli import sources
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, say
+from tallytree.cli.degrees import query_degrees
+from tallytree.cli.histogram import query_histogram
 from tallytree.errors import RequestError
+from tallytree.release.any_release import load
+from tallytree.release.any_release import verify as verify_release
+from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import evaluate as evaluate_release
-from tallytree.release.loading import load_release, verify_release
+from tallytree.release.histogram import RangeHistogram
+from tallytree.release.loading import load_release
 from tallytree.release.region import RegionCounts
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
@@ -47,13 +53,28 @@ def query(
         float | None, typer.Option(help="Which size do this fraction of the groups not exceed?")
     ] = None,
     mean: Annotated[bool, typer.Option("--mean", help="What is the mean size?")] = False,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="Of a histogram: how many lie in this range? Repeatable.", metavar="LOW:HIGH"),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of a histogram: confidence level of intervals.")] = 0.95,
     json: AsJson = False,
 ) -> None:
-    """Answer questions about one region; without a question, show its counts by size.
+    """Answer questions about one region, a histogram or a degree sequence; without a question, show its counts.
 
     Example: tallytree query out --region US/Georgia --at-least 7 --quantile 0.5
+    Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
     """
-    release = load_release(folder)
+    release = load(folder)
+    if isinstance(release, RangeHistogram):
+        _refuse(folder, "a histogram", region=region, size=size, at_least=at_least, largest=largest, mean=mean or None)
+        query_histogram(release, folder, ranges=ranges or [], quantile=quantile, level=level, json=json)
+        return
+    _refuse(folder, "no histogram", range=ranges)
+    if isinstance(release, DegreeSequence):
+        _refuse(folder, "a degree sequence", region=region, quantile=quantile, mean=mean or None)
+        query_degrees(release, folder, size=size, at_least=at_least, largest=largest, json=json)
+        return
     counts = release.region(region if region is not None else str(release.hierarchy.paths[0]))
     answers = _answers(counts, size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean)
     if not answers:
@@ -66,6 +87,12 @@ def query(
         print_json({"region": counts.path, **answers})
     else:
         print_table(counts.path, ["question", "answer"], [[question, answer] for question, answer in answers.items()])
+
+
+def _refuse(folder: Path, kind: str, **questions: object) -> None:
+    asked = [f"--{name.replace('_', '-')}" for name, value in questions.items() if value is not None]
+    if asked:
+        raise RequestError(f"{folder} holds {kind}, which cannot answer {', '.join(asked)}.")
 
 
 def _answers(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
+from tallytree.ingest.values import Outside
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import Bins
-
-Outside = Literal["error", "clip", "drop"]
 
 NOTES: dict[Outside, str] = {
     "error": "values outside the bins are refused",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import NOTES, check_counts, check_outside, count_values
+from tallytree.ingest.values import Outside, read_values
 from tallytree.measure.histogram import measure_histogram
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import (
@@ -20,16 +22,15 @@ from tallytree.model.bins import (
     numbered_bins,
 )
 from tallytree.model.confidential_histogram import ConfidentialHistogram
-from tallytree.privacy.budget import Budget, Definition, exact
+from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.loss import stated_budget
 from tallytree.publish.strategies import StrategyRequest, choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import Nonnegative, check_nonnegative, finish_bins
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.histogram_manifest import histogram_manifest
-
-Outside = Literal["error", "clip", "drop"]
 
 
 def histogram(
@@ -45,6 +46,10 @@ def histogram(
     categories: Sequence[object] | None = None,
     bounds: tuple[float, float] | None = None,
     outside: str = "error",
+    column: str | None = None,
+    count: str | None = None,
+    table: str | None = None,
+    sql: str | None = None,
     strategy: str | FloatArray | IntArray = "auto",
     branching: int | None = None,
     budget: str | Sequence[Any] = "equal",
@@ -70,6 +75,9 @@ def histogram(
         The public bins: their ``edges`` (a list given as ``bins`` is taken as edges); or ``bins`` of equal size or bins
         of a ``width`` between ``bounds``; or ``categories`` in order. Never taken from the data: that would give it
         away.
+    column, count, table, sql
+        Where ``values`` is a table (anything that :func:`tallytree.read` takes): the column to count, optionally the column
+        that says how many entities a row stands for, and which table of a database or query on it.
     outside
         Values outside the bins: ``"error"``, ``"clip"`` to the nearest bin, or ``"drop"``.
     strategy
@@ -95,10 +103,14 @@ def histogram(
     >>> int(ages.counts.sum()) == ages.total().estimate
     True
     """
-    loss = _budget(epsilon, rho, definition)
+    loss = stated_budget(epsilon, rho, definition)
     rule = check_nonnegative(nonnegative)
     confidential = _confidential(
-        values, counts, _bins(bins, edges, width, categories, bounds), outside, contributions, entity
+        _Source(values, counts, column, count, table, sql),
+        _bins(bins, edges, width, categories, bounds),
+        check_outside(outside),
+        contributions,
+        entity,
     )
     axis = confidential.axes[0]
     chosen, reason = choose(StrategyRequest(strategy, branching, budget, workload), axis, loss)
@@ -134,15 +146,6 @@ def release_histogram(
     return RangeHistogram(confidential.axes[0], published, estimates, plan, manifest, noisy)
 
 
-def _budget(epsilon: object, rho: object, definition: Definition) -> Budget:
-    if definition not in ("pure", "zcdp"):
-        raise RequestError(f"The definition must be one of pure, zcdp, got {definition!r}.")
-    name, value, other = ("epsilon", epsilon, rho) if definition == "pure" else ("rho", rho, epsilon)
-    if value is None or other is not None:
-        raise RequestError(f"definition={definition!r} takes {name} and nothing else; give {name}=….")
-    return Budget(definition, exact(value, name))
-
-
 def _bins(
     bins: int | Sequence[float] | None,
     edges: Sequence[float] | FloatArray | None,
@@ -171,21 +174,43 @@ def _bins(
     return bins_from_edges(cuts) if cuts is not None else None  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What a user gave to be counted: values, counts, or a column of a table."""
+
+    values: Any
+    counts: Any
+    column: str | None
+    count: str | None
+    table: str | None
+    sql: str | None
+
+    def counted(self, bins: Bins | None, outside: Outside) -> tuple[IntArray, str]:
+        """Counts per bin, and what was done to values outside."""
+        if (self.values is None) == (self.counts is None):
+            raise RequestError("Give either values or counts=, one of the two.")
+        if self.column is None and any(option is not None for option in (self.count, self.table, self.sql)):
+            raise RequestError("count=, table= and sql= go with column=, the column of a table to count.")
+        if self.column is not None:
+            if bins is None or self.values is None:
+                raise RequestError("column= needs a table, and its bins: edges, bins, width or categories.")
+            cuts = {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
+            read = read_values(self.values, self.column, count=self.count, table=self.table, sql=self.sql, **cuts)
+            return read.settle(outside), NOTES[outside]
+        if self.counts is None and bins is not None:
+            return count_values(self.values, bins, outside=outside), NOTES[outside]
+        return check_counts(self.values if self.counts is None else self.counts), "counts were given"
+
+
 def _confidential(
-    values: Any, counts: Any, bins: Bins | None, outside: str, contributions: int, entity: str
+    source: _Source, bins: Bins | None, outside: Outside, contributions: int, entity: str
 ) -> ConfidentialHistogram:
-    policy = check_outside(outside)
     if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
         raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
-    if (values is None) == (counts is None):
-        raise RequestError("Give either values or counts=, one of the two.")
-    if counts is None and bins is not None:
-        table, note = count_values(values, bins, outside=policy), NOTES[policy]
-    else:
-        table, note = check_counts(values if counts is None else counts), "counts were given"
-    if table.ndim != 1:
-        raise RequestError(f"A range histogram has one dimension, got {table.ndim}. Use tallytree.grid_histogram.")
-    axis = bins if bins is not None else numbered_bins(len(table))
-    if len(table) != axis.n_bins:
-        raise RequestError(f"There are {len(table)} counts for {axis.n_bins} bins; give one count per bin.")
-    return ConfidentialHistogram((axis,), table, entity=entity, contributions=contributions, note=note)
+    counts, note = source.counted(bins, outside)
+    if counts.ndim != 1:
+        raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.grid.")
+    axis = bins if bins is not None else numbered_bins(len(counts))
+    if len(counts) != axis.n_bins:
+        raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")
+    return ConfidentialHistogram((axis,), counts, entity=entity, contributions=contributions, note=note)

@@ -1,0 +1,101 @@
+"""``tallytree degrees``: sorted counts, such as the degree sequence of a graph; and how ``query`` asks them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli import sources
+from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.errors import RequestError
+from tallytree.ingest.read import read
+from tallytree.publish.degrees import degrees as release_degrees
+from tallytree.release.degrees import DegreeSequence
+from tallytree.storage.folder import check_target
+
+
+@app.command()
+def degrees(
+    source: sources.Source,
+    out: Annotated[str, typer.Option(help="Folder to write the sequence to.")],
+    epsilon: Annotated[str | None, typer.Option(help="Privacy loss, for example 1.0 or 1/3.")] = None,
+    rho: Annotated[str | None, typer.Option(help="Privacy loss under --definition zcdp.")] = None,
+    definition: Annotated[str, typer.Option(help="pure or zcdp.")] = "pure",
+    edges: Annotated[str | None, typer.Option(help="Rows are edges: columns of their ends.", metavar="FROM,TO")] = None,
+    directed: Annotated[bool, typer.Option("--directed", help="Count only the edges that leave a node.")] = False,
+    nodes: Annotated[str | None, typer.Option(help="Public table of all nodes, so that lonely ones count.")] = None,
+    column: Annotated[str | None, typer.Option(help="Rows are entities: column of the group they belong to.")] = None,
+    size: Annotated[str | None, typer.Option(help="Rows are groups: column of their counts.")] = None,
+    method: Annotated[str, typer.Option(help="isotonic, sorted or noisy.")] = "isotonic",
+    graphical: Annotated[bool, typer.Option("--graphical", help="Publish degrees that some graph has.")] = False,
+    contributions: Annotated[int, typer.Option(help="Rows that one protected unit has at most.")] = 1,
+    table: sources.TableName = None,
+    sql: sources.Sql = None,
+    insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
+    no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Release how large groups are, or the degrees of a graph, without saying which is which.
+
+    Example: tallytree degrees friends.csv --edges from,to --graphical --epsilon 0.5 --out degrees
+    """
+    if sum(option is not None for option in (edges, column, size)) != 1:
+        raise RequestError("Say what the rows are with one of --edges FROM,TO, --column COL or --size COL.")
+    check_target(out, overwrite=overwrite)
+    data: Any = read(source, size=size, table=table, sql=sql) if size is not None else source
+    in_database = size is None
+    made = release_degrees(
+        data,
+        epsilon=epsilon,
+        rho=rho,
+        definition=definition,  # type: ignore[arg-type]
+        column=column,
+        edges=sources.split_names(edges) if edges is not None else None,  # type: ignore[arg-type]
+        directed=directed,
+        nodes=nodes,
+        table=table if in_database else None,
+        sql=sql if in_database else None,
+        method=method,
+        graphical=graphical,
+        contributions=contributions,
+        insecure_seed=insecure_seed,
+    )
+    made.verify().raise_if_failed()
+    made.save(out, overwrite=overwrite, noisy=not no_noisy)
+    privacy = made.manifest["privacy"]
+    if json:
+        facts = {"groups": len(made.degrees), "method": made.manifest["method"], "total": made.total()}
+        print_json({"out": out, **facts, "private": privacy["private"], "statement": privacy["statement"]})
+    else:
+        say(f"Released {len(made.degrees):,} counts ({made.manifest['method']['name']}) to {out}")
+        say(privacy["statement"])
+        say(f"Assumed public: how many groups there are; {made.manifest['public']['note']}.")
+
+
+def query_degrees(
+    made: DegreeSequence,
+    folder: Path,
+    *,
+    size: int | None,
+    at_least: int | None,
+    largest: int | None,
+    json: bool,
+) -> None:
+    """Answer questions about a degree sequence; without a question, show how many nodes have each degree."""
+    answers: dict[str, int] = {}
+    if size is not None:
+        answers[f"nodes of degree {size}"] = made.of_degree(size)
+    if at_least is not None:
+        answers[f"nodes of at least {at_least}"] = made.at_least(at_least)
+    if largest is not None:
+        answers[f"degree of node {largest} from the largest"] = made.kth_largest(largest)
+    rows = [[row["degree"], row["count"]] for row in made.table().to_pylist()]
+    if json:
+        print_json({"degrees": str(folder), **(answers or {"counts": rows})})
+    elif answers:
+        print_table(str(folder), ["question", "answer"], [list(pair) for pair in answers.items()])
+    else:
+        print_table(str(folder), ["degree", "count"], rows)

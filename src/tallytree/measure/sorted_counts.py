@@ -1,0 +1,44 @@
+"""Measuring an unattributed histogram: the sorted counts of all groups, with noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.model.arrays import IntArray
+from tallytree.model.count_of_counts import CountsBySize
+from tallytree.privacy.noise import Noise, add_noise
+from tallytree.privacy.randomness import KeyStream
+from tallytree.privacy.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialSizes:
+    """Confidential: the counts of groups, or the degrees of nodes, whose identity does not matter.
+
+    Attributes
+    ----------
+    counts
+        Confidential: how many groups have each count; one region.
+    sensitivity
+        Of the sorted list.
+    unit
+        What is protected, in words.
+    note
+        Why the number of groups counts as public, in words.
+    """
+
+    counts: CountsBySize
+    sensitivity: Sensitivity
+    unit: str
+    note: str
+
+    def __repr__(self) -> str:
+        return "ConfidentialSizes(values hidden)"
+
+
+def measure_sorted_counts(sizes: ConfidentialSizes, noise: Noise, stream: KeyStream) -> IntArray:
+    """The sorted query S (hay2010 §3) with noise: one value per group, in the true order."""
+    exact = np.repeat(sizes.counts.size, sizes.counts.count)
+    return add_noise(exact, noise, stream, level=0, query="sorted")

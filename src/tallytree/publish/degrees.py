@@ -1,0 +1,119 @@
+"""Releasing an unattributed histogram: sorted counts, such as the degree sequence of a graph (hay2010 §3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import InputError, RequestError
+from tallytree.estimate.unattributed import check_method, publishable_degrees
+from tallytree.ingest.binning import check_counts
+from tallytree.ingest.degrees import read_degrees
+from tallytree.ingest.read import read
+from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
+from tallytree.model.confidential import ConfidentialCounts, ConfidentialDegrees
+from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.privacy.budget import Definition, noise_for
+from tallytree.privacy.randomness import KeyStream
+from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
+from tallytree.publish.loss import stated_budget
+from tallytree.release.degrees import DegreeSequence, degrees_manifest
+
+
+def degrees(
+    source: Any,
+    *,
+    epsilon: object = None,
+    rho: object = None,
+    definition: Definition = "pure",
+    column: str | None = None,
+    edges: tuple[str, str] | None = None,
+    directed: bool = False,
+    nodes: Any = None,
+    table: str | None = None,
+    sql: str | None = None,
+    method: str = "isotonic",
+    graphical: bool = False,
+    contributions: int = 1,
+    insecure_seed: int | None = None,
+) -> DegreeSequence:
+    """Release the sorted counts of groups, or the degrees of a graph, with a differential privacy guarantee.
+
+    How many groups or nodes there are counts as public; which of them has which count is not released at all.
+
+    Parameters
+    ----------
+    source
+        Counts of the groups, in any order; exact counts from :func:`tallytree.read`; or a table (anything that ``read``
+        takes) together with ``column`` or ``edges``.
+    epsilon, rho, definition
+        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one
+        tenth.
+    column
+        Column that names the group of each row; one row is protected.
+    edges, directed, nodes
+        Columns that name the two ends of each edge; one edge is protected, which changes two degrees. With ``directed``
+        the degree of a node is the number of edges that leave it, and one edge changes one degree. ``nodes`` is a
+        public table of all nodes.
+    table, sql
+        Which table of a database, or which query on it.
+    method
+        ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be negative).
+    graphical
+        Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from the estimate.
+    contributions
+        How many rows or edges one protected unit has at most.
+    insecure_seed
+        For tests and experiments only: repeatable noise. The release is marked "not private".
+
+    Examples
+    --------
+    >>> released = degrees([2, 0, 10, 2], epsilon=1, insecure_seed=1)
+    >>> len(released.degrees), bool((released.degrees >= 0).all())
+    (4, True)
+    """
+    budget, way = stated_budget(epsilon, rho, definition), check_method(method)
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
+    if graphical and way == "noisy":
+        raise RequestError("A graphical sequence needs method 'isotonic' or 'sorted'.")
+    if column is not None and edges is not None:
+        raise RequestError("Give either column= or edges=, not both.")
+    if edges is not None:
+        if isinstance(edges, str) or len(edges) != 2:
+            raise RequestError("edges= names two columns, the two ends of an edge.")
+        source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql)
+    elif column is not None:
+        source = read(source, group=column, table=table, sql=sql)
+    sizes = confidential_sizes(source, contributions)
+    noise = noise_for(budget, sizes.sensitivity)
+    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
+    noisy = measure_sorted_counts(sizes, noise, stream)
+    stream.forget()
+    promised = {"name": way, "graphical": bool(graphical)}
+    manifest = degrees_manifest(sizes, budget, noise, method=promised, n_groups=len(noisy), secure=stream.secure)
+    return DegreeSequence(publishable_degrees(noisy, way, graphical=graphical), noise, manifest, noisy)
+
+
+def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
+    """Sorted counts of any source, with their sensitivity and what is protected."""
+    if isinstance(source, ConfidentialDegrees):
+        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(contributions=contributions)
+        return ConfidentialSizes(source.counts, bound, _unit("edge", contributions), source.nodes_note)
+    if isinstance(source, ConfidentialCounts):
+        if not source.groups_public:
+            raise RequestError("Degrees need a public number of groups; read the counts without groups_private.")
+        bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=contributions)
+        unit = _unit(source.entity, contributions)
+        return ConfidentialSizes(source.counts_on_levels.region(0), bound, unit, source.groups_note)
+    counts = check_counts(source)
+    if counts.ndim != 1:
+        raise InputError(f"Counts of groups have one dimension, got {counts.ndim}.")
+    runs = counts_from_runs(np.zeros_like(counts), counts, np.ones_like(counts), 1)
+    bound = sizes_sensitivity(contributions=contributions)
+    return ConfidentialSizes(runs, bound, _unit("entity", contributions), "one count per group was given")
+
+
+def _unit(entity: str, contributions: int) -> str:
+    return f"one {entity}" if contributions == 1 else f"all rows of one unit, at most {contributions} ({entity})"
