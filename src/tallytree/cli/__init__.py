@@ -1,6 +1,27 @@
 """The command line: each command parses, calls one function, prints."""
 
-from tallytree.cli import degrees, demo, histogram, inspect, ledger, release, reproduce
+from tallytree.cli import (
+    degrees,
+    demo,
+    histogram,
+    inspect,
+    ledger,
+    plan,
+    release,
+    reproduce,
+)
 from tallytree.cli.app import app, main
 
-__all__ = ["app", "degrees", "demo", "histogram", "inspect", "ledger", "main", "release", "reproduce"]
+# Importing a module registers its commands; they show up in the help in the order of these imports.
+COMMANDS = (
+    degrees,
+    demo,
+    histogram,
+    inspect,
+    ledger,
+    plan,
+    release,
+    reproduce,
+)
+
+__all__ = ["COMMANDS", "app", "main"]

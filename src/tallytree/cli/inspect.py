@@ -151,5 +151,5 @@ def evaluate(
         print_json(result.to_json())
         return
     say("NOT PRIVATE: these errors are computed from the confidential data. Do not publish them.")
-    rows = [[level.name, level.regions, level.emd, level.l1, level.l2, level.distinct_sizes] for level in result.levels]
-    print_table("Mean error per region", ["level", "regions", "EMD", "L1", "L2", "distinct sizes"], rows)
+    rows = [[level.name, level.regions, level.emd, level.l1, level.l2, level.count_error] for level in result.levels]
+    print_table("Mean error per region", ["level", "regions", "EMD", "L1", "L2", "one count"], rows)

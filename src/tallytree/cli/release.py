@@ -140,4 +140,5 @@ def say_summary(made: Release, out: Path) -> None:
     levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])
     say(f"Released {levels} ({facts['mechanism']}) to {out}")
     say(facts["statement"])
-    say(f"Assumed public: {facts['public']['hierarchy']}; group totals: {facts['public']['group_totals']}.")
+    for assumption in ("hierarchy", "group_totals"):
+        say(f"Note: {facts['public'][assumption]}.")

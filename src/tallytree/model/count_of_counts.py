@@ -120,6 +120,17 @@ def counts_from_dense(table: IntArray) -> CountsBySize:
     return CountsBySize(offsets_from_lengths(lengths), size.astype(np.int64), table[region, size])
 
 
+def counts_at(counts: CountsBySize, region: IntArray, size: IntArray) -> IntArray:
+    """Number of groups of the given sizes in the given regions, one answer per pair, 0 where there are none."""
+    width = int(max(counts.size.max(initial=0), size.max(initial=0))) + 1
+    keys = counts.region_of_run() * width + counts.size
+    wanted = region * width + size
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    if not len(keys):
+        return np.zeros(len(wanted), dtype=np.int64)
+    return np.where(keys[place] == wanted, counts.count[place], 0)
+
+
 def sum_over_regions(counts: CountsBySize, target: IntArray, n_targets: int) -> CountsBySize:
     """Add up the counts of regions that share a target (a parent, say)."""
     return counts_from_runs(target[counts.region_of_run()], counts.size, counts.count, n_targets)

@@ -9,8 +9,9 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
+from tallytree.model.arrays import FloatArray
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import counts_on_all_levels
+from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
 from tallytree.release.release import Release
 
 WARNING = "not private: computed from the confidential data; do not publish"
@@ -21,7 +22,8 @@ class LevelErrors:
     """Mean errors over the regions of one level.
 
     ``emd`` is the earth mover's distance: how many entities must be added to or removed from groups to turn one table into
-    the other (kuo2018, Lemma 1). ``distinct_sizes`` is the mean number of sizes that occur in the truth.
+    the other (kuo2018, Lemma 1). ``count_error`` is the typical error of a single count: the root mean square over the
+    sizes that occur in the truth. ``distinct_sizes`` is the mean number of those sizes.
     """
 
     level: int
@@ -30,6 +32,7 @@ class LevelErrors:
     emd: float
     l1: float
     l2: float
+    count_error: float
     distinct_sizes: float
 
 
@@ -56,9 +59,26 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
     l1 = l1_distance(release.counts, exact)
     l2 = np.sqrt(l2_squared(release.counts, exact))
     distinct = np.diff(exact.offsets)
+    squares = _squared_count_errors(release.counts, exact)
     levels = []
     for level, name in enumerate(hierarchy.level_names):
         here = hierarchy.level_slice(level)
-        means = (float(errors[here].mean()) for errors in (emd, l1, l2, distinct))
-        levels.append(LevelErrors(level, name, hierarchy.level_size(level), *means))
+        runs = slice(exact.offsets[here.start], exact.offsets[here.stop])
+        levels.append(
+            LevelErrors(
+                level=level,
+                name=name,
+                regions=hierarchy.level_size(level),
+                emd=float(emd[here].mean()),
+                l1=float(l1[here].mean()),
+                l2=float(l2[here].mean()),
+                count_error=float(np.sqrt(squares[runs].mean())) if runs.stop > runs.start else 0.0,
+                distinct_sizes=float(distinct[here].mean()),
+            )
+        )
     return Evaluation(tuple(levels))
+
+
+def _squared_count_errors(released: CountsBySize, exact: CountsBySize) -> FloatArray:
+    """Squared error of the released count of every size that occurs in the truth, run by run of the truth."""
+    return (counts_at(released, exact.region_of_run(), exact.size) - exact.count).astype(np.float64) ** 2

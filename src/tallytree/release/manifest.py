@@ -40,7 +40,7 @@ def group_sizes_manifest(plan: Plan, counts: ConfidentialCounts, *, secure: bool
         },
         "totals": {"kept": "every region", "source": "public" if counts.groups_public else "noisy"},
         "public": {
-            "hierarchy": "the regions and how they nest",
+            "hierarchy": counts.regions_note,
             "group_totals": counts.groups_note if counts.groups_public else "not public; estimated from noisy totals",
             "max_quantity": counts.max_quantity,
         },

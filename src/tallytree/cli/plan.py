@@ -1,0 +1,103 @@
+"""``tallytree plan``: expected errors before any budget is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli import sources
+from tallytree.cli.app import app, print_json, print_table, progress_bar, say
+from tallytree.errors import RequestError
+from tallytree.ingest.read import read
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.planning.shapes import assumed_counts, named_shape
+from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon
+from tallytree.release.loading import load_release
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "matching, hybrid": {"mechanism": "matching", "view": "hybrid"},
+    "matching, cumulative": {"mechanism": "matching", "view": "cumulative"},
+    "bottom-up, cumulative": {"mechanism": "bottom-up", "view": "cumulative"},
+}
+
+
+@app.command()
+def plan(
+    like: Annotated[
+        Path | None, typer.Option(help="An earlier release: its regions, totals and sizes are assumed.", metavar="DIR")
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Public table of groups, one row per group, with the group and level columns.")
+    ] = None,
+    group: sources.Group = None,
+    levels: sources.Levels = None,
+    shape: Annotated[
+        str, typer.Option(help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")
+    ] = "households",
+    root: sources.Root = "total",
+    epsilon: Annotated[str | None, typer.Option(help="Predict the errors at this privacy loss.")] = None,
+    target: Annotated[str | None, typer.Option(help='Find the smallest ε, for example "county: emd<=20".')] = None,
+    mechanism: Annotated[str | None, typer.Option(help="Only this mechanism.")] = None,
+    view: Annotated[str | None, typer.Option(help="Only this view, or one per level, comma-separated.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Only this split over levels.")] = None,
+    runs: Annotated[int, typer.Option(help="Simulated releases per prediction.", min=1)] = 5,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Predict the error of a release from public facts alone, or find the ε that a target needs.
+
+    Reads no confidential data: it runs the real mechanisms on assumed data with the same regions and group totals.
+
+    Example: tallytree plan --groups households.parquet --group household --levels state,county --epsilon 1.0
+    """
+    if groups is None:
+        assumed = _assumed_like(like)
+    elif like is None:
+        assumed = _assumed_groups(groups, group=group, levels=levels, shape=shape, root=root)
+    else:
+        raise RequestError("Say either --like DIR or --groups TABLE, not both.")
+    options = _options(mechanism=mechanism, view=view, budget=budget)
+    if (epsilon is None) == (target is None):
+        raise RequestError("Say either --epsilon, to predict errors, or --target, to find the smallest epsilon.")
+    with progress_bar() as progress:
+        if target is not None:
+            found, prediction = smallest_epsilon(assumed, parse_target(target), runs=runs, progress=progress, **options)
+            predictions = [prediction]
+        else:
+            variants = {"as asked": options} if options else VARIANTS
+            predictions = compare(assumed, variants, epsilon=epsilon, runs=runs, progress=progress)
+    if json:
+        print_json({"predictions": [prediction.to_json() for prediction in predictions]})
+        return
+    say("No confidential data were read: the mechanisms ran on assumed data.")
+    if target is not None:
+        say(f"The smallest privacy loss that meets {target!r}: epsilon = {float(found):g}")
+    print_table(
+        "Predicted mean error per region", ["release", "level", "regions", "EMD", "L1", "one count"], _rows(predictions)
+    )
+
+
+def _assumed_like(like: Path | None) -> ConfidentialCounts:
+    if like is None:
+        raise RequestError("Say either --like DIR (an earlier release) or --groups TABLE (the public table of groups).")
+    return data_like(load_release(like))
+
+
+def _assumed_groups(groups: str, *, group: str | None, levels: str | None, shape: str, root: str) -> ConfidentialCounts:
+    sizes = named_shape(shape)
+    public = read(groups, group=group, levels=sources.split_names(levels), root=root)
+    return assumed_counts(public.hierarchy, public.n_groups, sizes)
+
+
+def _options(**given: str | None) -> dict[str, Any]:
+    return {name: sources.one_or_many(value) for name, value in given.items() if value is not None}
+
+
+def _rows(predictions: list[Prediction]) -> list[list[object]]:
+    return [
+        [prediction.name, level.name, level.regions, level.emd, level.l1, level.count_error]
+        for prediction in predictions
+        for level in prediction.levels
+    ]

@@ -1,0 +1,100 @@
+"""Assumed distributions of group sizes, for planning before anything confidential is read.
+
+A shape is a list of probabilities: entry s is the share of groups with s entities. It comes from a name, or from a public table
+of sizes and counts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.hierarchy import Hierarchy
+
+# Shares of households with 1 … 6 people (United States 2010); larger ones fall by the factor 0.43 per person, which gives their share of 2 %.
+_HOUSEHOLDS = (0.0, 0.267, 0.328, 0.161, 0.134, 0.065, 0.026)
+_HOUSEHOLD_RATIO = 0.43
+# Sizes beyond this probability are cut off: fewer than one group in a billion.
+_SMALLEST_TAIL = 1e-9
+_LONGEST = 1_000_000
+
+
+def named_shape(name: str) -> FloatArray:
+    """A shape by name: ``households``, ``geometric:MEAN``, ``poisson:MEAN`` or ``zipf:EXPONENT``.
+
+    Examples
+    --------
+    >>> named_shape("geometric:2")[:3].round(3).tolist()
+    [0.0, 0.5, 0.25]
+    """
+    kind, _, text = name.partition(":")
+    if kind == "households":
+        n_tail = math.ceil(math.log(_SMALLEST_TAIL) / math.log(_HOUSEHOLD_RATIO))
+        tail = _HOUSEHOLDS[-1] * _HOUSEHOLD_RATIO ** np.arange(1, n_tail)
+        return _normal(np.concatenate([_HOUSEHOLDS, tail]))
+    parameter = _parameter(name, text)
+    match kind:
+        case "geometric" if parameter >= 1:
+            p = 1 / parameter
+            length = 2 if p == 1 else min(_LONGEST, 2 + math.ceil(math.log(_SMALLEST_TAIL) / math.log1p(-p)))
+            return _normal(np.concatenate([[0.0], p * (1 - p) ** np.arange(length - 1)]))
+        case "poisson":
+            sizes = np.arange(math.ceil(parameter + 8 * math.sqrt(parameter) + 20))
+            logs = sizes * math.log(parameter) - np.array([math.lgamma(s + 1) for s in sizes])
+            return _normal(np.exp(logs - logs.max()))
+        case "zipf" if parameter > 1:
+            length = min(_LONGEST, math.ceil(_SMALLEST_TAIL ** (-1 / parameter)))
+            return _normal(np.concatenate([[0.0], np.arange(1.0, length) ** -parameter]))
+    raise RequestError(
+        f"The shape {name!r} is not known. Say households, geometric:MEAN (from 1), poisson:MEAN or zipf:EXPONENT (above 1)."
+    )
+
+
+def _parameter(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < _LONGEST:
+        raise RequestError(f"The shape {name!r} needs a number above 0 after the colon, for example geometric:2.5.")
+    return value
+
+
+def _normal(weights: FloatArray) -> FloatArray:
+    return np.asarray(weights / weights.sum())
+
+
+def shape_from_counts(size: IntArray, count: IntArray) -> FloatArray:
+    """The shape of a public table: how many groups have each size."""
+    if not len(size) or (size < 0).any() or (count < 0).any() or count.sum() == 0:
+        raise RequestError("A table of sizes needs sizes of at least 0 and at least one group.")
+    weights = np.zeros(int(size.max()) + 1)
+    np.add.at(weights, size, count)
+    return _normal(weights)
+
+
+def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> ConfidentialCounts:
+    """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in."""
+    rng = np.random.default_rng(seed)
+    possible = np.flatnonzero(shape)
+    left, rest = np.asarray(n_groups, dtype=np.int64).copy(), 1.0
+    regions, sizes, counts = [], [], []
+    for size in possible:
+        share = 1.0 if size == possible[-1] else min(1.0, shape[size] / rest)
+        here = rng.binomial(left, share)
+        filled = np.flatnonzero(here)
+        regions.append(filled)
+        sizes.append(np.full(len(filled), size))
+        counts.append(here[filled])
+        left, rest = left - here, max(rest - shape[size], 1e-300)
+        if not left.any():
+            break
+    leaf_counts = counts_from_runs(
+        np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), hierarchy.n_leaves
+    )
+    return ConfidentialCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")

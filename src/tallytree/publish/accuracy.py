@@ -1,0 +1,158 @@
+"""How accurate will a release be? Answered before any budget is spent, by running the real code on assumed data.
+
+The assumed data are public: an earlier release, or made up from group totals and an assumed shape of sizes. Nothing here
+reads confidential values.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.publish.group_sizes import release
+from tallytree.publish.progress import Progress, silent
+from tallytree.release.evaluation import LevelErrors, evaluate
+from tallytree.release.release import Release
+
+METRICS = ("emd", "l1", "count_error")
+# Bisection on the logarithm of ε: ends when the bracket is within 2 %.
+_LEAST_EPSILON, _MOST_EPSILON, _BRACKET = 1e-3, 1e3, 1.02
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Expected errors per level of a release with some options; ``errors`` holds means over simulated releases."""
+
+    name: str
+    epsilon: str
+    levels: tuple[LevelErrors, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The prediction as JSON-ready facts."""
+        return {"name": self.name, "epsilon": self.epsilon, "levels": [asdict(level) for level in self.levels]}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A wish such as ``county: emd<=20``: the mean error of a level is to stay at or below a bound."""
+
+    level: str
+    metric: str
+    bound: float
+
+
+def parse_target(text: str) -> Target:
+    """Read ``LEVEL: METRIC<=NUMBER``.
+
+    Examples
+    --------
+    >>> parse_target("county: emd<=20")
+    Target(level='county', metric='emd', bound=20.0)
+    """
+    match = re.fullmatch(r"\s*(.+?)\s*:\s*(\w+)\s*<=\s*([0-9.eE+-]+)\s*", text)
+    if match is None or match[2] not in METRICS:
+        raise RequestError(
+            f"The target {text!r} is not understood. Write LEVEL: METRIC<=NUMBER, METRIC one of {METRICS}."
+        )
+    try:
+        bound = float(match[3])
+    except ValueError:
+        bound = math.nan
+    if not bound > 0:
+        raise RequestError(f"The target {text!r} needs a bound above 0.")
+    return Target(match[1], match[2], bound)
+
+
+def data_like(earlier: Release) -> ConfidentialCounts:
+    """An earlier release taken as the assumed data: the same regions, totals and sizes."""
+    tree = earlier.hierarchy
+    leaves = tree.level_slice(tree.n_levels - 1)
+    leaf_counts = earlier.counts.regions(leaves)
+    return ConfidentialCounts(tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning")
+
+
+def predict(assumed: ConfidentialCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:
+    """Expected errors per level, as the mean over simulated releases of the assumed data.
+
+    Parameters
+    ----------
+    assumed
+        Public data that stand in for the confidential ones; see :func:`data_like` and
+        :func:`tallytree.planning.shapes.assumed_counts`.
+    runs
+        Number of simulated releases.
+    epsilon, options
+        As for :func:`tallytree.release`.
+    """
+    simulated = [
+        evaluate(release(assumed, epsilon=epsilon, insecure_seed=seed, **options), assumed).levels
+        for seed in range(runs)
+    ]
+    levels = tuple(_mean(list(same_level)) for same_level in zip(*simulated))
+    return Prediction(
+        name or ", ".join(f"{key} {value}" for key, value in options.items()) or "default", str(epsilon), levels
+    )
+
+
+def _mean(errors: Sequence[LevelErrors]) -> LevelErrors:
+    first = errors[0]
+    means = {
+        key: float(np.mean([getattr(error, key) for error in errors]))
+        for key in ("emd", "l1", "l2", "count_error", "distinct_sizes")
+    }
+    return LevelErrors(first.level, first.name, first.regions, **means)
+
+
+def compare(
+    assumed: ConfidentialCounts,
+    variants: Mapping[str, Mapping[str, Any]],
+    *,
+    epsilon: Any,
+    runs: int = 5,
+    progress: Progress = silent,
+) -> list[Prediction]:
+    """Predictions for several ways to release the same data, each named and given as options."""
+    predictions = []
+    for done, (name, options) in enumerate(variants.items()):
+        progress(done, len(variants), f"simulating {name}")
+        predictions.append(predict(assumed, name=name, runs=runs, epsilon=epsilon, **options))
+    return predictions
+
+
+def smallest_epsilon(
+    assumed: ConfidentialCounts, target: Target, *, runs: int = 5, progress: Progress = silent, **options: Any
+) -> tuple[Fraction, Prediction]:
+    """The smallest ε, to about 2 %, at which the predicted error meets a target; by bisection over simulations."""
+    names = assumed.hierarchy.level_names
+    if target.level not in names:
+        raise RequestError(f"There is no level {target.level!r}. Levels: {', '.join(names)}.")
+    level = names.index(target.level)
+
+    def at(epsilon: float) -> tuple[Fraction, Prediction]:
+        exact = Fraction(f"{epsilon:.3g}")
+        return exact, predict(assumed, runs=runs, epsilon=exact, **options)
+
+    low, high = _LEAST_EPSILON, _MOST_EPSILON
+    best = at(high)
+    if getattr(best[1].levels[level], target.metric) > target.bound:
+        raise RequestError(
+            f"Even ε = {_MOST_EPSILON:g} does not bring {target.metric} of {target.level} to {target.bound:g}."
+        )
+    steps = math.ceil(math.log2(math.log(high / low) / math.log(_BRACKET)))
+    for step in range(steps):
+        middle = math.sqrt(low * high)
+        progress(step, steps, f"simulating ε = {middle:.3g}")
+        found = at(middle)
+        if getattr(found[1].levels[level], target.metric) <= target.bound:
+            high, best = middle, found
+        else:
+            low = middle
+    return best
