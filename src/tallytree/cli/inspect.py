@@ -18,6 +18,7 @@ from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import evaluate as evaluate_release
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.loading import load_release
+from tallytree.release.privacy_checks import verify_privacy
 from tallytree.release.region import RegionCounts
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
@@ -25,12 +26,20 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
-def verify(folder: Folder, json: AsJson = False) -> None:
+def verify(
+    folder: Folder,
+    privacy: Annotated[
+        bool, typer.Option("--privacy", help="Recompute the privacy loss from the manifest instead.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
     """Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.
+
+    With --privacy: recompute the privacy loss from the measurements that the manifest records.
 
     Example: tallytree verify out
     """
-    result = verify_release(folder)
+    result = verify_privacy(folder) if privacy else verify_release(folder)
     if json:
         print_json({"passed": result.passed, "checks": [vars(check) for check in result.checks]})
     else:

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tallytree.cli import sources
+from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, progress_bar, say
 from tallytree.errors import RequestError
 from tallytree.publish.group_sizes import release as release_counts
+from tallytree.publish.payment import publish_once
+from tallytree.release.loading import load_release
 from tallytree.release.release import Release
-from tallytree.storage.folder import check_target
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,15 @@ class ReleaseOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where to write."""
+    """Where to write, and which account pays."""
 
     out: str | None = None
     overwrite: bool = False
     no_noisy: bool = False
+    ledger: str | None = None
+    dataset: str | None = None
+    idempotency_key: str | None = None
+    part: str | None = None
 
 
 OPTION_GROUPS = (sources.DataOptions, ReleaseOptions, OutputOptions)
@@ -77,6 +82,10 @@ def release(
     ] = None,
     norm: Annotated[int | None, typer.Option(help="1 or 2: distance that the isotonic fits minimise.")] = None,
     insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    ledger: paying.Ledger = None,
+    dataset: paying.Dataset = None,
+    idempotency_key: paying.IdempotencyKey = None,
+    part: paying.PartOfData = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
     no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -89,16 +98,25 @@ def release(
     data, how, where = split_options(options_from_config(given) if source.endswith(".toml") else given)
     if where.out is None:
         raise RequestError("No output folder was named. Add --out DIR.")
-    check_target(where.out, overwrite=where.overwrite)
-    with progress_bar() as progress:
-        counts = data.read()
-        made = release_counts(counts, progress=progress, **{f.name: getattr(how, f.name) for f in fields(how)})
-        made.verify().raise_if_failed()
-        made.save(where.out, overwrite=where.overwrite, noisy=not where.no_noisy)
+    out_folder = where.out
+    payment = paying.payment(where.ledger, where.dataset, where.idempotency_key, where.part)
+    options = {field.name: getattr(how, field.name) for field in fields(how)}
+
+    def make() -> Release:
+        with progress_bar() as progress:
+            made = release_counts(data.read(), progress=progress, ledger=payment, **options)
+            made.verify().raise_if_failed()
+            made.save(out_folder, overwrite=where.overwrite, noisy=not where.no_noisy)
+        return made
+
+    made = publish_once(payment, out_folder, make, overwrite=where.overwrite)
+    if made is None:
+        say("This release was made before, under the same idempotency key. Nothing was charged.")
+    shown = made if made is not None else load_release(out_folder)
     if json:
-        print_json({"out": where.out, **summary(made)})
+        print_json({"out": out_folder, "already_released": made is None, **summary(shown)})
     else:
-        say_summary(made, Path(where.out))
+        say_summary(shown, Path(out_folder))
 
 
 def options_from_config(given: dict[str, Any]) -> dict[str, Any]:

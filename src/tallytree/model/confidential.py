@@ -39,6 +39,10 @@ class ConfidentialCounts:
         Public bound on what one entity adds to the size of its group: 1 where sizes count entities.
     entity, group
         What one entity and one group are called, for the privacy statement.
+    unit
+        The column that names the protected unit; empty where the unit is one entity.
+    contributions
+        Public bound on how many entities of one unit are counted; 1 where the unit is one entity.
     """
 
     hierarchy: Hierarchy
@@ -51,6 +55,8 @@ class ConfidentialCounts:
     max_quantity: int = 1
     entity: str = "row"
     group: str = "group"
+    unit: str = ""
+    contributions: int = 1
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -59,6 +65,8 @@ class ConfidentialCounts:
             )
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
+        if self.contributions < 1 or (self.contributions > 1 and not self.unit):
+            raise InputError("contributions must be at least 1, and above 1 only for a unit of several entities.")
         read_only(self.n_groups)
 
     @cached_property

@@ -18,6 +18,7 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.manifest import group_sizes_manifest
 from tallytree.release.release import Release
@@ -36,6 +37,8 @@ def release(
     max_size: int | str | None = None,
     norm: int | None = None,
     insecure_seed: int | None = None,
+    ledger: str | Payment | None = None,
+    dataset: str | None = None,
     progress: Progress = silent,
 ) -> Release:
     """Release how many groups have each size, in every region, with a differential privacy guarantee.
@@ -60,6 +63,9 @@ def release(
         1 or 2: which distance the isotonic fits minimise; each view has its own default.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
+    ledger, dataset
+        Budget account that pays before any noise is drawn: address of the ledger and name of the account. A
+        :class:`~tallytree.publish.payment.Payment` as ``ledger`` also carries an idempotency key.
     progress
         Called at each step.
 
@@ -69,8 +75,10 @@ def release(
         Nonnegative integers; children add up to parents; group totals hold.
     """
     request = Request(epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm)
-    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity)
+    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.contributions)
     plan = plan_release(request, facts)
+    manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
+    manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
     noisy = measure_all(counts, plan, stream, progress)
     stream.forget()
@@ -79,7 +87,7 @@ def release(
         hierarchy=counts.hierarchy,
         counts=counts_on_all_levels(counts.hierarchy, leaf_counts),
         n_groups=noisy.n_groups,
-        manifest=group_sizes_manifest(plan, counts, secure=stream.secure),
+        manifest=manifest,
         noisy=noisy,
     )
 

@@ -25,6 +25,7 @@ from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.loss import stated_budget
+from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.publish.strategies import StrategyRequest, choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import Nonnegative, check_nonnegative, finish_bins
@@ -59,6 +60,8 @@ def histogram(
     contributions: int = 1,
     entity: str = "row",
     insecure_seed: int | None = None,
+    ledger: str | Payment | None = None,
+    dataset: str | None = None,
 ) -> RangeHistogram:
     """Release a histogram that answers any range, with a differential privacy guarantee.
 
@@ -96,6 +99,8 @@ def histogram(
         How many rows one protected unit has at most, and what that unit is called in the privacy statement.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
+    ledger, dataset
+        Budget account that pays before any noise is drawn; see :func:`tallytree.release`.
 
     Examples
     --------
@@ -116,7 +121,13 @@ def histogram(
     chosen, reason = choose(StrategyRequest(strategy, branching, budget, workload), axis, loss)
     plan = plan_histogram(chosen, loss, contributions=contributions)
     return release_histogram(
-        confidential, plan, reason=reason, nonnegative=rule, integers=integers, insecure_seed=insecure_seed
+        confidential,
+        plan,
+        reason=reason,
+        nonnegative=rule,
+        integers=integers,
+        insecure_seed=insecure_seed,
+        payment=payment_from(ledger, dataset),
     )
 
 
@@ -128,21 +139,23 @@ def release_histogram(
     nonnegative: Nonnegative,
     integers: bool,
     insecure_seed: int | None,
+    payment: Payment | None = None,
 ) -> RangeHistogram:
-    """Measure a planned histogram, estimate its bins and put the release together."""
+    """Pay for a planned histogram, measure it, estimate its bins and put the release together."""
     errors = range_errors(plan.strategy, plan.noise)
-    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    noisy = measure_histogram(confidential, plan, stream)
-    stream.forget()
-    estimates = estimate_bins(errors, noisy.levels)
-    published = finish_bins(errors, noisy.levels, estimates, nonnegative=nonnegative, integers=integers)
     manifest = histogram_manifest(
         plan,
         confidential,
         published={"nonnegative": nonnegative, "integers": bool(integers)},
         reason=reason,
-        secure=stream.secure,
+        secure=insecure_seed is None,
     )
+    manifest = pay(payment, manifest)
+    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
+    noisy = measure_histogram(confidential, plan, stream)
+    stream.forget()
+    estimates = estimate_bins(errors, noisy.levels)
+    published = finish_bins(errors, noisy.levels, estimates, nonnegative=nonnegative, integers=integers)
     return RangeHistogram(confidential.axes[0], published, estimates, plan, manifest, noisy)
 
 

@@ -9,6 +9,7 @@ from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree
+from tallytree.privacy.accounting import Composition, MechanismRecord, record_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
@@ -33,14 +34,29 @@ def histogram_manifest(
             "definition": plan.budget.definition,
             loss: str(plan.budget.total),
             "unit": _unit(histogram),
+            "unit_column": histogram.entity if histogram.contributions > 1 else None,
             "contributions": histogram.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(plan.budget, _unit(histogram), secure=secure),
             "levels": [_level(plan, level, loss) for level in range(len(plan.noise))],
+            "composition": record_to_json(composition_of(plan, _unit(histogram))),
         },
         "public": {"bins": "the edges or categories of the bins", "outside": histogram.note},
         "versions": library_versions(),
     }
+
+
+def composition_of(plan: HistogramPlan, unit: str) -> Composition:
+    """The tree of all measurements of a plan: its levels, one after the other."""
+    name, query = plan.strategy.name, query_name(plan.strategy)
+    return Composition(
+        "sequential",
+        tuple(
+            MechanismRecord(name, level, query, unit, plan.sensitivities[level], noise, plan.budget.total * share)
+            for level, (noise, share) in enumerate(zip(plan.noise, plan.strategy.shares))
+            if noise is not None
+        ),
+    )
 
 
 def _unit(histogram: ConfidentialHistogram) -> str:

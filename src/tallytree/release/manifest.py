@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
+from tallytree.privacy.accounting import Composition, MechanismRecord, record_to_json
 from tallytree.privacy.noise import DiscreteLaplace, Noise
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
@@ -32,11 +33,14 @@ def group_sizes_manifest(plan: Plan, counts: ConfidentialCounts, *, secure: bool
             "private": secure,
             "definition": plan.budget.definition,
             loss: str(plan.budget.total),
-            "unit": f"one {counts.entity}",
+            "unit": _unit(counts),
+            "unit_column": counts.unit or None,
+            "contributions": counts.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(plan, counts, secure=secure),
             "levels": [_level(level, loss) for level in plan.levels],
             "side_queries": _side_queries(plan, loss),
+            "composition": record_to_json(composition_of(plan, _unit(counts))),
         },
         "totals": {"kept": "every region", "source": "public" if counts.groups_public else "noisy"},
         "public": {
@@ -54,14 +58,35 @@ def privacy_statement(plan: Plan, counts: ConfidentialCounts, *, secure: bool) -
     if not secure:
         return "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
     what = f"any one {counts.entity}"
+    if counts.unit:
+        what = f"all rows of any one {counts.unit} (of which at most {counts.contributions} are counted)"
     if counts.max_quantity > 1:
-        what += f" (adding at most {counts.max_quantity} to the size of its {counts.group})"
+        what += f" (a {counts.entity} adding at most {counts.max_quantity} to the size of its {counts.group})"
     if plan.budget.definition == "pure":
         bound = f"changes the probability of any outcome by a factor of at most e^{plan.budget.total}"
         return f"Adding or removing {what} {bound}."
     return (
         f"Adding or removing {what} is hidden with zero-concentrated differential privacy, rho = {plan.budget.total}."
     )
+
+
+def _unit(counts: ConfidentialCounts) -> str:
+    if counts.unit:
+        return f"all rows of one {counts.unit}, of which at most {counts.contributions} are counted"
+    return f"one {counts.entity}"
+
+
+def composition_of(plan: Plan, unit: str) -> Composition:
+    """The tree of all measurements of a plan. Each is about all regions of its level, which compose in parallel inside."""
+
+    def record(level: int | None, name: str, query: QueryPlan) -> MechanismRecord:
+        return MechanismRecord(plan.mechanism, level, name, unit, query.sensitivity, query.noise, query.budget)
+
+    parts = [record(level, "group totals", query) for level, query in enumerate(plan.group_totals)]
+    if plan.largest_size is not None:
+        parts.append(record(None, "largest size", plan.largest_size))
+    parts += [record(level.level, level.view, level.query) for level in plan.levels if level.query is not None]
+    return Composition("sequential", tuple(parts))
 
 
 def _level(level: LevelPlan, loss: str) -> dict[str, Any]:

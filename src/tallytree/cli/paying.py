@@ -1,0 +1,44 @@
+"""Options that name the budget account of a release, shared by the commands that release."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tallytree.errors import RequestError
+from tallytree.privacy.ledger import Part
+from tallytree.publish.payment import Payment
+
+Ledger = Annotated[
+    str | None,
+    typer.Option(envvar="TALLYTREE_LEDGER", help="Ledger that pays: a file (ledger.db) or postgresql://host/database."),
+]
+Dataset = Annotated[str | None, typer.Option(help="Account in the ledger, see: tallytree ledger create.")]
+IdempotencyKey = Annotated[
+    str | None, typer.Option(help="Names this release: a repeated run under the same key neither pays nor draws again.")
+]
+PartOfData = Annotated[
+    str | None,
+    typer.Option("--part", help="The data are the part COLUMN=VALUE of the account's; parts compose in parallel."),
+]
+
+
+def payment(ledger: str | None, dataset: str | None, key: str | None, part: str | None) -> Payment | None:
+    """Which account pays, None for a release without a ledger."""
+    if ledger is None and dataset is None:
+        if key is not None or part is not None:
+            raise RequestError("--idempotency-key and --part go with --ledger and --dataset.")
+        return None
+    if ledger is None:
+        raise RequestError("--dataset names an account; add --ledger, the file or database that holds it.")
+    if dataset is None:
+        raise RequestError("A ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account that pays.")
+    return Payment(ledger, dataset, key or "", None if part is None else _part(part))
+
+
+def _part(text: str) -> Part:
+    column, separator, value = text.partition("=")
+    if not separator or not column or not value:
+        raise RequestError(f"--part is {text!r}; write it as COLUMN=VALUE, such as state=Georgia.")
+    return Part(column, value)

@@ -1,0 +1,52 @@
+"""Runs a command and is killed at a named step of it: ``python -m tests.publish.crash_driver STEP ARGUMENTS …``."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import tallytree.measure.group_sizes
+import tallytree.publish.group_sizes
+import tallytree.publish.payment
+import tallytree.storage.folder
+from tallytree.cli import main
+
+# Step: module, function, and which call of it is the last.
+STEPS: dict[str, tuple[Any, str, int]] = {
+    "reserve": (tallytree.publish.payment, "reserve", 1),
+    "measure": (tallytree.publish.group_sizes, "measure_all", 1),
+    "half-measure": (tallytree.measure.group_sizes, "add_noise", 2),
+    "write": (tallytree.publish.group_sizes.Release, "save", 1),
+    "half-write": (tallytree.storage.folder, "_write_table", 1),
+    "move": (tallytree.storage.folder, "_move_into_place", 1),
+    "report": (tallytree.publish.payment, "complete", 1),
+}
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_at(step: str) -> None:
+    moment, _, name = step.partition(" ")
+    owner, function, last_call = STEPS[name]
+    original: Callable[..., Any] = getattr(owner, function)
+    calls = 0
+
+    def deadly(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == last_call and moment == "before":
+            die()
+        result = original(*arguments, **options)
+        if calls == last_call and moment == "after":
+            die()
+        return result
+
+    setattr(owner, function, deadly)
+
+
+if __name__ == "__main__":
+    kill_at(sys.argv[1])
+    main(sys.argv[2:])

@@ -1,0 +1,122 @@
+"""A crash at every step: afterwards a whole release or none, and the ledger at or above the truth."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tallytree as tt
+from tallytree.cli import main
+from tallytree.privacy.ledger import read_history
+from tallytree.privacy.ledger_chain import check_history, summarise
+from tallytree.release.privacy_checks import verify_privacy
+
+ROOT = Path(__file__).parents[2]
+SECRET = "household-of-the-president"
+PEOPLE = pa.table(
+    {
+        "household": [SECRET, SECRET, "b", "c", "c", "c", "d", "e", "e"],
+        "state": ["GA", "GA", "GA", "GA", "GA", "GA", "NY", "NY", "NY"],
+    }
+)
+RELEASE = ["release", "people.parquet", "--group", "household", "--levels", "state", "--epsilon", "1", "--out", "out"]
+PAID = ["--ledger", "ledger.db", "--dataset", "census", "--json", "--idempotency-key"]
+
+# Step of the crash: was budget reserved, may noise have been drawn, is the release there?
+CRASHES = {
+    "before reserve": (False, False, False),
+    "after reserve": (True, False, False),
+    "before measure": (True, False, False),
+    "after half-measure": (True, True, False),
+    "after measure": (True, True, False),
+    "before write": (True, True, False),
+    "after half-write": (True, True, False),
+    "before move": (True, True, False),
+    "after move": (True, True, True),
+    "after write": (True, True, True),
+    "before report": (True, True, True),
+    "after report": (True, True, True),
+}
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", CRASHES)
+def test_a_crash_loses_budget_never_privacy(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reserved, drawn, released = CRASHES[step]
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(PEOPLE, "people.parquet")
+    (tmp_path / "temp").mkdir()
+    assert run("ledger", "create", "--dataset", "census", "--epsilon", "2") == 0
+
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TMPDIR": str(tmp_path / "temp")}
+    command = [sys.executable, "-m", "tests.publish.crash_driver", step, *RELEASE, *PAID, "monday"]
+    crashed = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
+    assert crashed.returncode == -signal.SIGKILL, crashed.stderr
+
+    assert Path("out").exists() == released
+    history = read_history("ledger.db", "census")
+    assert check_history(history) == []
+    assert summarise(history).spent == (1 if reserved else 0) >= (1 if drawn else 0)
+    assert_nothing_raw_is_left(tmp_path)
+    if released:
+        assert_whole_and_paid()
+
+    capsys.readouterr()
+    again = run(*RELEASE, *PAID, "monday")
+    told = capsys.readouterr()
+    if released:
+        # The repeated run finds the release, reports it if need be, and neither pays nor draws.
+        assert again == 0
+        assert json.loads(told.out)["already_released"] is True
+        assert summarise(read_history("ledger.db", "census")).unfinished == ()
+    elif reserved:
+        assert again == 3
+        assert "stays spent" in told.err
+        assert not Path("out").exists()
+    else:
+        assert again == 0
+        assert json.loads(told.out)["already_released"] is False
+    assert summarise(read_history("ledger.db", "census")).spent == 1
+
+    # A new key pays anew and gets through, once: then the account is empty.
+    assert run(*RELEASE, "--overwrite", *PAID, "tuesday") == 0
+    assert_whole_and_paid()
+    before = Path("out", "manifest.json").read_bytes()
+    assert run(*RELEASE, "--overwrite", *PAID, "wednesday") == 3
+    refused = capsys.readouterr().err
+    assert "ε = 0 left of 2" in refused
+    assert "asks for ε = 1" in refused
+    assert Path("out", "manifest.json").read_bytes() == before
+    assert summarise(read_history("ledger.db", "census")).spent == 2
+
+
+def assert_whole_and_paid() -> None:
+    assert tt.verify("out")
+    assert verify_privacy("out")
+    receipt = json.loads(Path("out", "manifest.json").read_text())["privacy"]["ledger"]
+    assert Fraction(receipt["amount"]) == 1
+    assert run("ledger", "verify", "--dataset", "census", "--release", "out") == 0
+
+
+def assert_nothing_raw_is_left(folder: Path) -> None:
+    """What a killed run leaves is the ledger, the input, and at most half of a folder of released tables."""
+    known = {"people.parquet", "ledger.db", "ledger.db-journal", "counts.parquet", "regions.parquet", "noisy.parquet"}
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != "people.parquet":
+            assert path.name in known | {"manifest.json"}, path
+            assert SECRET.encode() not in path.read_bytes()
