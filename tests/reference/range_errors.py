@@ -42,19 +42,19 @@ def consistent_tree_error(tree: RangeTree, variances: list[float]) -> float:
     return least_squares_error(tree_matrix(tree), row_variances, all_ranges(tree.n_bins))
 
 
-def fewest_blocks_error(tree: RangeTree, variances: list[float]) -> float:
+def fewest_blocks_error(tree: RangeTree, variances: list[float], ranges: list[tuple[int, int]] | None = None) -> float:
     """Average variance when each range is covered greedily by its largest blocks, coarsest level first."""
-    total, n = 0.0, 0
-    for start in range(tree.n_bins):
-        for stop in range(start + 1, tree.n_bins + 1):
-            open_bins = set(range(start, stop))
-            for level, first, end in tree_blocks(tree):
-                if open_bins.issuperset(range(first, end)):
-                    open_bins -= set(range(first, end))
-                    total += variances[level]
-            assert not open_bins
-            n += 1
-    return total / n
+    n = tree.n_bins
+    ranges = ranges or [(start, stop) for start in range(n) for stop in range(start + 1, n + 1)]
+    total = 0.0
+    for start, stop in ranges:
+        open_bins = set(range(start, stop))
+        for level, first, end in tree_blocks(tree):
+            if open_bins.issuperset(range(first, end)):
+                open_bins -= set(range(first, end))
+                total += variances[level]
+        assert not open_bins
+    return total / len(ranges)
 
 
 def haar_matrix(n_bins: int) -> np.ndarray:
