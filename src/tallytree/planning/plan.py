@@ -7,7 +7,7 @@ view, the share of the budget, the sensitivity and the noise. The manifest of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -54,6 +54,15 @@ class Request:
     max_size: int | str | None = None
     norm: int | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """What was asked for beyond the defaults, as JSON-ready facts from which the same request can be made again."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {name: value if isinstance(value, int) else _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else [str(entry) for entry in value]
+
 
 @dataclass(frozen=True)
 class PublicFacts:
@@ -90,6 +99,7 @@ class LevelPlan:
 class Plan:
     """Everything that a release will measure. ``max_size`` is None when it is measured or not needed."""
 
+    request: Request
     mechanism: Mechanism
     merge: Merge
     budget: Budget
@@ -129,6 +139,7 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
         for level, (view, share) in enumerate(zip(views, shares))
     )
     return Plan(
+        request=request,
         mechanism=mechanism,
         merge=_choice(request.merge, MERGES, "merge"),
         budget=budget,

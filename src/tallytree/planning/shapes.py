@@ -16,7 +16,7 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 
-# Shares of households with 1 … 6 people (United States 2010); larger ones fall by the factor 0.43 per person, which gives their share of 2 %.
+# Shares of households with 1 … 6 people (United States 2010); larger ones, 2 % in all, fall by the factor 0.43 per person.
 _HOUSEHOLDS = (0.0, 0.267, 0.328, 0.161, 0.134, 0.065, 0.026)
 _HOUSEHOLD_RATIO = 0.43
 # Sizes beyond this probability are cut off: fewer than one group in a billion.

@@ -22,6 +22,7 @@ def group_sizes_manifest(plan: Plan, counts: ConfidentialCounts, *, secure: bool
         "levels": [
             {"name": name, "regions": hierarchy.level_size(level)} for level, name in enumerate(hierarchy.level_names)
         ],
+        "request": plan.request.to_json(),
         "mechanism": {
             "name": plan.mechanism,
             "views": [level.view for level in plan.levels],
