@@ -6,6 +6,7 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.publish.degrees import degrees
 from tallytree.publish.group_sizes import release
 from tallytree.publish.histogram import histogram
+from tallytree.publish.intervals import with_intervals
 from tallytree.release.any_release import load, verify
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import evaluate
@@ -25,4 +26,5 @@ __all__ = [
     "read",
     "release",
     "verify",
+    "with_intervals",
 ]

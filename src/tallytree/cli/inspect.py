@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tallytree.cli import sources
-from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, say
+from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
 from tallytree.cli.degrees import query_degrees
 from tallytree.cli.histogram import query_histogram
 from tallytree.errors import RequestError
+from tallytree.publish.intervals import Interval, copy_release, interval
 from tallytree.release.any_release import load
 from tallytree.release.any_release import verify as verify_release
 from tallytree.release.degrees import DegreeSequence
@@ -66,7 +68,11 @@ def query(
         list[str] | None,
         typer.Option("--range", help="Of a histogram: how many lie in this range? Repeatable.", metavar="LOW:HIGH"),
     ] = None,
-    level: Annotated[float, typer.Option(help="Of a histogram: confidence level of intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
+    copies: Annotated[
+        int,
+        typer.Option(help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", min=0),
+    ] = 0,
     json: AsJson = False,
 ) -> None:
     """Answer questions about one region, a histogram or a degree sequence; without a question, show its counts.
@@ -85,17 +91,39 @@ def query(
         query_degrees(release, folder, size=size, at_least=at_least, largest=largest, json=json)
         return
     counts = release.region(region if region is not None else str(release.hierarchy.paths[0]))
-    answers = _answers(counts, size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean)
-    if not answers:
-        rows = [[int(s), int(c)] for s, c in zip(counts.size, counts.count)]
-        if json:
-            print_json({"region": counts.path, "groups": counts.n_groups, "counts": rows})
-        else:
-            print_table(counts.path, ["size", "count"], rows)
-    elif json:
-        print_json({"region": counts.path, **answers})
+    questions = _questions(size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean)
+    if not questions:
+        _show_counts(counts, json=json)
+        return
+    answers = {question: ask(counts) for question, ask in questions.items()}
+    if copies == 0:
+        _show_answers(counts.path, answers, {}, json=json)
+        return
+    with progress_bar() as progress:
+        made = copy_release(release, copies=copies, progress=progress)
+    intervals = {question: interval(made, counts.path, ask, confidence=level) for question, ask in questions.items()}
+    _show_answers(counts.path, answers, intervals, json=json)
+
+
+def _show_counts(counts: RegionCounts, *, json: bool) -> None:
+    rows = [[int(size), int(count)] for size, count in zip(counts.size, counts.count)]
+    if json:
+        print_json({"region": counts.path, "groups": counts.n_groups, "counts": rows})
     else:
-        print_table(counts.path, ["question", "answer"], [[question, answer] for question, answer in answers.items()])
+        print_table(counts.path, ["size", "count"], rows)
+
+
+def _show_answers(path: str, answers: dict[str, float], intervals: dict[str, Interval], *, json: bool) -> None:
+    if json:
+        extra = {"intervals": {question: vars(found) for question, found in intervals.items()}} if intervals else {}
+        print_json({"region": path, **answers, **extra})
+        return
+    columns = ["question", "answer", *(["std error", "low", "high"] if intervals else [])]
+    rows: list[list[object]] = [[question, answer] for question, answer in answers.items()]
+    for row in rows if intervals else []:
+        found = intervals[str(row[0])]
+        row += [found.std_error, found.low, found.high]
+    print_table(path, columns, rows)
 
 
 def _refuse(folder: Path, kind: str, **questions: object) -> None:
@@ -104,27 +132,22 @@ def _refuse(folder: Path, kind: str, **questions: object) -> None:
         raise RequestError(f"{folder} holds {kind}, which cannot answer {', '.join(asked)}.")
 
 
-def _answers(
-    counts: RegionCounts,
-    *,
-    size: int | None,
-    at_least: int | None,
-    largest: int | None,
-    quantile: float | None,
-    mean: bool,
-) -> dict[str, Any]:
-    answers: dict[str, Any] = {}
+def _questions(
+    *, size: int | None, at_least: int | None, largest: int | None, quantile: float | None, mean: bool
+) -> dict[str, Callable[[RegionCounts], float]]:
+    """What was asked, in words and as a function of a region's counts."""
+    questions: dict[str, Callable[[RegionCounts], float]] = {}
     if size is not None:
-        answers[f"groups of size {size}"] = counts.of_size(size)
+        questions[f"groups of size {size}"] = lambda counts: counts.of_size(size)
     if at_least is not None:
-        answers[f"groups of at least {at_least}"] = counts.at_least(at_least)
+        questions[f"groups of at least {at_least}"] = lambda counts: counts.at_least(at_least)
     if largest is not None:
-        answers[f"size of group {largest} from the largest"] = counts.kth_largest(largest)
+        questions[f"size of group {largest} from the largest"] = lambda counts: counts.kth_largest(largest)
     if quantile is not None:
-        answers[f"quantile {quantile:g}"] = counts.quantile(quantile)
+        questions[f"quantile {quantile:g}"] = lambda counts: counts.quantile(quantile)
     if mean:
-        answers["mean size"] = counts.mean()
-    return answers
+        questions["mean size"] = lambda counts: counts.mean()
+    return questions
 
 
 @app.command()

@@ -12,6 +12,7 @@ from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, progress_bar, say
 from tallytree.errors import RequestError
 from tallytree.publish.group_sizes import release as release_counts
+from tallytree.publish.intervals import with_intervals
 from tallytree.publish.payment import publish_once
 from tallytree.release.loading import load_release
 from tallytree.release.release import Release
@@ -40,6 +41,7 @@ class OutputOptions:
     out: str | None = None
     overwrite: bool = False
     no_noisy: bool = False
+    intervals: int = 0
     ledger: str | None = None
     dataset: str | None = None
     idempotency_key: str | None = None
@@ -88,6 +90,12 @@ def release(
     part: paying.PartOfData = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
     no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
+    intervals: Annotated[
+        int,
+        typer.Option(
+            help="Add standard errors and intervals, from simulating the release this often (40, say).", min=0
+        ),
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Release how many groups have each size, at every level.
@@ -106,6 +114,8 @@ def release(
         with progress_bar() as progress:
             made = release_counts(data.read(), progress=progress, ledger=payment, **options)
             made.verify().raise_if_failed()
+            if where.intervals:
+                made = with_intervals(made, copies=where.intervals, progress=progress)
             made.save(out_folder, overwrite=where.overwrite, noisy=not where.no_noisy)
         return made
 

@@ -12,7 +12,7 @@ that. This keeps the skewness that nonnegativity brings, and many cells need few
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,20 +23,10 @@ from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.region import RegionCounts
-from tallytree.release.release import Release
+from tallytree.release.release import CountIntervals, Release
 
 # A pool of fewer cells gives no steady 2.5 % quantile; it borrows from a coarser pool.
 _SMALLEST_POOL = 200
-
-
-@dataclass(frozen=True, eq=False)
-class CountIntervals:
-    """Standard error and interval of every released count, run by run of the release."""
-
-    confidence: float
-    std_error: FloatArray
-    low: IntArray
-    high: IntArray
 
 
 @dataclass(frozen=True)
@@ -78,6 +68,14 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
         progress(number, copies, "simulating the release")
         made.append(release_counts(assumed, insecure_seed=seed + number, **options).counts)
     return Copies(release, tuple(made))
+
+
+def with_intervals(
+    release: Release, *, copies: int = 40, confidence: float = 0.95, progress: Progress = silent
+) -> Release:
+    """The same release with a standard error and interval beside every count; costs no privacy."""
+    made = copy_release(release, copies=copies, progress=progress)
+    return replace(release, intervals=count_intervals(made, confidence=confidence))
 
 
 def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountIntervals:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from tallytree.errors import RequestError, TallytreeError
 from tallytree.release.checks import Check, Verification
-from tallytree.release.release import Release
+from tallytree.release.release import CountIntervals, Release
 from tallytree.release.tables import counts_from_table, hierarchy_from_table
 from tallytree.storage.folder import changed_files, read_manifest, read_table
 
@@ -22,10 +23,20 @@ def load_release(path: str | Path) -> Release:
         raise RequestError(f"{path} holds a release of kind {manifest.get('kind')!r}, not {KIND!r}.")
     regions = read_table(path, "regions.parquet")
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
-    counts = counts_from_table(hierarchy, read_table(path, "counts.parquet"))
+    table = read_table(path, "counts.parquet")
+    counts = counts_from_table(hierarchy, table)
+    intervals = _intervals(table, manifest.pop("intervals", None))
     # Both are written anew whenever a release is saved.
     del manifest["files"], manifest["format_version"]
-    return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest)
+    return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest, intervals=intervals)
+
+
+def _intervals(table: pa.Table, facts: dict[str, float] | None) -> CountIntervals | None:
+    """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
+    if facts is None:
+        return None
+    std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
+    return CountIntervals(facts["confidence"], std_error, low, high)
 
 
 def verify_release(path: str | Path) -> Verification:

@@ -9,13 +9,23 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.measure.noisy import NoisyCounts
-from tallytree.model.arrays import IntArray
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.release.checks import Check, Verification, check_counts
 from tallytree.release.region import RegionCounts
 from tallytree.release.tables import counts_table, noisy_reader, regions_table
 from tallytree.storage.folder import Manifest, write_folder
+
+
+@dataclass(frozen=True, eq=False)
+class CountIntervals:
+    """Standard error and interval of every released count, run by run of the release."""
+
+    confidence: float
+    std_error: FloatArray
+    low: IntArray
+    high: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +44,8 @@ class Release:
         Mechanism, privacy, what is public: everything that ``manifest.json`` will hold.
     noisy
         The raw measurements, or None when the release was loaded without them.
+    intervals
+        Standard errors and intervals of the counts, where they were asked for.
     """
 
     hierarchy: Hierarchy
@@ -41,6 +53,7 @@ class Release:
     n_groups: IntArray
     manifest: Manifest
     noisy: NoisyCounts | None = field(default=None, repr=False)
+    intervals: CountIntervals | None = field(default=None, repr=False)
 
     @property
     def private(self) -> bool:
@@ -54,8 +67,16 @@ class Release:
         return RegionCounts(self.hierarchy.paths[index], counts.size, counts.count)
 
     def table(self) -> pa.Table:
-        """All counts as an Arrow table: level, region, size, count; rows with count 0 left out."""
-        return counts_table(self.hierarchy, self.counts)
+        """All counts as an Arrow table: level, region, size, count; rows with count 0 left out.
+
+        With intervals, columns std_error, low and high follow.
+        """
+        table = counts_table(self.hierarchy, self.counts)
+        if self.intervals is None:
+            return table
+        for name in ("std_error", "low", "high"):
+            table = table.append_column(name, pa.array(getattr(self.intervals, name)))
+        return table
 
     def verify(self) -> Verification:
         """Check integers, nonnegativity, group totals and tree sums."""
@@ -71,7 +92,8 @@ class Release:
         }
         if noisy and self.noisy is not None:
             tables["noisy.parquet"] = noisy_reader(self.hierarchy, self.noisy)
-        return write_folder(path, tables, self.manifest, overwrite=overwrite)
+        facts = {} if self.intervals is None else {"intervals": {"confidence": self.intervals.confidence}}
+        return write_folder(path, tables, {**self.manifest, **facts}, overwrite=overwrite)
 
     def __repr__(self) -> str:
         privacy = self.manifest["privacy"]

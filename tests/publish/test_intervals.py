@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tallytree import load, release, verify, with_intervals
+from tallytree.errors import RequestError
+from tallytree.model.count_of_counts import counts_at
+from tallytree.publish.intervals import copy_release, count_intervals, cumulative_band, interval, whole_interval
+from tallytree.reproduce.housing import housing_counts
+
+TRUTH = housing_counts(400_000, seed=5)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+    inside: dict[tuple[int, bool], list[float]] = {}
+    for seed in range(6):
+        made = release(TRUTH, epsilon=1, insecure_seed=seed)
+        found = count_intervals(copy_release(made, copies=20, seed=1000 * (seed + 1)))
+        region = made.counts.region_of_run()
+        true = counts_at(TRUTH.counts_on_levels, region, made.counts.size)
+        covered = (found.low <= true) & (true <= found.high)
+        for level in (1, 2):
+            for large in (False, True):
+                cells = (made.hierarchy.level_of[region] == level) & ((made.counts.count > 30) == large)
+                inside.setdefault((level, large), []).append(float(covered[cells].mean()))
+    for share in inside.values():
+        assert 0.90 < np.mean(share) < 0.995
+
+
+def test_intervals_are_kept_with_the_release(tmp_path: Path) -> None:
+    small = housing_counts(20_000)
+    made = with_intervals(release(small, epsilon=1, insecure_seed=1), copies=3)
+    assert made.table().column_names == ["level", "region", "size", "count", "std_error", "low", "high"]
+    made.save(tmp_path / "out")
+    assert verify(tmp_path / "out")
+    again = load(tmp_path / "out")
+    assert again.table().equals(made.table())
+    assert (again.intervals.low <= again.counts.count).all()
+    assert (again.intervals.low >= 0).all()
+
+
+def test_answers_and_bands_have_intervals() -> None:
+    made = release(TRUTH, epsilon=1, insecure_seed=3)
+    copies = copy_release(made, copies=12)
+    large = interval(copies, "US/Georgia", lambda region: region.at_least(6))
+    assert large.low <= large.value <= large.high
+    assert large.std_error > 0
+    true = TRUTH.counts_on_levels.region(made.hierarchy.find("US/Georgia"))
+    assert abs(large.value - true.count[true.size >= 6].sum()) < 8 * large.std_error
+    curve, low, high = cumulative_band(copies, "US/Georgia")
+    assert (low <= curve).all()
+    assert (curve <= high).all()
+    assert curve[-1] == made.region("US/Georgia").n_groups
+
+
+def test_whole_intervals_hold_about_what_they_say() -> None:
+    errors = np.random.default_rng(1).geometric(0.5, size=100_000) - 3
+    low, high = whole_interval(errors, 0.95)
+    assert 0.93 < ((errors >= low) & (errors <= high)).mean() < 0.97
+    assert whole_interval(np.zeros(50, dtype=np.int64), 0.95) == (0, 0)
+
+
+def test_one_copy_is_not_enough() -> None:
+    with pytest.raises(RequestError, match="at least 2 copies"):
+        copy_release(release(housing_counts(20_000), epsilon=1, insecure_seed=1), copies=1)
