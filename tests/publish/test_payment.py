@@ -13,6 +13,7 @@ from tallytree.privacy.budget import Budget
 from tallytree.privacy.ledger import Part, close_account, create_account, read_history
 from tallytree.privacy.ledger_chain import check_history, summarise
 from tallytree.publish import group_sizes
+from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
 from tallytree.publish.payment import Payment, publish_once, report_release
 
@@ -45,6 +46,13 @@ def test_histograms_pay_too(ledger: str) -> None:
     assert made.manifest["privacy"]["ledger"]["amount"] == "1"
     with pytest.raises(RequestError, match="counts losses per 'entity', this release protects 'person'"):
         histogram([1, 2], bins=[0, 2, 4], epsilon=1, contributions=2, entity="person", ledger=ledger, dataset="census")
+
+
+def test_degrees_pay_too(ledger: str) -> None:
+    made = degrees([3, 1, 4], epsilon=1, ledger=ledger, dataset="census")
+    assert made.manifest["privacy"]["ledger"]["amount"] == "1"
+    with pytest.raises(BudgetError, match="ε = 1 left"):
+        degrees([3, 1, 4], epsilon="3/2", ledger=ledger, dataset="census")
 
 
 def test_nothing_is_measured_without_payment(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,11 +12,13 @@ import pytest
 
 import tallytree as tt
 from tallytree.cli import main
+from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
 from tallytree.release.privacy_checks import recomputed_loss, verify_privacy
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4, 5], "state": ["GA"] * 6 + ["NY"] * 2})
 TRIPS = pa.table({"taxi": [1, 1, 2, 3], "city": ["A", "A", "A", "B"], "miles": [2, 9, 4, 1]})
+FRIENDS = pa.table({"a": [1, 1, 2], "b": [2, 3, 3]})
 VALUES = [1, 2, 3, 5, 8, 13, 21, 34]
 
 
@@ -51,6 +53,8 @@ RELEASES: dict[str, Callable[[], Any]] = {
     "flat": lambda: ranges(strategy="flat"),
     "hierarchical": lambda: ranges(strategy="hierarchical", branching=2, budget="geometric", contributions=3),
     "wavelet, zcdp": lambda: ranges(strategy="wavelet", epsilon=None, rho="0.1", definition="zcdp"),
+    "degrees of groups": lambda: degrees([3, 1, 4, 1, 5], epsilon=0.5, contributions=2),
+    "degrees of a graph, zcdp": lambda: degrees(FRIENDS, edges=("a", "b"), rho=1, definition="zcdp"),
     "matrix": lambda: ranges(strategy=np.vstack([np.eye(8), np.ones((2, 8))])),
 }
 
@@ -88,7 +92,7 @@ def larger(text: str) -> str:
 
 EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
     "noise in the record": lambda privacy: scale(leaves(privacy["composition"])[-1]),
-    "noise per level": lambda privacy: scale(next(level for level in privacy["levels"] if "noise" in level)),
+    "noise per level": lambda privacy: scale(next(one for one in privacy.get("levels", [privacy]) if "noise" in one)),
     "loss of a measurement": lambda privacy: leaves(privacy["composition"])[0].update(loss="1/1000"),
     "sensitivity": lambda privacy: leaves(privacy["composition"])[-1]["sensitivity"].update(l1=17, l2_squared=17),
     "stated loss": lambda privacy: privacy.update(epsilon="1/1000", rho="1/1000"),
@@ -96,7 +100,7 @@ EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
     "contributions": lambda privacy: privacy.update(contributions=privacy["contributions"] + 1),
     "seed": lambda privacy: privacy.update(private=False),
     "no record": lambda privacy: privacy.pop("composition"),
-    "broken record": lambda privacy: privacy["composition"].update(parts=[{"noise": "none"}]),
+    "broken record": lambda privacy: privacy.update(composition={"noise": "none"}),
     "fewer measurements": lambda privacy: (
         privacy["composition"].update(composition="parallel", parts=[]) or privacy["composition"]
     ),

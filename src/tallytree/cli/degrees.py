@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tallytree.cli import sources
+from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.errors import RequestError
 from tallytree.ingest.read import read
 from tallytree.publish.degrees import degrees as release_degrees
-from tallytree.release.degrees import DegreeSequence
-from tallytree.storage.folder import check_target
+from tallytree.publish.payment import publish_once
+from tallytree.release.degrees import DegreeSequence, load_degrees
 
 
 @app.command()
@@ -34,6 +34,10 @@ def degrees(
     table: sources.TableName = None,
     sql: sources.Sql = None,
     insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    ledger: paying.Ledger = None,
+    dataset: paying.Dataset = None,
+    idempotency_key: paying.IdempotencyKey = None,
+    part: paying.PartOfData = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
     no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -44,31 +48,46 @@ def degrees(
     """
     if sum(option is not None for option in (edges, column, size)) != 1:
         raise RequestError("Say what the rows are with one of --edges FROM,TO, --column COL or --size COL.")
-    check_target(out, overwrite=overwrite)
-    data: Any = read(source, size=size, table=table, sql=sql) if size is not None else source
-    in_database = size is None
-    made = release_degrees(
-        data,
-        epsilon=epsilon,
-        rho=rho,
-        definition=definition,  # type: ignore[arg-type]
-        column=column,
-        edges=sources.split_names(edges) if edges is not None else None,  # type: ignore[arg-type]
-        directed=directed,
-        nodes=nodes,
-        table=table if in_database else None,
-        sql=sql if in_database else None,
-        method=method,
-        graphical=graphical,
-        contributions=contributions,
-        insecure_seed=insecure_seed,
-    )
-    made.verify().raise_if_failed()
-    made.save(out, overwrite=overwrite, noisy=not no_noisy)
+    payment = paying.payment(ledger, dataset, idempotency_key, part)
+
+    def make() -> DegreeSequence:
+        data: Any = read(source, size=size, table=table, sql=sql) if size is not None else source
+        in_database = size is None
+        made = release_degrees(
+            data,
+            epsilon=epsilon,
+            rho=rho,
+            definition=definition,  # type: ignore[arg-type]
+            column=column,
+            edges=sources.split_names(edges) if edges is not None else None,  # type: ignore[arg-type]
+            directed=directed,
+            nodes=nodes,
+            table=table if in_database else None,
+            sql=sql if in_database else None,
+            method=method,
+            graphical=graphical,
+            contributions=contributions,
+            insecure_seed=insecure_seed,
+            ledger=payment,
+        )
+        made.verify().raise_if_failed()
+        made.save(out, overwrite=overwrite, noisy=not no_noisy)
+        return made
+
+    fresh = publish_once(payment, out, make, overwrite=overwrite)
+    made = paying.announce_earlier(load_degrees(out)) if fresh is None else fresh
     privacy = made.manifest["privacy"]
     if json:
         facts = {"groups": len(made.degrees), "method": made.manifest["method"], "total": made.total()}
-        print_json({"out": out, **facts, "private": privacy["private"], "statement": privacy["statement"]})
+        print_json(
+            {
+                "out": out,
+                "already_released": fresh is None,
+                **facts,
+                "private": privacy["private"],
+                "statement": privacy["statement"],
+            }
+        )
     else:
         say(f"Released {len(made.degrees):,} counts ({made.manifest['method']['name']}) to {out}")
         say(privacy["statement"])

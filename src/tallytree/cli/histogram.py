@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tallytree.cli import sources
+from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.errors import RequestError
 from tallytree.publish.histogram import histogram as release_histogram
+from tallytree.publish.payment import publish_once
 from tallytree.release.histogram import RangeHistogram
-from tallytree.storage.folder import check_target
+from tallytree.release.histogram_loading import load_histogram
 
 
 @app.command()
@@ -47,6 +48,10 @@ def histogram(
     table: sources.TableName = None,
     sql: sources.Sql = None,
     insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    ledger: paying.Ledger = None,
+    dataset: paying.Dataset = None,
+    idempotency_key: paying.IdempotencyKey = None,
+    part: paying.PartOfData = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
     no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -55,37 +60,44 @@ def histogram(
 
     Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon 1.0 --out ages
     """
-    check_target(out, overwrite=overwrite)
-    made = release_histogram(
-        source,
-        column=column,
-        epsilon=epsilon,
-        rho=rho,
-        definition=definition,  # type: ignore[arg-type]
-        edges=_numbers(edges, "--edges"),
-        bins=bins,
-        width=width,
-        bounds=_numbers(bounds, "--bounds"),  # type: ignore[arg-type]
-        categories=sources.split_names(categories) or None,
-        outside=outside,
-        count=count,
-        strategy=strategy,
-        branching=branching,
-        budget=sources.one_or_many(budget),
-        workload=_workload(workload),
-        nonnegative=nonnegative,
-        integers=not real,
-        contributions=contributions,
-        entity=entity,
-        table=table,
-        sql=sql,
-        insecure_seed=insecure_seed,
-    )
-    made.verify().raise_if_failed()
-    made.save(out, overwrite=overwrite, noisy=not no_noisy)
+    payment = paying.payment(ledger, dataset, idempotency_key, part)
+
+    def make() -> RangeHistogram:
+        made = release_histogram(
+            source,
+            column=column,
+            epsilon=epsilon,
+            rho=rho,
+            definition=definition,  # type: ignore[arg-type]
+            edges=_numbers(edges, "--edges"),
+            bins=bins,
+            width=width,
+            bounds=_numbers(bounds, "--bounds"),  # type: ignore[arg-type]
+            categories=sources.split_names(categories) or None,
+            outside=outside,
+            count=count,
+            strategy=strategy,
+            branching=branching,
+            budget=sources.one_or_many(budget),
+            workload=_workload(workload),
+            nonnegative=nonnegative,
+            integers=not real,
+            contributions=contributions,
+            entity=entity,
+            table=table,
+            sql=sql,
+            insecure_seed=insecure_seed,
+            ledger=payment,
+        )
+        made.verify().raise_if_failed()
+        made.save(out, overwrite=overwrite, noisy=not no_noisy)
+        return made
+
+    fresh = publish_once(payment, out, make, overwrite=overwrite)
+    made = paying.announce_earlier(load_histogram(out)) if fresh is None else fresh
     facts = summary(made)
     if json:
-        print_json({"out": out, **facts})
+        print_json({"out": out, "already_released": fresh is None, **facts})
     else:
         say(f"Released {facts['bins']:,} bins ({facts['strategy']}: {facts['reason']}) to {out}")
         say(facts["statement"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
+from tallytree.cli.app import say
 from tallytree.errors import RequestError
 from tallytree.privacy.ledger import Part
 from tallytree.publish.payment import Payment
+
+T = TypeVar("T")
 
 Ledger = Annotated[
     str | None,
@@ -35,6 +38,12 @@ def payment(ledger: str | None, dataset: str | None, key: str | None, part: str 
     if dataset is None:
         raise RequestError("A ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account that pays.")
     return Payment(ledger, dataset, key or "", None if part is None else _part(part))
+
+
+def announce_earlier(made: T) -> T:
+    """Say that a release was found, not made."""
+    say("This release was made before, under the same idempotency key. Nothing was charged.")
+    return made
 
 
 def _part(text: str) -> Part:

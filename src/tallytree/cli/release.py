@@ -119,14 +119,12 @@ def release(
             made.save(out_folder, overwrite=where.overwrite, noisy=not where.no_noisy)
         return made
 
-    made = publish_once(payment, out_folder, make, overwrite=where.overwrite)
-    if made is None:
-        say("This release was made before, under the same idempotency key. Nothing was charged.")
-    shown = made if made is not None else load_release(out_folder)
+    fresh = publish_once(payment, out_folder, make, overwrite=where.overwrite)
+    made = paying.announce_earlier(load_release(out_folder)) if fresh is None else fresh
     if json:
-        print_json({"out": out_folder, "already_released": made is None, **summary(shown)})
+        print_json({"out": out_folder, "already_released": fresh is None, **summary(made)})
     else:
-        say_summary(shown, Path(out_folder))
+        say_summary(made, Path(out_folder))
 
 
 def options_from_config(given: dict[str, Any]) -> dict[str, Any]:

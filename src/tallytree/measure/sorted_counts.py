@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,18 +22,28 @@ class ConfidentialSizes:
     ----------
     counts
         Confidential: how many groups have each count; one region.
+    query
+        ``"sizes"`` of groups, or ``"edge degrees"`` where an edge changes two of them.
     sensitivity
         Of the sorted list.
     unit
         What is protected, in words.
+    unit_column
+        Name of the protected unit where it has several entities, otherwise empty.
+    contributions, max_quantity
+        Public bounds on the entities of a unit and on what one of them adds.
     note
         Why the number of groups counts as public, in words.
     """
 
     counts: CountsBySize
+    query: Literal["sizes", "edge degrees"]
     sensitivity: Sensitivity
     unit: str
     note: str
+    unit_column: str = ""
+    contributions: int = 1
+    max_quantity: int = 1
 
     def __repr__(self) -> str:
         return "ConfidentialSizes(values hidden)"

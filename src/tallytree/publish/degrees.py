@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from tallytree.privacy.budget import Definition, noise_for
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
 from tallytree.publish.loss import stated_budget
+from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.release.degrees import DegreeSequence, degrees_manifest
 
 
@@ -37,6 +38,8 @@ def degrees(
     graphical: bool = False,
     contributions: int = 1,
     insecure_seed: int | None = None,
+    ledger: str | Payment | None = None,
+    dataset: str | None = None,
 ) -> DegreeSequence:
     """Release the sorted counts of groups, or the degrees of a graph, with a differential privacy guarantee.
 
@@ -66,6 +69,8 @@ def degrees(
         How many rows or edges one protected unit has at most.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
+    ledger, dataset
+        Budget account that pays before any noise is drawn; see :func:`tallytree.release`.
 
     Examples
     --------
@@ -88,32 +93,46 @@ def degrees(
         source = read(source, group=column, table=table, sql=sql)
     sizes = confidential_sizes(source, contributions)
     noise = noise_for(budget, sizes.sensitivity)
+    promised = {"name": way, "graphical": bool(graphical)}
+    n_groups = int(sizes.counts.count.sum())
+    manifest = degrees_manifest(sizes, budget, noise, method=promised, n_groups=n_groups, secure=insecure_seed is None)
+    manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
     noisy = measure_sorted_counts(sizes, noise, stream)
     stream.forget()
-    promised = {"name": way, "graphical": bool(graphical)}
-    manifest = degrees_manifest(sizes, budget, noise, method=promised, n_groups=len(noisy), secure=stream.secure)
     return DegreeSequence(publishable_degrees(noisy, way, graphical=graphical), noise, manifest, noisy)
 
 
 def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
     """Sorted counts of any source, with their sensitivity and what is protected."""
+    own: dict[str, Any] = {"contributions": contributions}
     if isinstance(source, ConfidentialDegrees):
-        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(contributions=contributions)
-        return ConfidentialSizes(source.counts, bound, _unit("edge", contributions), source.nodes_note)
+        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(**own)
+        query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
+        own |= _unit("edge", contributions)
+        return ConfidentialSizes(source.counts, query, bound, note=source.nodes_note, **own)
     if isinstance(source, ConfidentialCounts):
         if not source.groups_public:
             raise RequestError("Degrees need a public number of groups; read the counts without groups_private.")
-        bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=contributions)
-        unit = _unit(source.entity, contributions)
-        return ConfidentialSizes(source.counts_on_levels.region(0), bound, unit, source.groups_note)
+        if source.unit and contributions not in (1, source.contributions):
+            raise RequestError(
+                f"The counts were read with at most {source.contributions} rows per {source.unit}; leave contributions out."
+            )
+        own = {"contributions": max(contributions, source.contributions), "max_quantity": source.max_quantity}
+        bound = sizes_sensitivity(**own)
+        own |= _unit(source.entity, own["contributions"], source.unit)
+        return ConfidentialSizes(source.counts_on_levels.region(0), "sizes", bound, note=source.groups_note, **own)
     counts = check_counts(source)
     if counts.ndim != 1:
         raise InputError(f"Counts of groups have one dimension, got {counts.ndim}.")
     runs = counts_from_runs(np.zeros_like(counts), counts, np.ones_like(counts), 1)
-    bound = sizes_sensitivity(contributions=contributions)
-    return ConfidentialSizes(runs, bound, _unit("entity", contributions), "one count per group was given")
+    bound = sizes_sensitivity(**own)
+    own |= _unit("entity", contributions)
+    return ConfidentialSizes(runs, "sizes", bound, note="one count per group was given", **own)
 
 
-def _unit(entity: str, contributions: int) -> str:
-    return f"one {entity}" if contributions == 1 else f"all rows of one unit, at most {contributions} ({entity})"
+def _unit(entity: str, contributions: int, column: str = "") -> dict[str, str]:
+    if contributions == 1 and not column:
+        return {"unit": f"one {entity}"}
+    name = column or "unit"
+    return {"unit": f"all rows of one {name}, at most {contributions} ({entity})", "unit_column": name}

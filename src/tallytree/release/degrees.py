@@ -16,6 +16,7 @@ from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.kernels.graphical import is_graphical
 from tallytree.measure.sorted_counts import ConfidentialSizes
 from tallytree.model.arrays import IntArray, read_only
+from tallytree.privacy.accounting import MechanismRecord, record_to_json
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity
@@ -127,6 +128,7 @@ def degrees_manifest(
 ) -> Manifest:
     """Everything that ``manifest.json`` says about a degree sequence, all of it public."""
     bound = sizes.sensitivity
+    record = MechanismRecord(method["name"], None, sizes.query, sizes.unit, bound, noise, budget.total)
     return {
         "kind": KIND,
         "method": method,
@@ -135,12 +137,15 @@ def degrees_manifest(
             "definition": budget.definition,
             budget.symbol: str(budget.total),
             "unit": sizes.unit,
+            "unit_column": sizes.unit_column or None,
+            "contributions": sizes.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(budget, sizes.unit, secure=secure),
             "sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared},
             **describe_noise(noise),
+            "composition": record_to_json(record),
         },
-        "public": {"groups": n_groups, "note": sizes.note},
+        "public": {"groups": n_groups, "max_quantity": sizes.max_quantity, "note": sizes.note},
         "versions": library_versions(),
     }
 

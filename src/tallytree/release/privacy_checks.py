@@ -26,6 +26,7 @@ from tallytree.privacy.sensitivity import (
     Sensitivity,
     counts_sensitivity,
     cumulative_sensitivity,
+    edge_degrees_sensitivity,
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
@@ -43,7 +44,8 @@ def verify_privacy(path: str | Path) -> Verification:
     manifest = read_manifest(path)
     try:
         stated, record = stated_budget(manifest), _record(manifest)
-        expected = _expected_sensitivities(path, manifest, record)
+        sensitivities = _check_sensitivities(record, _expected_sensitivities(path, manifest, record))
+        listed = _check_listed(manifest, record)
     except (TallytreeError, KeyError, TypeError, ValueError, AttributeError) as error:
         detail = str(error) if isinstance(error, TallytreeError) else f"{type(error).__name__}: {error}"
         return Verification((Check("the privacy record can be read", False, detail),))
@@ -52,8 +54,8 @@ def verify_privacy(path: str | Path) -> Verification:
         (
             Check("the privacy record can be read", True),
             Check(f"the measurements cost at most {stated}", not failures, " ".join(failures)),
-            _check_sensitivities(record, expected),
-            _check_listed(manifest, record),
+            sensitivities,
+            listed,
             _check_secure(manifest),
         )
     )
@@ -102,6 +104,7 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "hybrid": hybrid_sensitivity(**units),
         "largest size": largest_size_sensitivity(**units),
         "group totals": group_totals_sensitivity(contributions=contributions),
+        "edge degrees": edge_degrees_sensitivity(contributions=contributions),
     }
 
 
@@ -129,9 +132,8 @@ def _check_listed(manifest: Manifest, record: Record) -> Check:
     """The figures per level, which people read, are those of the record, which was just recomputed."""
     privacy = manifest["privacy"]
     symbol = "epsilon" if privacy["definition"] == "pure" else "rho"
-    listed = [
-        _facts(facts, symbol) for facts in [*privacy.get("side_queries", []), *privacy["levels"]] if "noise" in facts
-    ]
+    shown = [privacy, *privacy.get("side_queries", []), *privacy.get("levels", [])]
+    listed = [_facts(facts, symbol) for facts in shown if "noise" in facts]
     recorded = [_facts(record_to_json(leaf), "loss") for leaf in measurements(record)]
     same = sorted(listed, key=repr) == sorted(recorded, key=repr)
     return Check(
