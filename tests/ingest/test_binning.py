@@ -53,7 +53,11 @@ def test_missing_values_are_refused_whatever_the_policy(values, policy):
         count_values(values, BINS, outside=policy)
 
 
-@pytest.mark.parametrize("values", [["a", "b"], [True], "text", None, [[1, 2]], np.array([object()])], ids=repr)
+@pytest.mark.parametrize(
+    "values",
+    [["a", "b"], [True], "text", None, [[1, 2]], np.array([object()])],
+    ids=["text values", "truth", "text", "nothing", "rows", "objects"],
+)
 def test_refuses_values_that_are_no_numbers(values):
     with pytest.raises(InputError):
         count_values(values, BINS)
