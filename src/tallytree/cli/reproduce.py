@@ -11,12 +11,14 @@ import typer
 
 from tallytree.cli.app import app, print_table, progress_bar, say
 from tallytree.reproduce.cells import tables, write_cells
+from tallytree.reproduce.plots import write_plots
 
 
 class Paper(StrEnum):
     """Papers that can be reproduced; each is a module of :mod:`tallytree.reproduce`."""
 
     kuo2018 = "kuo2018"
+    qardaji2013 = "qardaji2013"
 
 
 @app.command()
@@ -27,6 +29,9 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and smaller data.")] = False,
     json: Annotated[Path | None, typer.Option(help="Write every cell to this file.", metavar="FILE")] = None,
+    plots: Annotated[
+        Path | None, typer.Option(help="Write the figures as Vega-Lite files into this folder.", metavar="DIR")
+    ] = None,
 ) -> None:
     """Print a paper's figures beside ours.
 
@@ -44,6 +49,8 @@ def reproduce(
     if json is not None:
         write_cells(cells, json)
         say(f"Wrote {len(cells)} cells to {json}")
+    if plots is not None:
+        say(f"Wrote {len(write_plots(cells, plots))} plots to {plots}")
 
 
 def _shown(value: float | None) -> object:

@@ -1,0 +1,29 @@
+"""Tables and figures of qardaji2013, theirs beside ours; see the two modules for what agrees and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tallytree.publish.progress import Progress, silent
+from tallytree.reproduce import qardaji2013_figures as figures
+from tallytree.reproduce import qardaji2013_tables as tables
+from tallytree.reproduce.cells import Cell
+
+
+def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:
+    """All cells; ``quick`` leaves out the slowest matrix mechanisms and the largest figures."""
+    steps: list[tuple[str, Callable[[], list[Cell]]]] = [
+        ("table 1", tables.table_1),
+        ("table 2", tables.table_2),
+        ("table 3", lambda: tables.table_3(quick=quick)),
+        ("when flat is best", tables.when_flat_is_best),
+        ("figure 2", lambda: figures.figure_2(quick=quick)),
+        ("figure 3", lambda: figures.figure_3(data, quick=quick)),
+        ("figure 4", lambda: figures.figure_4(quick=quick)),
+    ]
+    cells: list[Cell] = []
+    for done, (name, step) in enumerate(steps):
+        progress(done, len(steps), name)
+        cells += step()
+    return cells
