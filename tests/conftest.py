@@ -1,6 +1,7 @@
 """Settings and fixtures that all tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,11 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("SKIPPED LOUDLY: set TALLYTREE_DATA to the folder of real data to run this test")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Optimised strategies are cached in a folder of the tests, not of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

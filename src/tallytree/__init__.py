@@ -4,23 +4,27 @@ from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.publish.degrees import degrees
+from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.group_sizes import release
 from tallytree.publish.histogram import histogram
 from tallytree.publish.intervals import with_intervals
 from tallytree.release.any_release import load, verify
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import evaluate
+from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release
 
 __all__ = [
     "ConfidentialCounts",
     "DegreeSequence",
+    "GridHistogram",
     "Hierarchy",
     "RangeHistogram",
     "Release",
     "degrees",
     "evaluate",
+    "grid_histogram",
     "histogram",
     "load",
     "read",

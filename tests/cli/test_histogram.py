@@ -126,6 +126,9 @@ BAD = {
         "1",
     ],
     "strategy": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--strategy", "best"],
+    "workload": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--workload", "0:500"],
+    "unknown workload": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--workload", "all"],
+    "dataset without ledger": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--dataset", "ages"],
     "numbers in text": ["--column", "sex", "--edges", "0,100", "--epsilon", "1"],
 }
 

@@ -9,8 +9,8 @@ from tallytree.release.histogram_loading import load_histogram, verify_histogram
 
 COUNTS = np.random.default_rng(7).poisson(200, 60)
 MATRIX = np.concatenate([np.eye(60), np.ones((1, 60)) / 3])
-STRATEGIES = ["flat", "hierarchical", "wavelet", MATRIX]
-NAMES = ["flat", "hierarchical", "wavelet", "matrix"]
+STRATEGIES = ["flat", "hierarchical", "wavelet", "optimised", MATRIX]
+NAMES = ["flat", "hierarchical", "wavelet", "optimised", "matrix"]
 
 
 def unbiased(strategy, seed, **options):
@@ -175,7 +175,43 @@ def test_values_are_binned_by_public_bins():
     assert named.table()["category"].to_pylist() == ["x", "y"]
 
 
+@pytest.mark.parametrize("workload", ["ranges", "prefixes", "identity", [(0, 5), (13, 36)]], ids=str)
+def test_auto_has_the_least_expected_error_for_the_workload(workload):
+    errors = {}
+    ranges = {
+        "ranges": [(a, b) for a in range(36) for b in range(a + 1, 37)],
+        "prefixes": [(0, b) for b in range(1, 37)],
+        "identity": [(a, a + 1) for a in range(36)],
+    }.get(str(workload), workload)
+    for strategy in ["auto", "flat", "hierarchical", "wavelet"]:
+        released = histogram(COUNTS[:36], epsilon=1, strategy=strategy, workload=workload, insecure_seed=1)
+        errors[strategy] = np.mean(released.ranges(ranges).standard_error ** 2)
+    assert errors["auto"] <= min(errors.values()) * (1 + 1e-9)
+    auto = histogram(COUNTS[:36], epsilon=1, workload=workload, insecure_seed=1)
+    assert "least expected error" in auto.manifest["strategy"]["reason"]
+
+
+@pytest.mark.parametrize("strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.slow)])
+def test_the_papers_matrix_mechanisms_run(strategy):
+    released = histogram(COUNTS[:16], epsilon=1, strategy=strategy, insecure_seed=1)
+    assert released.range(0, 16).standard_error > 0
+    with pytest.raises(RequestError, match="at most 2,048 bins"):
+        histogram(np.zeros(3000, dtype=int), epsilon=1, strategy=strategy)
+
+
+def test_contributions_count_when_a_strategy_is_chosen():
+    many = histogram(COUNTS, epsilon=20, contributions=20, insecure_seed=1)
+    one = histogram(COUNTS, epsilon=1, insecure_seed=1)
+    assert many.plan.strategy.name == one.plan.strategy.name
+    assert many.range(0, 30).standard_error == pytest.approx(one.range(0, 30).standard_error, rel=0.01)
+
+
 BAD_REQUESTS = {
+    "unknown workload": (lambda: histogram(COUNTS, epsilon=1, workload="all"), "workload is one of"),
+    "workload out of domain": (lambda: histogram(COUNTS, epsilon=1, workload=[(0, 99)]), "outside the bins"),
+    "empty workload": (lambda: histogram(COUNTS, epsilon=1, workload=[]), "at least one range"),
+    "column without a table": (lambda: histogram(counts=[1], column="a", epsilon=1), "needs a table"),
+    "table without a column": (lambda: histogram([1], edges=[0, 2], table="t", epsilon=1), "go with column"),
     "no budget": (lambda: histogram(COUNTS), "takes epsilon"),
     "both budgets": (lambda: histogram(COUNTS, epsilon=1, rho=1), "takes epsilon and nothing else"),
     "zero budget": (lambda: histogram(COUNTS, epsilon=0), "greater than 0"),

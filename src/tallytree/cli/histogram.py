@@ -99,7 +99,8 @@ def histogram(
     if json:
         print_json({"out": out, "already_released": fresh is None, **facts})
     else:
-        say(f"Released {facts['bins']:,} bins ({facts['strategy']}: {facts['reason']}) to {out}")
+        say(f"Released {facts['bins']:,} bins ({facts['strategy']}) to {out}")
+        say(f"Why this strategy: {facts['reason']}")
         say(facts["statement"])
         say(f"A range of half of all bins has a standard error of about {facts['standard_error_of_half']:.3g}.")
 

@@ -18,6 +18,7 @@ from tallytree.release.any_release import load
 from tallytree.release.any_release import verify as verify_release
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import evaluate as evaluate_release
+from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.loading import load_release
 from tallytree.release.privacy_checks import verify_privacy
@@ -85,6 +86,8 @@ def query(
         _refuse(folder, "a histogram", region=region, size=size, at_least=at_least, largest=largest, mean=mean or None)
         query_histogram(release, folder, ranges=ranges or [], quantile=quantile, level=level, json=json)
         return
+    if isinstance(release, GridHistogram):
+        raise RequestError(f"{folder} holds a grid; ask it in Python: tallytree.load(folder).box(low, high).")
     _refuse(folder, "no histogram", range=ranges)
     if isinstance(release, DegreeSequence):
         _refuse(folder, "a degree sequence", region=region, quantile=quantile, mean=mean or None)

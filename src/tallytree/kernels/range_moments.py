@@ -203,11 +203,10 @@ def tree_moments(tree: TreeNoise, first: IntArray, last: IntArray, share: float 
 
 
 @serial
-def _quartics(child_starts, level_of, variance, cumulant, below, quartic):  # type: ignore[no-untyped-def]
+def _quartics(child_starts, variance, cumulant, below, quartic):  # type: ignore[no-untyped-def]
     """quartic = below⁴ · (cumulant / variance⁴ + Σ quartic of children / (Σ below of children)⁴), leaves first."""
     for node in range(len(below) - 1, -1, -1):
-        level = level_of[node]
-        factor = cumulant[level] / variance[level] ** 4 if variance[level] < np.inf else 0.0
+        factor = cumulant[node] / variance[node] ** 4 if variance[node] < np.inf else 0.0
         total, sum_below = 0.0, 0.0
         for child in range(child_starts[node], child_starts[node + 1]):
             total += quartic[child]
@@ -215,6 +214,13 @@ def _quartics(child_starts, level_of, variance, cumulant, below, quartic):  # ty
         if sum_below > 0:
             factor += total / sum_below**4
         quartic[node] = below[node] ** 4 * factor
+
+
+def quartics(child_starts: IntArray, variance: FloatArray, cumulant: FloatArray, below: FloatArray) -> FloatArray:
+    """Σ c⁴ · cumulant over the subtree of each node, for a query whose covariance with the node's estimate is ``below``."""
+    quartic = np.empty_like(below)
+    _quartics(child_starts, variance, cumulant, below, quartic)
+    return quartic
 
 
 def tree_noise(
@@ -226,9 +232,8 @@ def tree_noise(
     below: FloatArray,
 ) -> TreeNoise:
     """Prepare a tree for :func:`tree_moments`; ``below`` comes from ``variances_from_below``."""
-    quartic = np.empty_like(below)
-    level_of = np.repeat(np.arange(len(widths)), np.diff(starts))
-    _quartics(child_starts, level_of, variance, cumulant, below, quartic)
+    sizes = np.diff(starts)
+    quartic = quartics(child_starts, np.repeat(variance, sizes), np.repeat(cumulant, sizes), below)
     return TreeNoise(widths, starts, variance, cumulant, below, running_sum(below), quartic, running_sum(quartic))
 
 

@@ -17,7 +17,7 @@ from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.privacy.budget import Definition, noise_for
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
-from tallytree.publish.loss import stated_budget
+from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.release.degrees import DegreeSequence, degrees_manifest
 

@@ -24,7 +24,7 @@ from tallytree.model.bins import (
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.loss import stated_budget
+from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.publish.strategies import StrategyRequest, choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
@@ -51,7 +51,7 @@ def histogram(
     count: str | None = None,
     table: str | None = None,
     sql: str | None = None,
-    strategy: str | FloatArray | IntArray = "auto",
+    strategy: str | FloatArray | IntArray | Sequence[Any] = "auto",
     branching: int | None = None,
     budget: str | Sequence[Any] = "equal",
     workload: Any = "ranges",
@@ -118,7 +118,7 @@ def histogram(
         entity,
     )
     axis = confidential.axes[0]
-    chosen, reason = choose(StrategyRequest(strategy, branching, budget, workload), axis, loss)
+    chosen, reason = choose(StrategyRequest(strategy, branching, budget, workload), axis, loss, contributions)
     plan = plan_histogram(chosen, loss, contributions=contributions)
     return release_histogram(
         confidential,
@@ -222,7 +222,7 @@ def _confidential(
         raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
     counts, note = source.counted(bins, outside)
     if counts.ndim != 1:
-        raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.grid.")
+        raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.grid_histogram.")
     axis = bins if bins is not None else numbered_bins(len(counts))
     if len(counts) != axis.n_bins:
         raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")

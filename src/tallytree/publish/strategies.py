@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, get_args
 
 import numpy as np
@@ -14,47 +15,108 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins
 from tallytree.model.range_tree import RangeTree
 from tallytree.planning.branching import best_branching
+from tallytree.planning.choose_strategy import StrategyChoice, choose_strategy
 from tallytree.planning.level_budgets import Allocation, equal_shares, level_shares
+from tallytree.planning.matrix_mechanism import eigen_select, low_rank
 from tallytree.planning.noise_variances import NoiseKind
+from tallytree.planning.optimised import MOST_DENSE_BINS, OptimisedMatrix, optimised_strategy
+from tallytree.planning.workloads import AllRanges, Workload, given_ranges, identity, prefixes
 from tallytree.privacy.budget import Budget, exact
-from tallytree.ranges.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
+from tallytree.ranges.strategies import (
+    MatrixStrategy,
+    Strategy,
+    TreeStrategy,
+    WaveletStrategy,
+    matrix_strategy,
+)
 from tallytree.ranges.wavelet import haar_levels
 
 NAMES = ("auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank")
+WORKLOADS: dict[str, Callable[[int], Workload]] = {"ranges": AllRanges, "prefixes": prefixes, "identity": identity}
 
 
 @dataclass(frozen=True, eq=False)
 class StrategyRequest:
     """What a user asked for; see :func:`tallytree.histogram`."""
 
-    strategy: str | FloatArray | IntArray = "auto"
+    strategy: str | FloatArray | IntArray | Sequence[Any] = "auto"
     branching: int | None = None
     budget: str | Sequence[Any] = "equal"
     workload: Any = "ranges"
 
 
-def noise_kind(budget: Budget) -> NoiseKind:
-    """The law of the noise, as the planning formulas name it."""
-    return "discrete-laplace" if budget.definition == "pure" else "gaussian"
+@dataclass(frozen=True)
+class Terms:
+    """The budget as planning takes it: per row, as a number, with the law of its noise."""
+
+    budget: float
+    noise: NoiseKind
 
 
-def hierarchical(n_bins: int, request: StrategyRequest, budget: Budget) -> TreeStrategy:
+def terms_of(budget: Budget, contributions: int = 1) -> Terms:
+    """What one row may cost when a unit has several: noise for k rows at ε is noise for one at ε/k, or at ρ/k²."""
+    if budget.definition == "pure":
+        return Terms(float(budget.total / contributions), "discrete-laplace")
+    return Terms(float(budget.total / contributions**2), "gaussian")
+
+
+def choose(request: StrategyRequest, bins: Bins, budget: Budget, contributions: int = 1) -> tuple[Strategy, str]:
+    """The strategy that a request asks for, and in words why it is this one."""
+    n_bins, terms = bins.n_bins, terms_of(budget, contributions)
+    workload: Any = workload_of(request.workload, bins)
+    if not isinstance(request.strategy, str):
+        matrix = np.asarray(request.strategy, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != n_bins:
+            raise RequestError(
+                f"A strategy matrix for {n_bins} bins has as many columns; got the shape {matrix.shape}."
+            )
+        return matrix_strategy("matrix", matrix), "given as a matrix"
+    if request.branching is not None and request.strategy != "hierarchical":
+        raise RequestError("branching goes with strategy 'hierarchical'.")
+    match request.strategy:
+        case "auto":
+            return _automatic(_chosen(workload, terms), n_bins)
+        case "flat":
+            return TreeStrategy("flat", RangeTree.flat(n_bins), (Fraction(1),)), "asked for"
+        case "hierarchical":
+            return hierarchical(n_bins, request, terms), "asked for"
+        case "wavelet":
+            return WaveletStrategy(n_bins, equal_shares(haar_levels(n_bins))), "asked for"
+        case "optimised":
+            return _optimised(workload, terms), "asked for"
+        case "eigen-select" | "low-rank":
+            return _from_paper(request.strategy, workload), "asked for"
+    raise RequestError(f"strategy is one of {', '.join(NAMES)}, or a matrix; got {request.strategy!r}.")
+
+
+def workload_of(asked: Any, bins: Bins) -> Workload:
+    """The queries that a strategy should be good at, by name or as a list of ranges."""
+    if isinstance(asked, str):
+        if asked not in WORKLOADS:
+            raise RequestError(f"workload is one of {', '.join(WORKLOADS)}, or a list of ranges; got {asked!r}.")
+        return WORKLOADS[asked](bins.n_bins)
+    if hasattr(asked, "gram"):
+        if asked.n_bins != bins.n_bins:
+            raise RequestError(f"The workload is over {asked.n_bins} bins, the histogram has {bins.n_bins}.")
+        return asked
+    return given_ranges(bins.n_bins, zip(*bins.spans(asked)))
+
+
+def hierarchical(n_bins: int, request: StrategyRequest, terms: Terms) -> TreeStrategy:
     """A tree with the asked-for or the best branching factor, and shares per level."""
-    branching = request.branching
-    if branching is None:
-        branching = best_branching(n_bins, budget=float(budget.total), noise=noise_kind(budget))
+    branching = request.branching if request.branching is not None else _best_branching(n_bins, terms)
     if isinstance(branching, bool) or not isinstance(branching, int | np.integer) or branching < 2:
         raise RequestError(f"A branching factor is a whole number of at least 2, got {branching!r}.")
     tree = RangeTree.regular(n_bins, int(branching))
-    return TreeStrategy("hierarchical", tree, shares_of(tree, request.budget, budget))
+    return TreeStrategy("hierarchical", tree, shares_of(tree, request.budget, terms))
 
 
-def shares_of(tree: RangeTree, asked: str | Sequence[Any], budget: Budget) -> tuple[Fraction, ...]:
+def shares_of(tree: RangeTree, asked: str | Sequence[Any], terms: Terms) -> tuple[Fraction, ...]:
     """Shares of the levels of a tree, by name or as given."""
     if isinstance(asked, str):
         for known in get_args(Allocation):
             if asked == known:
-                return level_shares(tree, known, budget=float(budget.total), noise=noise_kind(budget))
+                return level_shares(tree, known, budget=terms.budget, noise=terms.noise)
         raise RequestError(
             f"budget is one of {', '.join(get_args(Allocation))}, or one share per level; got {asked!r}."
         )
@@ -71,30 +133,37 @@ def _is_zero(share: Any) -> bool:
     return isinstance(share, int | float | str | Fraction) and str(share).strip() in ("0", "0.0")
 
 
-def choose(request: StrategyRequest, bins: Bins, budget: Budget) -> tuple[Strategy, str]:
-    """The strategy that a request asks for, and in words why it is this one."""
-    n_bins = bins.n_bins
-    if not isinstance(request.strategy, str):
-        matrix = np.asarray(request.strategy, dtype=np.float64)
-        if matrix.ndim != 2 or matrix.shape[1] != n_bins:
-            raise RequestError(
-                f"A strategy matrix for {n_bins} bins has as many columns; got the shape {matrix.shape}."
-            )
-        return matrix_strategy("matrix", matrix), "given as a matrix"
-    if request.branching is not None and request.strategy != "hierarchical":
-        raise RequestError("branching goes with strategy 'hierarchical'.")
-    match request.strategy:
-        case "auto":
-            tree = hierarchical(n_bins, request, budget)
-            if tree.tree.n_levels == 1:
-                return TreeStrategy(
-                    "flat", tree.tree, tree.shares
-                ), f"least expected error over all ranges of {n_bins} bins"
-            return tree, f"least expected error over all ranges of {n_bins} bins"
-        case "flat":
-            return TreeStrategy("flat", RangeTree.flat(n_bins), (Fraction(1),)), "asked for"
-        case "hierarchical":
-            return hierarchical(n_bins, request, budget), "asked for"
-        case "wavelet":
-            return WaveletStrategy(n_bins, equal_shares(haar_levels(n_bins))), "asked for"
-    raise RequestError(f"strategy is one of {', '.join(NAMES)}, or a matrix; got {request.strategy!r}.")
+# Both depend on public facts alone and take a while, so experiments with many seeds should not repeat them.
+@lru_cache(maxsize=64)
+def _best_branching(n_bins: int, terms: Terms) -> int:
+    return best_branching(n_bins, budget=terms.budget, noise=terms.noise)
+
+
+@lru_cache(maxsize=64)
+def _chosen(workload: Any, terms: Terms) -> StrategyChoice:
+    return choose_strategy(workload, budget=terms.budget, noise=terms.noise)
+
+
+def _automatic(choice: StrategyChoice, n_bins: int) -> tuple[Strategy, str]:
+    if choice.rows is not None:
+        return MatrixStrategy(choice.name, choice.rows), choice.reason
+    if choice.tree is not None and choice.shares is not None:
+        return TreeStrategy(choice.name, choice.tree, choice.shares), choice.reason
+    return WaveletStrategy(n_bins, equal_shares(haar_levels(n_bins))), choice.reason
+
+
+@lru_cache(maxsize=16)
+def _optimised(workload: Any, terms: Terms) -> Strategy:
+    found = optimised_strategy(workload, budget=terms.budget, noise=terms.noise)
+    if isinstance(found, OptimisedMatrix):
+        return MatrixStrategy("optimised", found.rows)
+    return TreeStrategy("optimised", found.tree, found.shares)
+
+
+@lru_cache(maxsize=16)
+def _from_paper(name: str, workload: Any) -> MatrixStrategy:
+    if workload.n_bins > MOST_DENSE_BINS:
+        raise RequestError(
+            f"{name!r} takes at most {MOST_DENSE_BINS:,} bins, got {workload.n_bins:,}. Use 'optimised'."
+        )
+    return matrix_strategy(name, (eigen_select if name == "eigen-select" else low_rank)(workload))

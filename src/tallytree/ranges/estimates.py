@@ -9,9 +9,10 @@ import numpy as np
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.noise import Noise
+from tallytree.ranges.grid import GridErrors
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.noise_moments import fourth_cumulant
-from tallytree.ranges.strategies import MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
+from tallytree.ranges.strategies import GridStrategy, MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
 from tallytree.ranges.tree import TreeErrors
 from tallytree.ranges.wavelet import WaveletErrors, haar_estimates
 
@@ -26,7 +27,10 @@ class RangeErrors(Protocol):
         bins."""
 
 
-def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> TreeErrors | WaveletErrors | MatrixErrors:
+AnyErrors = TreeErrors | WaveletErrors | MatrixErrors | GridErrors
+
+
+def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> AnyErrors:
     """Errors of a strategy measured with the given noise per level; None for a level that is not measured."""
     variance = np.array([np.inf if level is None else max(level.variance, SMALLEST_VARIANCE) for level in noise])
     cumulant = np.array([0.0 if level is None else fourth_cumulant(level) for level in noise])
@@ -37,10 +41,12 @@ def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> TreeError
             return WaveletErrors(strategy.n_bins, variance, cumulant)
         case MatrixStrategy():
             return MatrixErrors(strategy.rows, float(variance[0]), float(cumulant[0]))
+        case GridStrategy():
+            return GridErrors(strategy.layout, variance, cumulant)
 
 
-def estimate_bins(errors: TreeErrors | WaveletErrors | MatrixErrors, noisy: Sequence[IntArray]) -> FloatArray:
-    """Unbiased least-squares estimate of every bin from the noisy answers of each level."""
+def estimate_bins(errors: AnyErrors, noisy: Sequence[IntArray]) -> FloatArray:
+    """Unbiased least-squares estimate of every bin from the noisy answers of each level; cells of a grid row-major."""
     match errors:
         case TreeErrors():
             return errors.node_estimates(noisy)[errors.layout.leaves]
@@ -48,3 +54,5 @@ def estimate_bins(errors: TreeErrors | WaveletErrors | MatrixErrors, noisy: Sequ
             return haar_estimates(list(noisy), errors.n_bins)
         case MatrixErrors():
             return errors.estimates(noisy[0])
+        case GridErrors():
+            return np.asarray(errors.layout.from_leaves(errors.node_estimates(noisy)[errors.layout.leaves]))

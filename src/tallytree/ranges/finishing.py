@@ -13,6 +13,8 @@ from tallytree.kernels.tree_rounding import round_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
 from tallytree.ranges.dense_nonnegative import dense_nonnegative_least_squares
+from tallytree.ranges.estimates import AnyErrors
+from tallytree.ranges.grid import GridErrors
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.strategies import MOST_DENSE_BINS
 from tallytree.ranges.tree import TreeErrors
@@ -39,7 +41,7 @@ def check_nonnegative(rule: str | bool) -> Nonnegative:
 
 
 def finish_bins(
-    errors: TreeErrors | WaveletErrors | MatrixErrors,
+    errors: AnyErrors,
     noisy: Sequence[IntArray],
     estimates: FloatArray,
     *,
@@ -51,6 +53,11 @@ def finish_bins(
     Whole numbers are rounded so that every block of the tree (of halves, where the strategy has no tree) is the sum of
     its bins and within 1 of its unrounded value: rounding does not pile up over long ranges.
     """
+    if isinstance(errors, GridErrors):
+        leaves = errors.layout.to_leaves(estimates)
+        nodes = _tree_nodes(errors, noisy, leaves, nonnegative)
+        whole = round_tree(nodes, errors.layout.child_starts) if integers else nodes
+        return errors.layout.from_leaves(whole[errors.layout.leaves])
     if isinstance(errors, TreeErrors):
         layout, nodes = errors.layout, _tree_nodes(errors, noisy, estimates, nonnegative)
     else:
@@ -62,7 +69,7 @@ def finish_bins(
 
 
 def _tree_nodes(
-    errors: TreeErrors, noisy: Sequence[IntArray], estimates: FloatArray, nonnegative: Nonnegative
+    errors: TreeErrors | GridErrors, noisy: Sequence[IntArray], estimates: FloatArray, nonnegative: Nonnegative
 ) -> FloatArray:
     layout = errors.layout
     if nonnegative == "least-squares":

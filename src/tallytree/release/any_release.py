@@ -5,21 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from tallytree.errors import RequestError
-from tallytree.release import degrees, histogram_loading, loading
+from tallytree.release import degrees, grid_histogram, histogram_loading, loading
 from tallytree.release.checks import Verification
 from tallytree.release.degrees import DegreeSequence
+from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release
 from tallytree.storage.folder import read_manifest
 
 
-def load(path: str | Path) -> Release | RangeHistogram | DegreeSequence:
-    """Load a release: group sizes, a range histogram or a degree sequence."""
+def load(path: str | Path) -> Release | RangeHistogram | GridHistogram | DegreeSequence:
+    """Load a release: group sizes, a histogram or a degree sequence."""
     match _kind(path):
         case "group-sizes":
             return loading.load_release(path)
         case "histogram":
             return histogram_loading.load_histogram(path)
+        case "grid-histogram":
+            return grid_histogram.load_grid_histogram(path)
         case "degrees":
             return degrees.load_degrees(path)
         case kind:
@@ -33,6 +36,8 @@ def verify(path: str | Path) -> Verification:
             return loading.verify_release(path)
         case "histogram":
             return histogram_loading.verify_histogram(path)
+        case "grid-histogram":
+            return grid_histogram.verify_grid_histogram(path)
         case "degrees":
             return degrees.verify_degrees(path)
         case kind:

@@ -18,6 +18,7 @@ from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
 from tallytree.ranges.estimates import range_errors
+from tallytree.ranges.grid import GridErrors
 from tallytree.ranges.intervals import check_level, half_widths
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.plan import HistogramPlan
@@ -92,7 +93,10 @@ class RangeHistogram:
     @cached_property
     def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
         """How uncertain the unbiased estimates are."""
-        return range_errors(self.plan.strategy, self.plan.noise)
+        errors = range_errors(self.plan.strategy, self.plan.noise)
+        if isinstance(errors, GridErrors):
+            raise RequestError("A range histogram has one dimension; load it as a grid histogram.")
+        return errors
 
     @cached_property
     def _published_sums(self) -> FloatArray | IntArray:

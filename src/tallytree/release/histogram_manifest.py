@@ -13,11 +13,19 @@ from tallytree.privacy.accounting import Composition, MechanismRecord, record_to
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
-from tallytree.ranges.strategies import MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy, query_name
+from tallytree.ranges.strategies import (
+    GridStrategy,
+    MatrixStrategy,
+    Strategy,
+    TreeStrategy,
+    WaveletStrategy,
+    query_name,
+)
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
 KIND = "histogram"
+GRID_KIND = "grid-histogram"
 
 
 def histogram_manifest(
@@ -26,7 +34,7 @@ def histogram_manifest(
     """Everything that ``manifest.json`` says about a range histogram, all of it public."""
     loss = plan.budget.symbol
     return {
-        "kind": KIND,
+        "kind": KIND if len(histogram.axes) == 1 else GRID_KIND,
         "strategy": describe_strategy(plan.strategy) | {"reason": reason},
         "published": published,
         "privacy": {
@@ -103,6 +111,8 @@ def describe_strategy(strategy: Strategy) -> dict[str, Any]:
             facts |= {"kind": "wavelet"}
         case MatrixStrategy():
             facts |= {"kind": "matrix", "rows": len(strategy.rows)}
+        case GridStrategy():
+            facts |= {"kind": "grid", "shape": list(strategy.shape), "widths": list(strategy.widths)}
     return facts | {"shares": [str(share) for share in strategy.shares]}
 
 
@@ -116,6 +126,8 @@ def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Stra
             return WaveletStrategy(int(facts["bins"]), shares)
         case "matrix" if rows is not None:
             return MatrixStrategy(facts["name"], rows)
+        case "grid":
+            return GridStrategy(facts["name"], tuple(facts["shape"]), tuple(facts["widths"]), shares)
     raise RequestError(f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree.")
 
 

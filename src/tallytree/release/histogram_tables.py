@@ -8,7 +8,7 @@ import pyarrow as pa
 from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins
-from tallytree.ranges.estimates import estimate_bins
+from tallytree.ranges.estimates import AnyErrors, estimate_bins
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.strategies import MatrixStrategy, Strategy, query_name
@@ -83,7 +83,7 @@ def rows_from_table(table: pa.Table, n_bins: int) -> IntArray:
 def check_histogram(
     counts: FloatArray | IntArray,
     estimates: FloatArray,
-    errors: TreeErrors | WaveletErrors | MatrixErrors,
+    errors: AnyErrors,
     manifest: Manifest,
     noisy: NoisyHistogram | None,
 ) -> Verification:

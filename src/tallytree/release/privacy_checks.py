@@ -33,6 +33,7 @@ from tallytree.privacy.sensitivity import (
     sizes_sensitivity,
 )
 from tallytree.release.checks import Check, Verification
+from tallytree.release.histogram_manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.release.histogram_manifest import KIND as HISTOGRAM
 from tallytree.release.histogram_manifest import plan_from_manifest
 from tallytree.release.histogram_tables import rows_from_table
@@ -83,7 +84,7 @@ def _record(manifest: Manifest) -> Record:
 
 def _expected_sensitivities(path: str | Path, manifest: Manifest, record: Record) -> list[Sensitivity | None]:
     """The sensitivity that each measurement must have; None where its query is not known."""
-    if manifest["kind"] == HISTOGRAM:
+    if manifest["kind"] in (HISTOGRAM, GRID_HISTOGRAM):
         rows = None
         if "strategy.parquet" in manifest["files"]:
             rows = rows_from_table(read_table(path, "strategy.parquet"), int(manifest["strategy"]["bins"]))

@@ -1,0 +1,147 @@
+"""Releasing a histogram in several dimensions (qardaji2013 §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.ingest.binning import check_counts
+from tallytree.measure.histogram import measure_histogram
+from tallytree.model.bins import Bins, bins_from_edges, numbered_bins
+from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.range_tree import RangeTree, height
+from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
+from tallytree.planning.level_budgets import equal_shares
+from tallytree.planning.noise_variances import level_variances
+from tallytree.privacy.budget import Definition
+from tallytree.privacy.randomness import KeyStream
+from tallytree.privacy.stated_budget import stated_budget
+from tallytree.publish.payment import Payment, pay, payment_from
+from tallytree.publish.strategies import Terms, terms_of
+from tallytree.ranges.estimates import estimate_bins, range_errors
+from tallytree.ranges.finishing import check_nonnegative, finish_bins
+from tallytree.ranges.plan import plan_histogram
+from tallytree.ranges.strategies import GridStrategy
+from tallytree.release.grid_histogram import GridHistogram
+from tallytree.release.histogram_manifest import histogram_manifest
+
+
+def grid_histogram(
+    counts: Any,
+    *,
+    epsilon: object = None,
+    rho: object = None,
+    definition: Definition = "pure",
+    axes: Sequence[Bins | Sequence[float]] | None = None,
+    strategy: str = "auto",
+    branching: int | None = None,
+    nonnegative: str | bool = "top-down",
+    integers: bool = True,
+    contributions: int = 1,
+    entity: str = "row",
+    insecure_seed: int | None = None,
+    ledger: str | Payment | None = None,
+    dataset: str | None = None,
+) -> GridHistogram:
+    """Release counts per cell of a grid that answer any box, with a differential privacy guarantee.
+
+    Parameters
+    ----------
+    counts
+        Exact counts, one dimension per axis.
+    epsilon, rho, definition, nonnegative, integers, contributions, entity, insecure_seed, ledger, dataset
+        As for :func:`tallytree.histogram`.
+    axes
+        Public bins of each axis, or their edges; cells are numbered if not given.
+    strategy, branching
+        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or ``"auto"``: the one with the
+        least expected error over all boxes. In three and more dimensions that is nearly always ``"flat"`` (qardaji2013
+        §5.3).
+
+    Examples
+    --------
+    >>> released = grid_histogram([[5, 0], [7, 2]], epsilon=1, insecure_seed=1)
+    >>> released.box((0, 0), (2, 1)).standard_error > 0
+    True
+    """
+    budget, rule = stated_budget(epsilon, rho, definition), check_nonnegative(nonnegative)
+    table = check_counts(counts)
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
+    bins = _axes(axes, table.shape)
+    confidential = ConfidentialHistogram(
+        bins, table, entity=entity, contributions=contributions, note="counts were given"
+    )
+    chosen, reason = choose_grid(table.shape, strategy, branching, terms_of(budget, contributions))
+    plan = plan_histogram(chosen, budget, contributions=contributions)
+    promised = {"nonnegative": rule, "integers": bool(integers)}
+    secure = insecure_seed is None
+    manifest = histogram_manifest(plan, confidential, published=promised, reason=reason, secure=secure)
+    manifest = pay(payment_from(ledger, dataset), manifest)
+    errors = range_errors(plan.strategy, plan.noise)
+    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
+    noisy = measure_histogram(confidential, plan, stream)
+    stream.forget()
+    estimates = estimate_bins(errors, noisy.levels)
+    published = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=integers)
+    shape = table.shape
+    return GridHistogram(bins, published.reshape(shape), estimates.reshape(shape), plan, manifest, noisy)
+
+
+def _axes(axes: Sequence[Bins | Sequence[float]] | None, shape: tuple[int, ...]) -> tuple[Bins, ...]:
+    if axes is None:
+        return tuple(numbered_bins(size) for size in shape)
+    bins = tuple(axis if isinstance(axis, Bins) else bins_from_edges(axis) for axis in axes)
+    if tuple(axis.n_bins for axis in bins) != shape:
+        raise RequestError(f"The counts have the shape {shape}; give one axis per dimension with as many bins.")
+    return bins
+
+
+def choose_grid(shape: tuple[int, ...], strategy: str, branching: int | None, terms: Terms) -> tuple[GridStrategy, str]:
+    """The strategy that was asked for, or the one with the least expected error over all boxes, and why."""
+    if branching is not None and strategy != "hierarchical":
+        raise RequestError("branching goes with strategy 'hierarchical'.")
+    match strategy:
+        case "flat":
+            return GridStrategy("flat", shape, (1,), (Fraction(1),)), "asked for"
+        case "hierarchical" if branching is not None:
+            widths = RangeTree.regular(max(shape), _whole(branching)).widths
+            return GridStrategy("hierarchical", shape, widths, equal_shares(len(widths))), "asked for"
+        case "hierarchical" | "auto":
+            return _least_error(shape, terms, with_flat=strategy == "auto")
+    raise RequestError(f"strategy is one of auto, flat, hierarchical; got {strategy!r}.")
+
+
+def _whole(branching: object) -> int:
+    if isinstance(branching, bool) or not isinstance(branching, int | np.integer) or branching < 2:
+        raise RequestError(f"A branching factor is a whole number of at least 2, got {branching!r}.")
+    return int(branching)
+
+
+def _least_error(shape: tuple[int, ...], terms: Terms, *, with_flat: bool) -> tuple[GridStrategy, str]:
+    """Try the smallest branching factor of every height; larger ones of the same height only add nodes.
+
+    More than five levels leave too little budget to each: in two and more dimensions fewer are always better.
+    """
+    longest = max(shape)
+
+    def variances(n_levels: int) -> tuple[float, ...]:
+        return level_variances(equal_shares(n_levels), budget=terms.budget, noise=terms.noise)
+
+    found: list[tuple[float, tuple[int, ...]]] = []
+    if with_flat or longest <= 2:
+        found.append((flat_grid_error(shape, variances(1)[0]), (1,)))
+    for n_levels in range(2, min(height(longest, 2), 5) + 1):
+        branching = next(b for b in range(2, longest + 1) if b**n_levels >= longest)
+        widths = RangeTree.regular(longest, branching).widths
+        if len(widths) == n_levels:
+            found.append((grid_range_error(shape, widths, variances(n_levels)), widths))
+    error, widths = min(found)
+    name = "flat" if len(widths) == 1 else "hierarchical"
+    cells = " x ".join(map(str, shape))
+    reason = f"least expected error over all boxes of {cells} cells: a standard error of {error**0.5:,.4g}"
+    return GridStrategy(name, shape, widths, equal_shares(len(widths))), reason

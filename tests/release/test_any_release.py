@@ -1,0 +1,41 @@
+import json
+
+import numpy as np
+import pytest
+
+from tallytree.errors import RequestError
+from tallytree.publish.degrees import degrees
+from tallytree.publish.grid_histogram import grid_histogram
+from tallytree.publish.histogram import histogram
+from tallytree.release.any_release import load, verify
+from tallytree.release.privacy_checks import verify_privacy
+
+RELEASES = {
+    "histogram": lambda: histogram([5, 6, 7], epsilon=1, strategy="hierarchical", branching=2),
+    "matrix": lambda: histogram([5, 6, 7], rho=1, definition="zcdp", strategy=np.eye(3) + 0.25, contributions=2),
+    "grid": lambda: grid_histogram([[5, 6], [7, 8]], epsilon=1, strategy="hierarchical", branching=2),
+    "degrees": lambda: degrees([5, 6, 7], epsilon=1, contributions=3),
+}
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_kind_loads_verifies_and_states_its_loss(tmp_path, name):
+    made = RELEASES[name]()
+    folder = made.save(tmp_path / "out")
+    assert type(load(folder)) is type(made)
+    verify(folder).raise_if_failed()
+    verify_privacy(folder).raise_if_failed()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    privacy = manifest["privacy"]
+    privacy["composition"] = json.loads(json.dumps(privacy["composition"]).replace('"l1": ', '"l1": 1'))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert not verify_privacy(folder)
+
+
+def test_unknown_kinds_are_refused(tmp_path):
+    folder = degrees([1], epsilon=1).save(tmp_path / "out")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "map"}))
+    for action in (load, verify):
+        with pytest.raises(RequestError, match="does not know"):
+            action(folder)
