@@ -1,7 +1,8 @@
 """Slow, obvious twin of reading: Python rows to counts by size per leaf."""
 
+import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -40,3 +41,20 @@ def counts_as_dict(counts: Any) -> dict[Leaf, Counter]:
         own = counts.leaf_counts.region(leaf)
         by_leaf[tuple(labels)] = Counter(dict(zip(own.size.tolist(), own.count.tolist())))
     return by_leaf
+
+
+def bounded(rows: Iterable[Row], unit: str, identity: Sequence[str], contributions: int) -> list[tuple[Row, bool]]:
+    """Rows with whether they count: of each unit the first ones in the order of a digest of their contents."""
+    by_unit: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_unit[row[unit]].append(row)
+
+    def digest(row: Row) -> str:
+        text = "".join(f"{row[column]}\x1f" for column in (unit, *identity))
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+    return [
+        (row, place < contributions)
+        for own in by_unit.values()
+        for place, row in enumerate(sorted(own, key=lambda row: (digest(row), *(row[column] for column in identity))))
+    ]

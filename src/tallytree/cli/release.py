@@ -11,6 +11,7 @@ import typer
 from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, progress_bar, say
 from tallytree.errors import RequestError
+from tallytree.model.confidential import ENTITY
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
 from tallytree.publish.payment import publish_once
@@ -71,6 +72,8 @@ def release(
     hierarchy: sources.HierarchyTable = None,
     root: sources.Root = "total",
     entity: sources.Entity = None,
+    unit: sources.Unit = ENTITY,
+    contributions: sources.Contributions = None,
     table: sources.TableName = None,
     sql: sources.Sql = None,
     mechanism: Annotated[str, typer.Option(help="matching or bottom-up.")] = "matching",

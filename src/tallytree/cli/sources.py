@@ -11,7 +11,7 @@ import typer
 
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import ENTITY, ConfidentialCounts
 
 Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
 Group = Annotated[str | None, typer.Option(help="Column that identifies the group (household, taxi …).")]
@@ -30,6 +30,8 @@ HierarchyTable = Annotated[
     str | None, typer.Option("--hierarchy", help="Separate table of regions: region, then one column per level.")
 ]
 Entity = Annotated[str | None, typer.Option(help="What one row is called in the privacy statement (person, trip …).")]
+Unit = Annotated[str, typer.Option(help="What is protected: entity (one row), or the column that names a person.")]
+Contributions = Annotated[int | None, typer.Option(help="Public bound on the rows that count of one --unit.")]
 Root = Annotated[str, typer.Option(help="Label of the root.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Table to read from a database URL.")]
 Sql = Annotated[str | None, typer.Option(help="Query to read from a database URL.")]
@@ -51,6 +53,8 @@ class DataOptions:
     hierarchy: str | None = None
     root: str = "total"
     entity: str | None = None
+    unit: str = ENTITY
+    contributions: int | None = None
     table: str | None = None
     sql: str | None = None
 

@@ -40,6 +40,7 @@ class Problem(IntEnum):
     NUMBER_MISSING = -14
     REGION_MISSING = -15
     GROUP_MISSING = -16
+    UNIT_MISSING = -17
 
 
 def require_columns(wanted: Sequence[str], present: Sequence[str], source: str) -> None:

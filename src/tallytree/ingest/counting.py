@@ -12,7 +12,16 @@ import pyarrow.compute as pc
 from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, require_columns
 from tallytree.ingest.engine import Session, open_session
-from tallytree.ingest.group_sizes import Rows, compacted, counts_of, leaves_of, rows_of, with_groups, with_keys
+from tallytree.ingest.group_sizes import (
+    Rows,
+    compacted,
+    counts_of,
+    leaves_of,
+    rows_of,
+    with_bounded_units,
+    with_groups,
+    with_keys,
+)
 from tallytree.ingest.problems import describe, missing_region
 from tallytree.ingest.regions import (
     Regions,
@@ -58,7 +67,7 @@ def count_groups(
 ) -> ConfidentialCounts:
     """Read the inputs into exact counts by size per leaf."""
     with open_session() as session:
-        opened, rows = _open(session, inputs, shape)
+        opened, rows = _open(session, inputs, shape, groups_private=groups_private)
         rows, regions = _regions(session, rows, opened, shape, root)
         runs = session.fetch(counts_of(rows), opened.source.name)
     _refuse_problems(runs, opened, shape)
@@ -74,23 +83,26 @@ def count_groups(
         max_quantity=shape.max_quantity,
         entity=entity or ("row" if shape.size is None else "entity"),
         group=shape.group or "group",
+        unit=shape.unit or "",
+        contributions=shape.contributions,
     )
 
 
-def _open(session: Session, inputs: Inputs, shape: RowShape) -> tuple[Opened, Rows]:
+def _open(session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool) -> tuple[Opened, Rows]:
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
     place = {"table": inputs.table, "sql": inputs.sql}
     if inputs.groups is None:
         source = open_source(session, inputs.source, Wanted(shape.columns), **place)
-        return Opened(source, None, hierarchy), rows_of(source, shape)
+        rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
+        return Opened(source, None, hierarchy), rows
     public_columns = (str(shape.group), *shape.levels)
     groups = open_source(session, inputs.groups, Wanted(public_columns))
     bare = replace(shape, levels=())
     source = open_source(session, inputs.source, Wanted(bare.columns, shape.levels), **place)
     own_shape = shape if any(level in source.columns for level in shape.levels) else bare
     require_columns(own_shape.columns, source.columns, source.name)
-    rows = rows_of(source, own_shape)
-    if session.engine_of(source.table) is not session.engine_of(groups.table):
+    rows = with_bounded_units(session, rows_of(source, own_shape), own_shape, source.name, groups_private=False)
+    if session.engine_of(rows.table) is not session.engine_of(groups.table):
         rows = replace(rows, table=session.bring(compacted(rows), source.name))
         groups = replace(groups, table=session.bring(groups.table.select(public_columns), groups.name))
     return Opened(source, groups, hierarchy), with_groups(rows, groups, shape)

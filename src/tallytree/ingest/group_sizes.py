@@ -19,6 +19,8 @@ import ibis
 import ibis.expr.datatypes as dt
 
 from tallytree.ingest.columns import Problem, identifier, whole_number
+from tallytree.ingest.contribution import with_kept
+from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
 
@@ -27,8 +29,9 @@ from tallytree.ingest.sources import Source
 class Rows:
     """Rows of the input with columns of known meaning.
 
-    ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels), ``size`` and ``n`` (groups), ``problem``, and
-    from a groups table ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are
+    ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels), ``size`` and ``n`` (groups), ``problem``,
+    ``kept`` (0 on entities that do not count, where a group exists through those that do), and from a groups table
+    ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are
     left to the groups table.
     """
 
@@ -64,7 +67,25 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
     if shape.count is not None:
         columns["n"], count_problem = whole_number(table, shape.count, name, count=True)
         columns["problem"] = ibis.least(columns["problem"], count_problem)
+    if shape.unit is not None:
+        columns["u"] = identifier(table, shape.unit, name)
     return Rows(table.select(**columns), len(shape.levels), shape.group is not None, shape.size is None)
+
+
+def with_bounded_units(session: Session, rows: Rows, shape: RowShape, source: str, *, groups_private: bool) -> Rows:
+    """The rows, of which at most ``shape.contributions`` per unit add to the size of their group.
+
+    Where groups are public the others stay as rows that add nothing: a group does not go when its rows are left out.
+    Where groups are private a group exists through the entities that count, so these are marked.
+    """
+    if shape.unit is None:
+        return rows
+    table = rows.table
+    if shape.quantity is None:
+        table = table.mutate(size=ibis.literal(1, "int64"), problem=_code(Problem.NONE))
+    marked = with_kept(session, table, ["g", *rows.labels, "size"], shape.contributions, source)
+    counted = marked.mutate(size=marked["size"] * marked.kept)
+    return replace(rows, table=counted if groups_private else counted.drop("kept"))
 
 
 def compacted(rows: Rows) -> Any:
@@ -167,6 +188,8 @@ def _one_row_per_group(rows: Rows) -> Any:
         sums["problem"] = table.problem.min()
     if listed:
         sums["n_listed"] = table.listed.sum()
+    if "kept" in table.columns:
+        sums["n"] = (table.kept.sum() > 0).cast("int64")
     if not rows.rows_are_entities:
         sums["n_rows"] = table.count() - (table.listed.sum() if listed else 0)
     grouped = table.group_by("g").agg(**sums)
@@ -180,7 +203,7 @@ def _one_row_per_group(rows: Rows) -> Any:
         checks.append((grouped.n_rows > 1, Problem.GROUP_LISTED_TWICE))
     checks += [(grouped[key] != grouped[f"{key}_last"], Problem.GROUP_IN_TWO_LEAVES) for key in rows.keys]
     problem = ibis.cases(*((test, _code(what)) for test, what in checks), else_=_code(Problem.NONE))
-    return grouped.select(*rows.keys, "size", problem=problem)
+    return grouped.select(*rows.keys, "size", *(["n"] if "kept" in table.columns else []), problem=problem)
 
 
 def _code(what: Any) -> Any:

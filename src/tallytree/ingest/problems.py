@@ -16,6 +16,8 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
             what = (
                 f"Column {shape.group!r} of {source} has missing values; every row needs a group, so fill or drop them."
             )
+        case Problem.UNIT_MISSING:
+            what = missing_unit(str(shape.unit), source)
         case Problem.REGION_MISSING:
             what = missing_region(shape.levels, source)
         case Problem.GROUP_IN_TWO_LEAVES:
@@ -39,6 +41,11 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
             column = shape.count if problem >= Problem.COUNT_MISSING else shape.size or shape.quantity
             what = describe_number(problem, [str(column)], source)
     return what
+
+
+def missing_unit(unit: str, source: str) -> str:
+    """Sentence for rows without a protected unit."""
+    return f"Column {unit!r} of {source} has missing values; every row needs a protected unit, so fill or drop them."
 
 
 def missing_region(levels: tuple[str, ...], source: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.shapes import row_shape
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import ENTITY, ConfidentialCounts
 
 
 def read(
@@ -26,6 +26,8 @@ def read(
     table: str | None = None,
     sql: str | None = None,
     entity: str | None = None,
+    unit: str = ENTITY,
+    contributions: int | None = None,
 ) -> ConfidentialCounts:
     """Count the groups of each size in every leaf region, exactly and inside the engine that holds the table.
 
@@ -63,6 +65,11 @@ def read(
         Which table of the database, or which query on it.
     entity
         What one entity is called in the privacy statement.
+    unit
+        What is protected: ``"entity"``, one row; or the column that names a person with several rows, in one group or many.
+    contributions
+        Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
+        the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
 
     Notes
     -----
@@ -78,7 +85,16 @@ def read(
     >>> read(people, group="household", levels=["state"], root="US")
     ConfidentialCounts(Hierarchy(US: 1, state: 2), values hidden)
     """
-    shape = row_shape(group=group, levels=levels, size=size, count=count, quantity=quantity, max_quantity=max_quantity)
+    shape = row_shape(
+        group=group,
+        levels=levels,
+        size=size,
+        count=count,
+        quantity=quantity,
+        max_quantity=max_quantity,
+        unit=unit,
+        contributions=contributions,
+    )
     if groups is not None and group is None:
         raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
     if groups is not None and groups_private:

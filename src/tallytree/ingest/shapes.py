@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import RequestError
+from tallytree.model.confidential import ENTITY
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,10 @@ class RowShape:
         Column with what an entity adds to the size of its group; ``None`` where each adds 1.
     max_quantity
         Public bound on what one entity adds to the size of its group.
+    unit
+        Column that names the protected unit of an entity; ``None`` where each entity is protected by itself.
+    contributions
+        Public bound on the entities that count of one unit.
     """
 
     group: str | None
@@ -34,11 +39,13 @@ class RowShape:
     count: str | None = None
     quantity: str | None = None
     max_quantity: int = 1
+    unit: str | None = None
+    contributions: int = 1
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that the request names, each once."""
-        named = (self.group, *self.levels, self.size, self.count, self.quantity)
+        named = (self.group, *self.levels, self.size, self.count, self.quantity, self.unit)
         return tuple(dict.fromkeys(column for column in named if column is not None))
 
 
@@ -50,6 +57,8 @@ def row_shape(
     count: str | None,
     quantity: str | None,
     max_quantity: int | None,
+    unit: str = ENTITY,
+    contributions: int | None = None,
 ) -> RowShape:
     """Check that the columns make up one of the four shapes, and put them in order."""
     levels = (levels,) if isinstance(levels, str) else tuple(levels)
@@ -72,7 +81,31 @@ def row_shape(
         raise RequestError(
             "count= (a row stands for several groups) and group= (it stands for one) exclude each other."
         )
-    return RowShape(group, levels, size, count, quantity, _checked_max_quantity(max_quantity, size, quantity))
+    protected, bound = checked_unit(unit, contributions)
+    if protected is not None and size is not None:
+        raise RequestError(
+            "unit= goes with rows that are entities; with size= a row is a group, and its units are unknown."
+        )
+    largest = _checked_max_quantity(max_quantity, size, quantity)
+    return RowShape(group, levels, size, count, quantity, largest, protected, bound)
+
+
+def checked_unit(unit: str, contributions: int | None) -> tuple[str | None, int]:
+    """The column of the protected unit, None for single entities, and how many entities of a unit count."""
+    if not isinstance(unit, str) or not unit:
+        raise RequestError(f"unit= is {ENTITY!r} or the column that names the protected unit; got {unit!r}.")
+    if unit == ENTITY:
+        if contributions not in (None, 1):
+            raise RequestError("contributions= goes with unit=, the column that names who has several rows.")
+        return None, 1
+    if contributions is None:
+        raise RequestError(
+            f"unit={unit!r} needs contributions=, a public bound on the rows that count of one {unit}: the noise follows from "
+            "it. Choose it without looking at the data; further rows are left out."
+        )
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or not 1 <= contributions <= 2**31:
+        raise RequestError(f"contributions must be a whole number from 1 to {2**31:,}, got {contributions!r}.")
+    return unit, contributions
 
 
 def _checked_max_quantity(max_quantity: int | None, size: str | None, quantity: str | None) -> int:

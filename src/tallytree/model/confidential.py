@@ -11,6 +11,9 @@ from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 
+ENTITY = "entity"
+"""The default privacy unit: one row."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialCounts:

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, Row, insert, select
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, RequestError, VerificationError
+from tallytree.model.confidential import ENTITY
 from tallytree.privacy.budget import Budget, Definition
 from tallytree.privacy.ledger_chain import (
     SYMBOL,
@@ -37,9 +38,6 @@ from tallytree.privacy.ledger_chain import (
     summarise,
 )
 from tallytree.privacy.ledger_tables import DECIDING_ROWS, entries, ledger_transaction
-
-ENTITY = "entity"
-"""The default privacy unit: one row of the data."""
 
 
 @dataclass(frozen=True)

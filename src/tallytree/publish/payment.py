@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tallytree.errors import DuplicateReleaseError, RequestError, TallytreeError
-from tallytree.privacy.ledger import ENTITY, Part, Purpose, complete, find_reservation, reserve
+from tallytree.model.confidential import ENTITY
+from tallytree.privacy.ledger import Part, Purpose, complete, find_reservation, reserve
 from tallytree.release.privacy_checks import stated_budget
 from tallytree.storage.folder import MANIFEST, Manifest, check_target, read_manifest
 
