@@ -23,7 +23,7 @@ def load_release(path: str | Path) -> Release:
         raise RequestError(f"{path} holds a release of kind {manifest.get('kind')!r}, not {KIND!r}.")
     regions = read_table(path, "regions.parquet")
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
-    table = read_table(path, "counts.parquet")
+    table = read_table(path, "counts.parquet", names=("region",))
     counts = counts_from_table(hierarchy, table)
     intervals = _intervals(table, manifest.pop("intervals", None))
     # Both are written anew whenever a release is saved.

@@ -14,7 +14,7 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.release.checks import Check, Verification, check_counts
 from tallytree.release.region import RegionCounts
-from tallytree.release.tables import counts_table, noisy_reader, regions_table
+from tallytree.release.tables import counts_reader, counts_table, noisy_reader, path_array, regions_reader
 from tallytree.storage.folder import Manifest, write_folder
 
 
@@ -72,11 +72,14 @@ class Release:
         With intervals, columns std_error, low and high follow.
         """
         table = counts_table(self.hierarchy, self.counts)
-        if self.intervals is None:
-            return table
-        for name in ("std_error", "low", "high"):
-            table = table.append_column(name, pa.array(getattr(self.intervals, name)))
+        for name, values in self._interval_columns().items():
+            table = table.append_column(name, pa.array(values))
         return table
+
+    def _interval_columns(self) -> dict[str, FloatArray | IntArray]:
+        if self.intervals is None:
+            return {}
+        return {name: getattr(self.intervals, name) for name in ("std_error", "low", "high")}
 
     def verify(self) -> Verification:
         """Check integers, nonnegativity, group totals and tree sums."""
@@ -86,12 +89,13 @@ class Release:
 
     def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
         """Write the release as a folder; ``noisy=False`` leaves the raw measurements out."""
+        paths = path_array(self.hierarchy)
         tables: dict[str, pa.Table | pa.RecordBatchReader] = {
-            "counts.parquet": self.table(),
-            "regions.parquet": regions_table(self.hierarchy, self.n_groups),
+            "counts.parquet": counts_reader(self.hierarchy, self.counts, paths, self._interval_columns()),
+            "regions.parquet": regions_reader(self.hierarchy, self.n_groups, paths),
         }
         if noisy and self.noisy is not None:
-            tables["noisy.parquet"] = noisy_reader(self.hierarchy, self.noisy)
+            tables["noisy.parquet"] = noisy_reader(self.hierarchy, self.noisy, paths)
         facts = {} if self.intervals is None else {"intervals": {"confidence": self.intervals.confidence}}
         return write_folder(path, tables, {**self.manifest, **facts}, overwrite=overwrite)
 
