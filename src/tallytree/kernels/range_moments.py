@@ -237,7 +237,7 @@ def tree_noise(
     return TreeNoise(widths, starts, variance, cumulant, below, running_sum(below), quartic, running_sum(quartic))
 
 
-def running_sum(values: FloatArray) -> FloatArray:
+def running_sum(values: FloatArray | IntArray) -> FloatArray:
     """Sums of the first 0, 1, 2 … values."""
     total = np.zeros(len(values) + 1)
     np.cumsum(values, out=total[1:])

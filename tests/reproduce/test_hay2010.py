@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from tallytree.errors import StorageError
+from tallytree.reproduce import hay2010
+from tallytree.reproduce.cells import tables
+
+
+def by_column(cells, row):
+    return {cell.column: cell.ours for cell in cells if cell.row == row}
+
+
+def test_the_query_of_theorem_4():
+    bound, exact = hay2010.theorem_4()
+    assert bound.ours == pytest.approx(bound.paper, abs=0.005)
+    assert exact.ours > bound.ours
+
+
+def test_inference_beats_sorting_and_noise_on_unattributed_histograms():
+    cells = hay2010.figure_5("synthetic", hay2010.synthetic_counts(), runs=3)
+    noisy, ordered, isotonic = (by_column(cells, row) for row in ("S̃", "S̃_r", "S̄"))
+    for column in noisy:
+        assert isotonic[column] < noisy[column] / 10  # at least an order of magnitude (§5.1)
+        assert isotonic[column] <= ordered[column] * 1.05
+
+
+def test_inference_beats_blocks_at_all_range_sizes():
+    cells = hay2010.figure_6("synthetic", hay2010.synthetic_counts(512), runs=4, n_ranges=100)
+    assert len(tables(cells)) == 3
+    for rows in tables(cells).values():
+        noisy, zeroed, ours = (by_column(rows, row) for row in ("H̃", "H̄ (zeroed subtrees)", "H̄ (top-down)"))
+        for size in noisy:
+            assert zeroed[size] < noisy[size]
+            assert ours[size] < noisy[size]
+
+
+def test_errors_vanish_inside_long_runs():
+    counts = np.repeat([0, 1, 50], [900, 99, 1])
+    cells = hay2010.figure_7("steps", counts, runs=20)
+    inferred, noisy = by_column(cells, "error of S̄"), by_column(cells, "error of S̃")
+    assert inferred["rank = 1"] == pytest.approx(noisy["rank = 1"], rel=1)
+    inside = [column for column in inferred if 200 < int(column.split(" = ")[1]) < 800]
+    assert max(inferred[column] for column in inside) < noisy["rank = 1"] / 20
+
+
+def test_all_cells_without_data(monkeypatch):
+    monkeypatch.setattr(hay2010, "QUICK_RUNS", 1)
+    monkeypatch.setattr(hay2010, "synthetic_counts", lambda: np.arange(64) % 5)
+    cells = hay2010.reproduce(quick=True)
+    assert {cell.table.split(",")[0] for cell in cells} == {
+        "Theorem 4 (iv)", "Figure 5", "Figure 5 in ratios", "Figure 6", "Figure 7",
+    }  # fmt: skip
+    assert all(cell.ours is not None for cell in cells)
+
+
+def test_a_folder_without_the_data_is_refused(tmp_path):
+    with pytest.raises(StorageError, match="is missing"):
+        hay2010.reproduce(data=tmp_path)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_gains_on_real_data_are_near_those_we_measured_before(data_folder):
+    """Squared error of S̃ over that of S̄ at ε = 1, 0.1, 0.01."""
+    expected = {
+        "NETTRACE": (68, 115, 261),
+        "SEARCHLOGS": (8.7, 32, 117),
+        "HEPTH": (8.6, 41, 174),
+        "INCOME": (4.8, 8.7, 17),
+        "ego-Facebook": (12.5, 63, 247),
+        "email-Enron": (78, 314, 1363),
+    }
+    for name, counts in hay2010.load_counts(data_folder, expected).items():
+        cells = hay2010.figure_5(name, counts, runs=50)
+        gains = [cell.ours for cell in cells if cell.table == "Figure 5 in ratios"]
+        np.testing.assert_allclose(gains, expected[name], rtol=0.25)
