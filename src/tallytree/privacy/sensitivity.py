@@ -169,3 +169,13 @@ def edge_degrees_sensitivity(*, contributions: int = 1) -> Sensitivity:
     triangle inequality.
     """
     return _for_units(Sensitivity(2, 2), contributions)
+
+
+def median_score_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """−|points below a cut − points above it|, the score of a private median: l1 = k per candidate, l2² = k².
+
+    An entity lies on one side of the cut, so the difference changes by ±1 and its absolute value by at most 1. This
+    bounds the change of each candidate's score, which is what the exponential mechanism needs, not that of all scores
+    together.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)

@@ -1,0 +1,155 @@
+"""Measuring maps: the one door from :class:`ConfidentialGrid` to noisy counts and private medians.
+
+Methods ask about boxes that they choose from earlier noisy answers. Every entity lies in one cell of the fine grid, and a
+question about boxes that do not overlap is answered from the entities of one box each, so it costs an entity its share if the
+entity's cell lies in one of the boxes, and nothing otherwise. The shares that each cell has been asked for are added up
+exactly, and a question that would ask any cell for more than the whole budget is refused. For neighbours that differ in
+one entity, the ratio of the probabilities of any transcript is a product over the questions of which only those about its
+cell count, so their losses add up to at most the budget, however the questions were chosen. A unit of k entities is
+covered by the sensitivities.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.model.arrays import IntArray
+from tallytree.model.box_tree import BoxTree, box_sums, paint
+from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.exponential import choose_candidates, exponential_rate
+from tallytree.privacy.noise import Noise, add_noise
+from tallytree.privacy.randomness import KeyStream
+from tallytree.privacy.sensitivity import histogram_sensitivity, median_score_sensitivity
+from tallytree.spatial.draft import Draft, Measurement
+from tallytree.spatial.methods import grow
+from tallytree.spatial.options import Method, MethodOptions
+
+LARGEST_DENOMINATOR = 1 << 50
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question, as the manifest tells it: what it was, what it cost, and what made it private."""
+
+    query: str
+    share: Fraction
+    boxes: int
+    noise: Noise | None
+    rate: Fraction | None
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMap:
+    """A grown tree with its noisy counts, and every question that was paid for."""
+
+    tree: BoxTree
+    measurements: tuple[Measurement, ...]
+    steps: tuple[Step, ...]
+    method: Method
+    budget: Budget
+
+
+@dataclass(eq=False)
+class CellCharges:
+    """The share of the budget that each cell of the grid has been asked for, in whole units of 1/denominator."""
+
+    shape: tuple[int, ...]
+    denominator: int = 1
+    spent: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spent = np.zeros(self.shape, dtype=np.int64)
+
+    def charge(self, low: IntArray, high: IntArray, share: Fraction) -> None:
+        """Add a share to the cells of boxes that do not overlap; refuse what would exceed the whole budget."""
+        if not 0 < share <= 1:
+            raise RequestError(f"A question costs a share between 0 and 1 of the budget, not {share}.")
+        denominator = math.lcm(self.denominator, share.denominator)
+        if denominator > LARGEST_DENOMINATOR:
+            raise RequestError("The shares of a budget need a common denominator of at most 2**50; round them.")
+        covered = paint(self.shape, low, high, np.ones(len(low), dtype=np.int64))
+        if covered.max(initial=0) > 1:
+            raise RequestError("The boxes of one question must not overlap.")
+        spent = self.spent * (denominator // self.denominator) + covered * int(share * denominator)
+        if spent.max(initial=0) > denominator:
+            raise RequestError("A question would ask some cells for more than the whole budget.")
+        self.spent, self.denominator = spent, denominator
+
+    def most(self) -> Fraction:
+        """The largest share that any cell was asked for."""
+        return Fraction(int(self.spent.max(initial=0)), self.denominator)
+
+
+@dataclass(eq=False)
+class PrivateSurvey:
+    """Answers the questions of methods with exact noise; see the module's docstring for what they cost."""
+
+    grid: ConfidentialGrid
+    budget: Budget
+    stream: KeyStream
+    charges: CellCharges = field(init=False)
+    steps: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.charges = CellCharges(self.grid.shape)
+
+    @property
+    def epsilon(self) -> float:
+        """ε of a Laplace law with the variance of the noise that all of the budget pays for."""
+        return math.sqrt(2 / self.variance(Fraction(1)))
+
+    def noise(self, share: Fraction) -> Noise:
+        """The noise of a count that costs ``share``."""
+        part = Budget(self.budget.definition, self.budget.total * share)
+        return noise_for(part, histogram_sensitivity(contributions=self.grid.contributions))
+
+    def variance(self, share: Fraction) -> float:
+        """Variance of a noisy count that costs ``share``."""
+        return self.noise(share).variance
+
+    def count(self, low: IntArray, high: IntArray, share: Fraction, query: str) -> IntArray:
+        """Noisy number of points in each box."""
+        self.charges.charge(low, high, share)
+        noise = self.noise(share)
+        self.steps.append(Step(query, share, len(low), noise, None))
+        exact = box_sums(self.grid.sums, low, high)
+        return add_noise(exact, noise, self.stream, level=len(self.steps) - 1, query="count")
+
+    def cut(self, low: IntArray, high: IntArray, axis: int, share: Fraction, query: str) -> IntArray:
+        """A private median of each box: cut p is chosen with probability ∝ exp(−rate · |points below p − points above|)."""
+        if np.any(high[:, axis] - low[:, axis] < 2):
+            raise RequestError("A box of one cell cannot be cut.")
+        self.charges.charge(low, high, share)
+        part = Budget(self.budget.definition, self.budget.total * share)
+        rate = exponential_rate(part, median_score_sensitivity(contributions=self.grid.contributions).l1)
+        self.steps.append(Step(query, share, len(low), None, rate))
+        scores, offsets = median_scores(self.grid.sums, low, high, axis)
+        chosen = choose_candidates(scores, offsets, rate, self.stream, level=len(self.steps) - 1, query="cut")
+        return low[:, axis] + 1 + chosen
+
+
+def median_scores(sums: IntArray, low: IntArray, high: IntArray, axis: int) -> tuple[IntArray, IntArray]:
+    """−|points below − points above| for every cut inside each box along an axis, boxes one after the other."""
+    lengths = high[:, axis] - low[:, axis] - 1
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    box = np.repeat(np.arange(len(low)), lengths)
+    cut = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths) + 1 + low[box, axis]
+    upper = high[box]
+    upper[:, axis] = cut
+    below = box_sums(sums, low[box], upper)
+    return -np.abs(2 * below - box_sums(sums, low, high)[box]), offsets
+
+
+def measure_map(grid: ConfidentialGrid, budget: Budget, options: MethodOptions, stream: KeyStream) -> NoisyMap:
+    """Grow a tree over the grid by a method, from noisy answers alone."""
+    survey = PrivateSurvey(grid, budget, stream)
+    draft = Draft(grid.shape, survey)
+    method = grow(draft, options)
+    tree, measurements = draft.finish()
+    return NoisyMap(tree, tuple(measurements), tuple(survey.steps), method, budget)

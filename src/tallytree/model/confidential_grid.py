@@ -1,0 +1,132 @@
+"""Confidential counts on a fine public grid: what points become before anything is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+
+from tallytree.errors import InputError, RequestError
+from tallytree.model.arrays import IntArray, read_only
+from tallytree.model.box_tree import prefix_sums
+
+Box = tuple[tuple[float, float], ...]
+
+# Exact counts and their running sums, two arrays of 8 bytes per cell.
+MOST_CELLS = 1 << 27
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialGrid:
+    """Exact counts per cell of a regular grid. Only :mod:`tallytree.measure` and evaluations look inside.
+
+    The object shows no values and cannot be pickled.
+
+    Attributes
+    ----------
+    counts
+        Confidential: entities per cell, one dimension per column.
+    box
+        Public: lower and upper end of each dimension.
+    columns
+        Names of the dimensions.
+    entity
+        What one entity is called, for the privacy statement.
+    contributions
+        Public bound on how many entities one protected unit has.
+    note
+        What was done to points outside the box; goes into the manifest.
+    """
+
+    counts: IntArray
+    box: Box
+    columns: tuple[str, ...]
+    entity: str = "row"
+    contributions: int = 1
+    note: str = "counts per cell were given"
+
+    def __post_init__(self) -> None:
+        if self.counts.dtype != np.int64 or np.any(self.counts < 0):
+            raise InputError("Counts per cell are whole numbers of at least 0.")
+        if not self.counts.ndim == len(self.box) == len(self.columns):
+            raise RequestError("A grid has as many sides in its box and as many columns as dimensions.")
+        if self.contributions < 1:
+            raise RequestError(f"contributions is at least 1, got {self.contributions}.")
+        read_only(self.counts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Public: cells per dimension."""
+        return self.counts.shape
+
+    @cached_property
+    def sums(self) -> IntArray:
+        """Confidential: running sums, so that the count of any box takes a few additions."""
+        return prefix_sums(self.counts)
+
+    def __repr__(self) -> str:
+        return f"ConfidentialGrid({' x '.join(map(str, self.shape))} cells, values hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Confidential counts cannot be pickled; release them first.")
+
+
+def check_box(box: Sequence[Sequence[float]], n_columns: int | None = None) -> Box:
+    """A public box as pairs of numbers, each side with extent."""
+    try:
+        sides = tuple((float(low), float(high)) for low, high in box)
+    except (TypeError, ValueError):
+        raise RequestError(f"A box is one pair (low, high) per column, got {box!r}.") from None
+    if n_columns is not None and len(sides) != n_columns:
+        raise RequestError(f"The box has {len(sides)} sides for {n_columns} columns; give one (low, high) per column.")
+    for low, high in sides:
+        if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
+            raise RequestError(
+                f"A side of the box runs from a number to a larger one, got {low:g} to {high:g}: the box has no area."
+            )
+    return sides
+
+
+def check_cells(shape: Sequence[int]) -> tuple[int, ...]:
+    """Cells per dimension, refused before any memory is taken where there would be too many."""
+    if len(shape) < 2:
+        raise RequestError(f"A map needs at least two columns, got {len(shape)}. For one column use histogram.")
+    if any(isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1 for n in shape):
+        raise RequestError(f"The resolution is a whole number of cells per column, at least 1; got {tuple(shape)!r}.")
+    cells = math.prod(int(n) for n in shape)
+    if cells > MOST_CELLS:
+        raise RequestError(
+            f"A grid of {' x '.join(f'{int(n):,}' for n in shape)} cells would take {cells * 16 / 2**30:,.0f} GiB; at most "
+            f"{MOST_CELLS:,} cells are counted. Choose a lower resolution or fewer columns."
+        )
+    return tuple(int(n) for n in shape)
+
+
+def count_points(points: Sequence[IntArray], box: Box, shape: tuple[int, ...], outside: str) -> IntArray:
+    """Count points per cell; along a side from a to b, x lies in cell floor((x - a) · cells / (b - a)), b in the last.
+
+    ``outside`` is ``error``, ``clip`` or ``drop``. No message says which or how many points are outside.
+    """
+    if outside not in ("error", "clip", "drop"):
+        raise RequestError(f"outside is one of error, clip, drop; got {outside!r}.")
+    n_points = len(points[0])
+    place, inside = np.zeros(n_points, dtype=np.int64), np.ones(n_points, dtype=bool)
+    for values, (low, high), cells in zip(points, box, shape):
+        x = np.asarray(values)
+        if x.dtype.kind not in "iufb" or x.ndim != 1 or len(x) != n_points:
+            raise InputError("Points are columns of numbers of equal length.")
+        x = x.astype(np.float64)
+        if not np.all(np.isfinite(x)):
+            raise InputError("Some coordinates are missing, NaN or infinite; fill or drop these points.")
+        inside &= (x >= low) & (x <= high)
+        cell = np.floor((np.clip(x, low, high) - low) * (cells / (high - low))).astype(np.int64)
+        place = place * cells + np.clip(cell, 0, cells - 1)
+    if outside == "error" and not inside.all():
+        raise InputError("Some points lie outside the box. Widen the box, or choose outside='clip' or 'drop'.")
+    if outside == "drop":
+        place = place[inside]
+    return np.bincount(place, minlength=math.prod(shape)).reshape(shape).astype(np.int64)

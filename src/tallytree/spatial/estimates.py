@@ -1,0 +1,64 @@
+"""From noisy counts to what is published: constrained inference, pruning, nonnegative and whole numbers. Post-processing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.kernels.tree_least_squares import tree_least_squares, variances_from_below
+from tallytree.kernels.tree_nonnegative import split_downwards
+from tallytree.kernels.tree_rounding import round_tree
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
+from tallytree.model.box_tree import BoxTree
+
+
+@dataclass(frozen=True, eq=False)
+class MapEstimates:
+    """Estimates of every box of a tree.
+
+    Attributes
+    ----------
+    tree
+        The boxes.
+    variances
+        Variance of each node's combined measurements; infinite where nothing was measured.
+    unbiased
+        Least-squares estimates from all measurements: they add up, and may be negative and fractional.
+    published
+        What is published: adds up too; nonnegative and whole where that was asked for.
+    leaves
+        The boxes that tile the map: leaves of the tree, or of what pruning left of it.
+    """
+
+    tree: BoxTree
+    variances: FloatArray
+    unbiased: FloatArray
+    published: FloatArray | IntArray
+    leaves: BoolArray
+
+    def __post_init__(self) -> None:
+        for array in (self.variances, self.unbiased, self.published, self.leaves):
+            read_only(array)
+
+
+def estimate_map(
+    tree: BoxTree, values: FloatArray, variances: FloatArray, *, prune: float | None, nonnegative: bool, integers: bool
+) -> MapEstimates:
+    """Constrained inference over the whole tree, then what is published."""
+    starts = tree.child_starts
+    unbiased = tree_least_squares(values, variances, starts)
+    published = split_downwards(unbiased, variances_from_below(variances, starts), starts) if nonnegative else unbiased
+    leaves = tree.is_leaf if prune is None else pruned_leaves(tree, published, prune)
+    counts: FloatArray | IntArray = round_tree(published, starts) if integers else np.array(published)
+    return MapEstimates(tree, variances, unbiased, counts, leaves)
+
+
+def pruned_leaves(tree: BoxTree, estimates: FloatArray, threshold: float) -> BoolArray:
+    """The highest nodes on each way down that have an estimate below the threshold or no children.
+
+    Cormode et al. 2012 §7: below such a node noise outweighs what finer counts tell. Nodes that were only put in to keep
+    families small count like the others.
+    """
+    stops = tree.is_leaf | (estimates < threshold)
+    return stops & ~tree.below(stops)

@@ -1,0 +1,30 @@
+"""From the name of a method to a grown tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tallytree.spatial.draft import Draft
+from tallytree.spatial.grids import adaptive_grid, flat, hierarchical, uniform_grid
+from tallytree.spatial.options import Method, MethodOptions
+from tallytree.spatial.trees import adaptive_tree, kd_tree, quadtree
+
+GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
+    "flat": flat,
+    "hierarchical": hierarchical,
+    "uniform-grid": uniform_grid,
+    "adaptive-grid": adaptive_grid,
+    "quadtree": quadtree,
+    "quad-opt": quadtree,
+    "kd-tree": kd_tree,
+    "kd-hybrid": kd_tree,
+    "adaptive-tree": adaptive_tree,
+}
+
+
+def grow(draft: Draft, options: MethodOptions) -> Method:
+    """Grow the draft by the method asked for; returns the method used."""
+    method: Method = "adaptive-tree" if options.method == "auto" else options.method
+    GROW[method](draft, replace(options, method=method))
+    return method
