@@ -8,12 +8,14 @@ from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.group_sizes import release
 from tallytree.publish.histogram import histogram
 from tallytree.publish.intervals import with_intervals
+from tallytree.publish.spatial import spatial
 from tallytree.release.any_release import load, verify
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import evaluate
 from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
 
 __all__ = [
     "ConfidentialCounts",
@@ -22,6 +24,7 @@ __all__ = [
     "Hierarchy",
     "RangeHistogram",
     "Release",
+    "SpatialRelease",
     "degrees",
     "evaluate",
     "grid_histogram",
@@ -29,6 +32,7 @@ __all__ = [
     "load",
     "read",
     "release",
+    "spatial",
     "verify",
     "with_intervals",
 ]

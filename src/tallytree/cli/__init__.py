@@ -9,6 +9,7 @@ from tallytree.cli import (
     plan,
     release,
     reproduce,
+    spatial,
 )
 from tallytree.cli.app import app, main
 
@@ -22,6 +23,7 @@ COMMANDS = (
     plan,
     release,
     reproduce,
+    spatial,
 )
 
 __all__ = ["COMMANDS", "app", "main"]

@@ -12,6 +12,7 @@ from tallytree.cli import sources
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
 from tallytree.cli.degrees import query_degrees
 from tallytree.cli.histogram import query_histogram
+from tallytree.cli.spatial import query_map
 from tallytree.errors import RequestError
 from tallytree.publish.intervals import Interval, copy_release, interval
 from tallytree.release.any_release import load
@@ -23,6 +24,7 @@ from tallytree.release.histogram import RangeHistogram
 from tallytree.release.loading import load_release
 from tallytree.release.privacy_checks import verify_privacy
 from tallytree.release.region import RegionCounts
+from tallytree.release.spatial import SpatialRelease
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -67,7 +69,11 @@ def query(
     mean: Annotated[bool, typer.Option("--mean", help="What is the mean size?")] = False,
     ranges: Annotated[
         list[str] | None,
-        typer.Option("--range", help="Of a histogram: how many lie in this range? Repeatable.", metavar="LOW:HIGH"),
+        typer.Option(
+            "--range",
+            help="Of a histogram: how many lie in this range? Of a map: in this box, LOW:HIGH,LOW:HIGH? Repeatable.",
+            metavar="LOW:HIGH",
+        ),
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
     copies: Annotated[
@@ -76,7 +82,7 @@ def query(
     ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Answer questions about one region, a histogram or a degree sequence; without a question, show its counts.
+    """Answer questions about one region, a histogram, a map or a degree sequence; without a question, show its counts.
 
     Example: tallytree query out --region US/Georgia --at-least 7 --quantile 0.5
     Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
@@ -88,6 +94,10 @@ def query(
         return
     if isinstance(release, GridHistogram):
         raise RequestError(f"{folder} holds a grid; ask it in Python: tallytree.load(folder).box(low, high).")
+    if isinstance(release, SpatialRelease):
+        _refuse(folder, "a map", region=region, size=size, at_least=at_least, largest=largest, quantile=quantile)
+        query_map(release, folder, boxes=ranges or [], json=json)
+        return
     _refuse(folder, "no histogram", range=ranges)
     if isinstance(release, DegreeSequence):
         _refuse(folder, "a degree sequence", region=region, quantile=quantile, mean=mean or None)

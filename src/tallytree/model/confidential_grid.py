@@ -18,6 +18,7 @@ Box = tuple[tuple[float, float], ...]
 
 # Exact counts and their running sums, two arrays of 8 bytes per cell.
 MOST_CELLS = 1 << 27
+LARGEST_SUM = 1 << 61
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,8 +66,11 @@ class ConfidentialGrid:
 
     @cached_property
     def sums(self) -> IntArray:
-        """Confidential: running sums, so that the count of any box takes a few additions."""
-        return prefix_sums(self.counts)
+        """Confidential: running sums, so that the count of any box takes a few additions.
+
+        Counts are cut off where their sum might not fit 64 bits. That is a contraction, so sensitivities hold.
+        """
+        return prefix_sums(np.minimum(self.counts, LARGEST_SUM // self.counts.size))
 
     def __repr__(self) -> str:
         return f"ConfidentialGrid({' x '.join(map(str, self.shape))} cells, values hidden)"
@@ -104,29 +108,3 @@ def check_cells(shape: Sequence[int]) -> tuple[int, ...]:
             f"{MOST_CELLS:,} cells are counted. Choose a lower resolution or fewer columns."
         )
     return tuple(int(n) for n in shape)
-
-
-def count_points(points: Sequence[IntArray], box: Box, shape: tuple[int, ...], outside: str) -> IntArray:
-    """Count points per cell; along a side from a to b, x lies in cell floor((x - a) · cells / (b - a)), b in the last.
-
-    ``outside`` is ``error``, ``clip`` or ``drop``. No message says which or how many points are outside.
-    """
-    if outside not in ("error", "clip", "drop"):
-        raise RequestError(f"outside is one of error, clip, drop; got {outside!r}.")
-    n_points = len(points[0])
-    place, inside = np.zeros(n_points, dtype=np.int64), np.ones(n_points, dtype=bool)
-    for values, (low, high), cells in zip(points, box, shape):
-        x = np.asarray(values)
-        if x.dtype.kind not in "iufb" or x.ndim != 1 or len(x) != n_points:
-            raise InputError("Points are columns of numbers of equal length.")
-        x = x.astype(np.float64)
-        if not np.all(np.isfinite(x)):
-            raise InputError("Some coordinates are missing, NaN or infinite; fill or drop these points.")
-        inside &= (x >= low) & (x <= high)
-        cell = np.floor((np.clip(x, low, high) - low) * (cells / (high - low))).astype(np.int64)
-        place = place * cells + np.clip(cell, 0, cells - 1)
-    if outside == "error" and not inside.all():
-        raise InputError("Some points lie outside the box. Widen the box, or choose outside='clip' or 'drop'.")
-    if outside == "drop":
-        place = place[inside]
-    return np.bincount(place, minlength=math.prod(shape)).reshape(shape).astype(np.int64)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from tallytree.errors import RequestError
-from tallytree.release import degrees, grid_histogram, histogram_loading, loading
+from tallytree.release import degrees, grid_histogram, histogram_loading, loading, spatial_loading
 from tallytree.release.checks import Verification
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
 from tallytree.storage.folder import read_manifest
 
 
-def load(path: str | Path) -> Release | RangeHistogram | GridHistogram | DegreeSequence:
-    """Load a release: group sizes, a histogram or a degree sequence."""
+def load(path: str | Path) -> Release | RangeHistogram | GridHistogram | DegreeSequence | SpatialRelease:
+    """Load a release: group sizes, a histogram, a degree sequence or a map."""
     match _kind(path):
         case "group-sizes":
             return loading.load_release(path)
@@ -25,6 +26,8 @@ def load(path: str | Path) -> Release | RangeHistogram | GridHistogram | DegreeS
             return grid_histogram.load_grid_histogram(path)
         case "degrees":
             return degrees.load_degrees(path)
+        case "map":
+            return spatial_loading.load_map(path)
         case kind:
             raise RequestError(_unknown(path, kind))
 
@@ -40,6 +43,8 @@ def verify(path: str | Path) -> Verification:
             return grid_histogram.verify_grid_histogram(path)
         case "degrees":
             return degrees.verify_degrees(path)
+        case "map":
+            return spatial_loading.verify_map(path)
         case kind:
             raise RequestError(_unknown(path, kind))
 

@@ -37,12 +37,16 @@ from tallytree.release.histogram_manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.release.histogram_manifest import KIND as HISTOGRAM
 from tallytree.release.histogram_manifest import plan_from_manifest
 from tallytree.release.histogram_tables import rows_from_table
+from tallytree.release.spatial_checks import check_steps
+from tallytree.release.spatial_manifest import KIND as MAP
 from tallytree.storage.folder import Manifest, read_manifest, read_table
 
 
 def verify_privacy(path: str | Path) -> Verification:
     """Recompute the privacy loss of a release on disk from its manifest, and compare it with what is stated."""
     manifest = read_manifest(path)
+    if manifest.get("kind") == MAP:
+        return Verification((check_steps(manifest), _check_secure(manifest)))
     try:
         stated, record = stated_budget(manifest), _record(manifest)
         sensitivities = _check_sensitivities(record, _expected_sensitivities(path, manifest, record))

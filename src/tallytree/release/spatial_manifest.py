@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -9,35 +10,32 @@ from tallytree.measure.spatial import NoisyMap, Step
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
+from tallytree.release.histogram_manifest import privacy_statement
 from tallytree.spatial.options import MethodOptions
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
 KIND = "map"
 UNIFORMITY = (
-    "Inside a box points count as evenly spread; a query that cuts a box takes the share of its area. Standard errors are of "
-    "the noise alone and do not include what that assumption costs."
+    "Inside a box points count as evenly spread; a query that cuts a box takes the share of its area. Standard errors "
+    "are of the noise alone and do not include what that assumption costs."
 )
+COMPOSITION = {
+    "composition": "cells",
+    "meaning": "boxes of one step do not overlap; the shares of the steps that ask about a cell add up to at most 1",
+}
 
 
-def map_manifest(
-    noisy: NoisyMap, grid: ConfidentialGrid, options: MethodOptions, *, published: dict[str, Any], secure: bool
+def planned_manifest(
+    grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, bool], secure: bool
 ) -> Manifest:
-    """Everything that ``manifest.json`` says about a map, all of it public."""
-    budget = noisy.budget
-    unit = (
-        f"one {grid.entity}"
-        if grid.contributions == 1
-        else f"all rows of one {grid.entity}, at most {grid.contributions}"
-    )
+    """What can be said about a map before it is measured, all of it public."""
+    many = grid.contributions > 1
+    unit = f"all rows of one {grid.entity}, at most {grid.contributions}" if many else f"one {grid.entity}"
+    asked = {name: value for name, value in asdict(options).items() if name != "method"}
     return {
         "kind": KIND,
-        "method": {
-            "name": noisy.method,
-            "asked_for": options.method,
-            "alpha": None if options.alpha is None else str(options.alpha),
-            **{name: getattr(options, name) for name in ("cells", "depth", "branching", "prune")},
-        },
+        "method": {"asked_for": options.method} | asked | {"alpha": options.alpha and str(options.alpha)},
         "columns": list(grid.columns),
         "box": [list(side) for side in grid.box],
         "resolution": list(grid.shape),
@@ -48,11 +46,11 @@ def map_manifest(
             "definition": budget.definition,
             budget.symbol: str(budget.total),
             "unit": unit,
+            "unit_column": grid.entity if many else None,
             "contributions": grid.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(budget, unit, secure=secure),
-            "composition": "boxes of one step do not overlap; the steps that ask about a cell share the whole budget",
-            "steps": [describe_step(step, budget) for step in noisy.steps],
+            "composition": COMPOSITION,
         },
         "public": {
             "box": "the bounding box and the resolution of the grid that points are counted on",
@@ -60,6 +58,15 @@ def map_manifest(
             "number_of_points": "not public" if options.n_points is None else f"stated as public: {options.n_points}",
         },
         "versions": library_versions(),
+    }
+
+
+def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
+    """The manifest with the method that was used and every step that was paid for."""
+    steps = [describe_step(step, noisy.budget) for step in noisy.steps]
+    return manifest | {
+        "method": {"name": noisy.method, **manifest["method"]},
+        "privacy": {**manifest["privacy"], "steps": steps},
     }
 
 
@@ -74,17 +81,6 @@ def describe_step(step: Step, budget: Budget) -> dict[str, Any]:
     if step.noise is not None:
         return facts | noise_to_json(step.noise)
     return facts | {"mechanism": "exponential", "rate": str(step.rate)}
-
-
-def privacy_statement(budget: Budget, unit: str, *, secure: bool) -> str:
-    """What is protected, in one sentence of plain English."""
-    if not secure:
-        return "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
-    if budget.definition == "pure":
-        return (
-            f"Adding or removing {unit} changes the probability of any outcome by a factor of at most e^{budget.total}."
-        )
-    return f"Adding or removing {unit} is hidden with zero-concentrated differential privacy, rho = {budget.total}."
 
 
 def budget_of(manifest: Manifest) -> Budget:

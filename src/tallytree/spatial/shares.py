@@ -19,6 +19,8 @@ def proportional_shares(weights: Sequence[float], total: Fraction = Fraction(1))
     >>> proportional_shares([1, 1, 2])
     (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2))
     """
+    if len(set(weights)) == 1:
+        return (total / len(weights),) * len(weights)
     relative = np.asarray(weights, dtype=np.float64) / np.sum(weights)
     units = [max(1, int(share * UNITS)) for share in relative]
     units[int(np.argmax(relative))] += UNITS - sum(units)

@@ -1,0 +1,160 @@
+"""``tallytree spatial``: a map that answers any box; and how ``query`` asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli import paying, sources
+from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.errors import RequestError
+from tallytree.publish.payment import publish_once
+from tallytree.publish.spatial import spatial as release_spatial
+from tallytree.release.spatial import SpatialRelease
+from tallytree.release.spatial_loading import load_map
+
+
+@app.command()
+def spatial(
+    source: sources.Source,
+    columns: Annotated[str, typer.Option(help="Two or more columns of numbers, comma-separated: x,y")],
+    box: Annotated[
+        str, typer.Option(help="Public range of each column: -74.1:-73.7,40.5:41", metavar="LOW:HIGH,LOW:HIGH")
+    ],
+    out: Annotated[str, typer.Option(help="Folder to write the map to.")],
+    epsilon: Annotated[str | None, typer.Option(help="Privacy loss, for example 1.0 or 1/3.")] = None,
+    rho: Annotated[str | None, typer.Option(help="Privacy loss under --definition zcdp.")] = None,
+    definition: Annotated[str, typer.Option(help="pure or zcdp.")] = "pure",
+    outside: Annotated[str, typer.Option(help="Points outside the box: error, clip or drop.")] = "error",
+    resolution: Annotated[
+        str | None, typer.Option(help="Cells per column of the grid that points are counted on: 1024, or 1024,512")
+    ] = None,
+    count: Annotated[str | None, typer.Option(help="Column that says how many entities a row stands for.")] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto, flat, hierarchical, uniform-grid, adaptive-grid, quadtree, quad-opt, kd-tree, kd-hybrid or "
+            "adaptive-tree."
+        ),
+    ] = "auto",
+    n_points: Annotated[int | None, typer.Option(help="Number of points, where that is public.")] = None,
+    alpha: Annotated[str | None, typer.Option(help="Share of the coarse level of an adaptive grid.")] = None,
+    cells: Annotated[int | None, typer.Option(help="Cells per column of a uniform or of the coarse grid.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Levels of a quadtree or kd-tree.")] = None,
+    branching: Annotated[int | None, typer.Option(help="Children per column of the hierarchical method.")] = None,
+    prune: Annotated[float | None, typer.Option(help="Boxes with a lower count become leaves.")] = None,
+    allow_negative: Annotated[bool, typer.Option("--allow-negative", help="Publish negative counts too.")] = False,
+    real: Annotated[bool, typer.Option("--real", help="Publish real numbers instead of whole ones.")] = False,
+    contributions: Annotated[int, typer.Option(help="Rows that one protected unit has at most.")] = 1,
+    entity: Annotated[str, typer.Option(help="What one protected unit is called (person, trip …).")] = "row",
+    picture: Annotated[Path | None, typer.Option(help="Save a picture of the map (PNG).", metavar="FILE")] = None,
+    table: sources.TableName = None,
+    sql: sources.Sql = None,
+    insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    ledger: paying.Ledger = None,
+    dataset: paying.Dataset = None,
+    idempotency_key: paying.IdempotencyKey = None,
+    part: paying.PartOfData = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
+    no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Release a map of points that answers how many lie in any box.
+
+    Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
+    """
+    payment = paying.payment(ledger, dataset, idempotency_key, part)
+
+    def make() -> SpatialRelease:
+        made = release_spatial(
+            source,
+            columns=sources.split_names(columns),
+            box=parse_box(box, "--box"),
+            epsilon=epsilon,
+            rho=rho,
+            definition=definition,  # type: ignore[arg-type]
+            outside=outside,
+            resolution=_resolution(resolution),
+            count=count,
+            method=method,
+            n_points=n_points,
+            alpha=alpha,
+            cells=cells,
+            depth=depth,
+            branching=branching,
+            prune=prune,
+            nonnegative=not allow_negative,
+            integers=not real,
+            contributions=contributions,
+            entity=entity,
+            table=table,
+            sql=sql,
+            insecure_seed=insecure_seed,
+            ledger=payment,
+        )
+        made.verify().raise_if_failed()
+        made.save(out, overwrite=overwrite, noisy=not no_noisy)
+        return made
+
+    fresh = publish_once(payment, out, make, overwrite=overwrite)
+    made = paying.announce_earlier(load_map(out)) if fresh is None else fresh
+    if picture is not None:
+        made.picture(picture)
+    facts = summary(made)
+    if json:
+        print_json({"out": out, "already_released": fresh is None, **facts})
+    else:
+        say(f"Released a map of {facts['boxes']:,} boxes ({facts['method']}) to {out}")
+        say(facts["statement"])
+        say(facts["note"])
+
+
+def summary(made: SpatialRelease) -> dict[str, Any]:
+    """What a map is, for people and programs. Nothing in it was not released."""
+    return {
+        "method": made.method,
+        "boxes": int(made.estimates.leaves.sum()),
+        "private": made.private,
+        "statement": made.manifest["privacy"]["statement"],
+        "note": made.note,
+        "total": asdict(made.total()),
+    }
+
+
+def parse_box(text: str, option: str) -> list[tuple[float, float]]:
+    """A box written ``LOW:HIGH,LOW:HIGH``, one range per column."""
+    sides = []
+    for part in text.split(","):
+        low, _, high = part.partition(":")
+        try:
+            sides.append((float(low), float(high)))
+        except ValueError:
+            raise RequestError(f"{option} takes one LOW:HIGH per column, comma-separated; got {text!r}.") from None
+    return sides
+
+
+def _resolution(text: str | None) -> int | list[int] | None:
+    if text is None:
+        return None
+    try:
+        cells = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise RequestError(f"--resolution takes whole numbers, comma-separated; got {text!r}.") from None
+    return cells[0] if len(cells) == 1 else cells
+
+
+def query_map(made: SpatialRelease, folder: Path, *, boxes: Sequence[str], json: bool) -> None:
+    """Answer boxes; without a question, show the whole map's total."""
+    asked = [(text, parse_box(text, "--range")) for text in boxes] or [("everything", list(made.box))]
+    columns = ["box", "estimate", "standard_error", "by_area"]
+    answers = made.ranges([box for _, box in asked])
+    rows = [[text, *asdict(answer).values()] for (text, _), answer in zip(asked, answers)]
+    if json:
+        print_json({"map": str(folder), "note": made.note, "answers": [dict(zip(columns, row)) for row in rows]})
+    else:
+        print_table(str(folder), columns, rows)
+        say(made.note)

@@ -1,0 +1,134 @@
+"""Points and ready grids of counts on a fine public grid: what a map accepts, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import InputError, RequestError
+from tallytree.ingest.binning import check_counts, check_outside
+from tallytree.ingest.values import Outside, read_points
+from tallytree.model.arrays import IntArray
+from tallytree.model.confidential_grid import Box, ConfidentialGrid, check_box, check_cells
+
+# Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …
+RESOLUTION_LOG2 = 20
+NOTES: dict[Outside, str] = {
+    "error": "points outside the box are refused",
+    "clip": "points outside the box count at its border",
+    "drop": "points outside the box are left out",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MapSource:
+    """What a user gave to be mapped; see :func:`tallytree.spatial`."""
+
+    points: Any = None
+    counts: Any = None
+    columns: Sequence[str] | None = None
+    box: Sequence[Sequence[float]] | None = None
+    outside: str = "error"
+    resolution: int | Sequence[int] | None = None
+    count: str | None = None
+    table: str | None = None
+    sql: str | None = None
+    contributions: int = 1
+    entity: str = "row"
+
+
+def read_grid(source: MapSource) -> ConfidentialGrid:
+    """Count what was given on the fine grid."""
+    if (source.points is None) == (source.counts is None):
+        raise RequestError("Give either points or counts=, one of the two.")
+    if isinstance(source.points, ConfidentialGrid):
+        return source.points
+    contributions = source.contributions
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
+    outside = check_outside(source.outside)
+    if source.counts is not None:
+        counts = check_counts(source.counts)
+        shape = check_cells(counts.shape)
+        box = check_box(source.box, len(shape)) if source.box is not None else tuple((0.0, float(n)) for n in shape)
+        return ConfidentialGrid(counts, box, _names(source.columns, len(shape)), source.entity, contributions)
+    if source.box is None:
+        raise RequestError(
+            "Points need box=, one (low, high) per column. It must be public: that of the data would give its "
+            "outermost points away."
+        )
+    arrays = _columns_of(source.points)
+    n_columns = len(source.columns or ()) if arrays is None else len(arrays)
+    shape = _shape(source.resolution, n_columns)
+    box, names = check_box(source.box, n_columns), _names(source.columns, n_columns)
+    if arrays is not None:
+        counts = count_points(arrays, box, shape, outside)
+    else:
+        read = read_points(
+            source.points, list(names), list(box), list(shape), count=source.count, table=source.table, sql=source.sql
+        )
+        counts = read.settle(outside)
+    return ConfidentialGrid(counts, box, names, source.entity, contributions, NOTES[outside])
+
+
+def count_points(points: Sequence[Any], box: Box, shape: tuple[int, ...], outside: Outside) -> IntArray:
+    """Count points per cell; along a side from a to b, x lies in cell floor((x - a) · cells / (b - a)), b in the last.
+
+    No message says which or how many points are outside.
+    """
+    n_points = len(points[0])
+    place, inside = np.zeros(n_points, dtype=np.int64), np.ones(n_points, dtype=bool)
+    for values, (low, high), cells in zip(points, box, shape):
+        x = np.asarray(values)
+        if x.dtype.kind not in "iufb" or x.ndim != 1 or len(x) != n_points:
+            raise InputError("Points are columns of numbers of equal length.")
+        x = x.astype(np.float64)
+        if not np.all(np.isfinite(x)):
+            raise InputError("Some coordinates are missing, NaN or infinite; fill or drop these points.")
+        inside &= (x >= low) & (x <= high)
+        cell = np.floor((np.clip(x, low, high) - low) * cells / (high - low)).astype(np.int64)
+        place = place * cells + np.minimum(cell, cells - 1)
+    if outside == "error" and not inside.all():
+        raise InputError("Some points lie outside the box. Widen the box, or choose outside='clip' or 'drop'.")
+    if outside == "drop":
+        place = place[inside]
+    return np.bincount(place, minlength=math.prod(shape)).reshape(shape).astype(np.int64)
+
+
+def _columns_of(points: Any) -> list[Any] | None:
+    """Points given as arrays or lists, one array per column; None where they are a table of another kind."""
+    if isinstance(points, tuple | list):
+        if points and all(isinstance(part, np.ndarray) and part.ndim == 1 for part in points):
+            return list(points)
+        try:
+            points = np.asarray(points, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("Points are rows of numbers, or one array per column.") from None
+    if not isinstance(points, np.ndarray):
+        return None
+    if points.ndim != 2:
+        raise InputError(f"Points are an array of rows with one column per dimension, got {points.ndim} dimensions.")
+    return [points[:, axis] for axis in range(points.shape[1])]
+
+
+def _names(columns: Sequence[str] | None, dimensions: int) -> tuple[str, ...]:
+    default = ("x", "y", "z")[:dimensions] if dimensions <= 3 else tuple(f"x{axis}" for axis in range(dimensions))
+    names = tuple(columns) if columns is not None else default
+    if len(names) != dimensions or len(set(names)) != len(names):
+        raise RequestError(f"{dimensions} dimensions need as many different column names, got {', '.join(names)}.")
+    return names
+
+
+def _shape(resolution: int | Sequence[int] | None, dimensions: int) -> tuple[int, ...]:
+    if dimensions < 2:
+        raise RequestError(f"A map needs at least two columns, got {dimensions}. For one column use histogram.")
+    if resolution is None:
+        resolution = 1 << max(1, RESOLUTION_LOG2 // dimensions)
+    cells = (resolution,) * dimensions if isinstance(resolution, int) else tuple(resolution)
+    if len(cells) != dimensions:
+        raise RequestError(f"The resolution is one number, or one per column; got {cells} for {dimensions} columns.")
+    return check_cells(cells)

@@ -1,0 +1,122 @@
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tallytree.errors import RequestError
+from tallytree.measure.spatial import CellCharges, PrivateSurvey, measure_map, median_scores
+from tallytree.model.box_tree import prefix_sums
+from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.randomness import KeyStream
+from tallytree.privacy.sensitivity import median_score_sensitivity
+from tallytree.spatial.methods import GROW
+from tallytree.spatial.options import MethodOptions
+from tests.reference.boxes import best_median_cuts
+
+
+def confidential(counts, **options):
+    counts = np.asarray(counts, dtype=np.int64)
+    return ConfidentialGrid(counts, tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim], **options)
+
+
+def boxes(*pairs):
+    return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+
+
+def test_scores_of_medians_are_those_of_the_slow_twin():
+    rng = np.random.default_rng(2)
+    counts = rng.integers(0, 9, size=(6, 7))
+    low, high = boxes(((0, 0), (6, 7)), ((1, 2), (4, 7)), ((3, 3), (5, 5)))
+    for axis in (0, 1):
+        scores, offsets = median_scores(prefix_sums(counts), low, high, axis)
+        for i in range(3):
+            expected = best_median_cuts(counts, low[i].tolist(), high[i].tolist(), axis)
+            assert scores[offsets[i] : offsets[i + 1]].tolist() == list(expected.values())
+
+
+@pytest.mark.parametrize("contributions", [1, 2, 3])
+def test_no_neighbour_changes_a_median_score_by_more_than_the_sensitivity(contributions):
+    rng = np.random.default_rng(contributions)
+    low, high = boxes(((0, 0), (4, 3)))
+    worst = 0
+    for _ in range(5):
+        counts = rng.integers(0, 4, size=(4, 3))
+        before, _ = median_scores(prefix_sums(counts), low, high, 0)
+        # All ways to add a unit's points to cells; taking them away again is the same pair the other way round.
+        for cells in product(range(12), repeat=contributions):
+            neighbour = counts.copy().ravel()
+            np.add.at(neighbour, list(cells), 1)
+            after, _ = median_scores(prefix_sums(neighbour.reshape(4, 3)), low, high, 0)
+            worst = max(worst, int(np.abs(after - before).max()))
+    assert worst == median_score_sensitivity(contributions=contributions).l1
+
+
+def test_cells_are_never_asked_for_more_than_the_whole_budget():
+    charges = CellCharges((4, 4))
+    charges.charge(*boxes(((0, 0), (2, 4)), ((2, 0), (4, 4))), Fraction(1, 3))
+    charges.charge(*boxes(((0, 0), (2, 4))), Fraction(2, 3))
+    assert charges.most() == 1
+    charges.charge(*boxes(((2, 0), (3, 4))), Fraction(1, 2))
+    with pytest.raises(RequestError, match="more than the whole budget"):
+        charges.charge(*boxes(((0, 0), (1, 1))), Fraction(1, 10**6))
+    with pytest.raises(RequestError, match="must not overlap"):
+        charges.charge(*boxes(((2, 0), (4, 2)), ((3, 1), (4, 4))), Fraction(1, 10))
+    with pytest.raises(RequestError, match="share between 0 and 1"):
+        charges.charge(*boxes(((2, 0), (4, 2))), Fraction(0))
+
+
+@pytest.mark.parametrize("method", GROW)
+@pytest.mark.parametrize("definition", ["pure", "zcdp"])
+def test_every_method_spends_the_whole_budget_on_every_cell_and_no_more(method, definition):
+    counts = np.random.default_rng(3).poisson(2, size=(16, 16))
+    survey_budget = Budget(definition, Fraction(1, 2))
+    noisy = measure_map(
+        confidential(counts), survey_budget, MethodOptions(method=method), KeyStream.from_insecure_seed(4)
+    )
+    charges = CellCharges((16, 16))
+    for one in noisy.measurements:
+        charges.charge(noisy.tree.low[one.nodes], noisy.tree.high[one.nodes], one.share)
+    medians = sum((step.share for step in noisy.steps if step.rate is not None), Fraction(0))
+    assert charges.most() + medians == 1
+    if not medians:
+        assert charges.spent.min() == charges.denominator
+
+
+def test_noise_has_the_stated_variance_and_is_not_shared_between_steps():
+    survey = PrivateSurvey(
+        confidential(np.zeros((64, 64))), Budget("pure", Fraction(1)), KeyStream.from_insecure_seed(9)
+    )
+    cells = np.stack(np.meshgrid(np.arange(64), np.arange(64), indexing="ij"), axis=-1).reshape(-1, 2)
+    first = survey.count(cells, cells + 1, Fraction(1, 2), "one")
+    second = survey.count(cells, cells + 1, Fraction(1, 2), "two")
+    assert np.var(first) == pytest.approx(survey.variance(Fraction(1, 2)), rel=0.15)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.06
+
+
+def test_private_medians_find_the_middle_when_the_budget_is_large():
+    counts = np.zeros((32, 8), dtype=np.int64)
+    counts[5] = 100
+    counts[20] = 100
+    survey = PrivateSurvey(confidential(counts), Budget("pure", Fraction(50)), KeyStream.from_insecure_seed(1))
+    cut = int(survey.cut(*boxes(((0, 0), (32, 8))), 0, Fraction(1, 2), "median")[0])
+    assert 6 <= cut <= 20
+    with pytest.raises(RequestError, match="one cell"):
+        survey.cut(*boxes(((0, 0), (1, 8))), 0, Fraction(1, 8), "median")
+
+
+def test_confidential_grids_show_nothing_and_are_not_pickled():
+    import pickle
+
+    grid = confidential([[987654, 1], [2, 3]])
+    assert "987654" not in repr(grid)
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(grid)
+
+
+def test_enormous_counts_do_not_wrap_around():
+    survey = PrivateSurvey(
+        confidential(np.full((2, 2), 2**62)), Budget("pure", Fraction(1)), KeyStream.from_insecure_seed(1)
+    )
+    assert survey.count(*boxes(((0, 0), (2, 2))), Fraction(1), "all")[0] > 2**60
