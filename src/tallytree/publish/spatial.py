@@ -10,7 +10,7 @@ from tallytree.measure.spatial import measure_map
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.budget import Budget, Definition, exact
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.loss import stated_budget
+from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.release.spatial import SpatialRelease
 from tallytree.release.spatial_manifest import planned_manifest, with_measurements
