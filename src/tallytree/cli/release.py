@@ -12,6 +12,7 @@ from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, progress_bar, say
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ENTITY
+from tallytree.planning.mechanisms import MECHANISMS
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
 from tallytree.publish.payment import publish_once
@@ -27,11 +28,14 @@ class ReleaseOptions:
     rho: Any = None
     definition: str = "pure"
     mechanism: str = "matching"
-    view: Any = "hybrid"
+    view: Any = None
     merge: str = "weighted"
     budget: Any = "equal"
     max_size: Any = None
     norm: int | None = None
+    totals: str | None = None
+    repair: bool = False
+    time_limit: float | None = None
     insecure_seed: int | None = None
 
 
@@ -76,16 +80,24 @@ def release(
     contributions: sources.Contributions = None,
     table: sources.TableName = None,
     sql: sources.Sql = None,
-    mechanism: Annotated[str, typer.Option(help="matching or bottom-up.")] = "matching",
+    mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "matching",
     view: Annotated[
-        str, typer.Option(help="hybrid, cumulative, sizes or naive; one name, or one per level, comma-separated.")
-    ] = "hybrid",
+        str | None,
+        typer.Option(help="hybrid (default), cumulative, sizes or naive; one name, or one per level, comma-separated."),
+    ] = None,
     merge: Annotated[str, typer.Option(help="weighted or average.")] = "weighted",
     budget: Annotated[str, typer.Option(help="equal, or one share per level, root first: 0.15,0.25,0.6")] = "equal",
     max_size: Annotated[
         str | None, typer.Option(help="Public bound on sizes for views that need one, or auto.")
     ] = None,
     norm: Annotated[int | None, typer.Option(help="1 or 2: distance that the isotonic fits minimise.")] = None,
+    totals: Annotated[
+        str | None, typer.Option(help="Public group totals to keep: regions or root; each mechanism has its default.")
+    ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="tree-relaxed only: round so that everything adds up.")
+    ] = False,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds that a solver may take.")] = None,
     insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
@@ -145,7 +157,8 @@ def split_options(options: dict[str, Any]) -> tuple[sources.DataOptions, Release
     options = dict(options)
     for name in ("view", "budget"):
         value = options[name]
-        options[name] = sources.one_or_many(value) if isinstance(value, str) else tuple(value)
+        if value is not None:
+            options[name] = sources.one_or_many(value) if isinstance(value, str) else tuple(value)
     parts = [group(**{f.name: options[f.name] for f in fields(group)}) for group in OPTION_GROUPS]
     return parts[0], parts[1], parts[2]  # type: ignore[return-value]
 

@@ -11,22 +11,25 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 
 
-def relax_counts(hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int) -> FloatArray:
-    """Nearest nonnegative real counts that add up over the tree and to the public totals.
+def relax_counts(
+    hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, *, weights: IntArray | None = None
+) -> FloatArray:
+    """Nearest nonnegative real counts that add up over the tree and to the public totals; weights per level.
 
     With the root's total alone the program is solved exactly by prices; with every region's total by projections, close to
     the optimum.
     """
     check_table(hierarchy, noisy)
     if np.ndim(totals) == 0:
-        return relax_over_tree(hierarchy, noisy, int(totals))
+        return relax_over_tree(hierarchy, noisy, int(totals), weights=weights)
     bound = bounds_of(hierarchy, totals)
     offsets = np.arange(hierarchy.n_regions + 1) * noisy.shape[1]
 
     def with_totals(table: FloatArray) -> FloatArray:
         return project_to_simplex(table.ravel(), offsets, bound).reshape(table.shape)
 
-    return fit_rows_on_tree(hierarchy, noisy.astype(np.float64), with_totals).table
+    real_weights = None if weights is None else weights.astype(np.float64)
+    return fit_rows_on_tree(hierarchy, noisy.astype(np.float64), with_totals, weights=real_weights).table
 
 
 def count_violations(hierarchy: Hierarchy, table: IntArray) -> int:

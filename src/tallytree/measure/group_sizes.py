@@ -15,6 +15,7 @@ from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.planning.mechanisms import Totals
 from tallytree.planning.plan import LevelPlan, QueryPlan
 from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
 from tallytree.privacy.noise import add_noise
@@ -41,7 +42,13 @@ def measure_largest_size(counts: ConfidentialCounts, query: QueryPlan, stream: K
 
 
 def measure_level(
-    counts: ConfidentialCounts, plan: LevelPlan, n_groups: IntArray, max_size: int | None, stream: KeyStream
+    counts: ConfidentialCounts,
+    plan: LevelPlan,
+    n_groups: IntArray,
+    max_size: int | None,
+    stream: KeyStream,
+    *,
+    totals: Totals = "regions",
 ) -> NoisyLevel:
     """Measure one level in the view that the plan names.
 
@@ -51,6 +58,9 @@ def measure_level(
         Number of groups of each region of the level that later steps keep to; public or already paid for.
     max_size
         Public bound K on sizes for the views that need one; larger groups count as K.
+    totals
+        Whether later steps know the totals of all regions or the root's alone. In the second case public totals are
+        measured too, as the last cumulative count H_c[K].
     """
     if plan.query is None:
         return NoisyLevel(plan.level, ())
@@ -64,8 +74,12 @@ def measure_level(
         case "cumulative":
             lengths = np.full(truth.n_regions, _known(max_size))
             queries = (_measure_cumulative(truth, plan, n_groups, lengths, stream),)
+            if totals == "root" and counts.groups_public:
+                queries += (_measure_last(n_groups, plan, stream),)
         case "hybrid":
             queries = _measure_hybrid(truth, plan, n_groups, stream)
+        case "chain":
+            queries = (_measure_chain(truth, plan, _known(max_size), stream),)
     return NoisyLevel(plan.level, queries)
 
 
@@ -102,6 +116,26 @@ def _measure_cumulative(
     values, offsets = count_more_than(truth, lengths)
     larger = _noisy("cumulative", values, offsets, plan, stream)
     return NoisyQuery(larger.name, larger.noise, offsets, np.repeat(n_groups, lengths) - larger.values)
+
+
+def _measure_last(n_groups: IntArray, plan: LevelPlan, stream: KeyStream) -> NoisyQuery:
+    """H_c[K], the number of groups, as fioretto2021 §9 measures it with the other cumulative counts.
+
+    Costs nothing beyond them: where groups are public no entity changes it.
+    """
+    return _noisy("last", n_groups, np.arange(len(n_groups) + 1), plan, stream)
+
+
+def _measure_chain(truth: CountsBySize, plan: LevelPlan, max_size: int, stream: KeyStream) -> NoisyQuery:
+    """Counts added up over all sizes, and within a size over the regions of the level (fioretto2021 §9.2.1).
+
+    Entry (size, region) is kept with its region. One entity changes an entry of *every* region of the level, so the regions
+    do not compose in parallel; see ``chain_sensitivity``.
+    """
+    table = truth.dense(max_size)
+    chain = np.cumsum(table.T.ravel()).reshape(table.T.shape)
+    offsets = np.arange(truth.n_regions + 1) * (max_size + 1)
+    return _noisy("chain", chain.T.ravel(), offsets, plan, stream)
 
 
 def _measure_hybrid(

@@ -6,6 +6,7 @@ view, the share of the budget, the sensitivity and the noise. The manifest of a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -13,10 +14,23 @@ from typing import Any, Literal, get_args
 
 from tallytree.errors import RequestError
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.planning.mechanisms import (
+    MECHANISMS,
+    TRAITS,
+    Mechanism,
+    Totals,
+    View,
+    check_instance,
+    check_programs,
+    check_solver_noise,
+    largest_table,
+    totals_kept,
+)
 from tallytree.privacy.budget import Budget, Definition, exact, noise_for
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
+    chain_sensitivity,
     counts_sensitivity,
     cumulative_sensitivity,
     group_totals_sensitivity,
@@ -25,13 +39,11 @@ from tallytree.privacy.sensitivity import (
     sizes_sensitivity,
 )
 
-Mechanism = Literal["matching", "bottom-up"]
-View = Literal["naive", "sizes", "cumulative", "hybrid"]
 Merge = Literal["weighted", "average"]
 Norm = Literal[1, 2]
 
-MECHANISMS: tuple[str, ...] = get_args(Mechanism)
-VIEWS: tuple[str, ...] = get_args(View)
+# What the user may choose; the chain belongs to its mechanism alone.
+VIEWS: tuple[str, ...] = tuple(view for view in get_args(View) if view != "chain")
 MERGES: tuple[str, ...] = get_args(Merge)
 
 # Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
@@ -48,11 +60,14 @@ class Request:
     rho: object = None
     definition: Definition = "pure"
     mechanism: str = "matching"
-    view: str | Sequence[str] = "hybrid"
+    view: str | Sequence[str] | None = None
     merge: str = "weighted"
     budget: str | Sequence[object] = "equal"
     max_size: int | str | None = None
     norm: int | None = None
+    totals: str | None = None
+    repair: bool = False
+    time_limit: float | str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What was asked for beyond the defaults, as JSON-ready facts from which the same request can be made again."""
@@ -97,7 +112,10 @@ class LevelPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a release will measure. ``max_size`` is None when it is measured or not needed."""
+    """Everything that a release will measure, and how it will be made consistent.
+
+    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``.
+    """
 
     request: Request
     mechanism: Mechanism
@@ -105,19 +123,25 @@ class Plan:
     budget: Budget
     levels: tuple[LevelPlan, ...]
     max_size: int | None
+    most_sizes: int
     largest_size: QueryPlan | None
     group_totals: tuple[QueryPlan, ...]
+    totals: Totals
+    time_limit: float | None
 
 
 def plan_release(request: Request, facts: PublicFacts) -> Plan:
     """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
     n_levels = facts.hierarchy.n_levels
-    mechanism = _choice(request.mechanism, MECHANISMS, "mechanism")
-    views = _views(request.view, n_levels)
+    mechanism: Mechanism = _choice(request.mechanism, MECHANISMS, "mechanism")
+    totals = totals_kept(mechanism, request.totals)
+    views = _views(request.view, mechanism, n_levels)
     shares = _shares(request.budget, n_levels, mechanism)
     budget = _total(request)
     max_size = _max_size(request.max_size)
-    needs_max_size = any(view in ("naive", "cumulative") for view, share in zip(views, shares) if share > 0)
+    check_instance(mechanism, facts.hierarchy, max_size)
+    _check_mechanism(request, mechanism, facts)
+    needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
     measures_max_size = needs_max_size and max_size is None
 
     largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
@@ -134,10 +158,13 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
             view=view,
             norm=_norm(request.norm, view),
             share=share,
-            query=query(for_levels * share, view_sensitivity(view, facts)) if share > 0 else None,
+            query=query(for_levels * share, view_sensitivity(view, facts, level)) if share > 0 else None,
         )
         for level, (view, share) in enumerate(zip(views, shares))
     )
+    check_solver_noise(mechanism, max(level.query.noise.std for level in levels if level.query is not None))
+    if mechanism == "tree-program" and max_size is not None:
+        check_programs(facts.hierarchy, max_size, half_width(levels))
     return Plan(
         request=request,
         mechanism=mechanism,
@@ -145,14 +172,22 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
         budget=budget,
         levels=levels,
         max_size=max_size,
+        most_sizes=largest_table(mechanism, facts.hierarchy),
         largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
         group_totals=()
         if facts.groups_public
         else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
+        totals=totals,
+        time_limit=_seconds(request.time_limit),
     )
 
 
-def view_sensitivity(view: View, facts: PublicFacts) -> Sensitivity:
+def half_width(levels: Sequence[LevelPlan]) -> int:
+    """Half-width of the value windows of ``tree-program``: three times the noise variance (fioretto2021, footnote 2)."""
+    return 3 * math.ceil(max(level.query.noise.variance for level in levels if level.query is not None))
+
+
+def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
     """How much one unit can change all answers of a view on one level."""
     match view:
         case "naive":
@@ -163,6 +198,8 @@ def view_sensitivity(view: View, facts: PublicFacts) -> Sensitivity:
             return cumulative_sensitivity(**_units(facts))
         case "hybrid":
             return hybrid_sensitivity(**_units(facts))
+        case "chain":
+            return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
 
 
 def _units(facts: PublicFacts) -> dict[str, int]:
@@ -175,8 +212,38 @@ def _choice(given: str, accepted: Sequence[str], name: str) -> Any:
     return given
 
 
-def _views(given: str | Sequence[str], n_levels: int) -> tuple[View, ...]:
-    names = [given] * n_levels if isinstance(given, str) else list(given)
+def _check_mechanism(request: Request, mechanism: Mechanism, facts: PublicFacts) -> None:
+    if mechanism == "tree-relaxed" and not request.repair:
+        raise RequestError(
+            "mechanism 'tree-relaxed' rounds a real solution, after which children need not add up; such a table is not "
+            "released. Say repair=True (--repair) to round it so that everything adds up, or choose tree-dp."
+        )
+    if mechanism == "chain" and not facts.groups_public:
+        raise RequestError(
+            "mechanism 'chain' needs public group totals: a group that comes and goes with its only entity changes every "
+            "later entry of the chain. Choose cumulative-relaxed or matching."
+        )
+
+
+def _seconds(given: float | str | None) -> float | None:
+    if given is None:
+        return None
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise RequestError(f"time_limit is {given}; give a number of seconds above 0.")
+    return seconds
+
+
+def _views(given: str | Sequence[str] | None, mechanism: Mechanism, n_levels: int) -> tuple[View, ...]:
+    fixed = TRAITS[mechanism].view
+    if fixed is not None:
+        if given is not None and set([given] if isinstance(given, str) else given) != {fixed}:
+            raise RequestError(f"mechanism {mechanism!r} measures the {fixed} view on every level; leave view out.")
+        return (fixed,) * n_levels
+    names = [given or "hybrid"] * n_levels if given is None or isinstance(given, str) else list(given)
     if len(names) != n_levels:
         raise RequestError(
             f"view has {len(names)} entries for {n_levels} levels. Give one name, or one per level, root first."

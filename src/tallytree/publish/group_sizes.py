@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from tallytree.consistency.dense_tables import check_solver, fit_dense_tables
 from tallytree.consistency.matching import bottom_up, match_top_down
 from tallytree.consistency.totals import consistent_totals
 from tallytree.estimate.runs import Estimate
@@ -13,14 +16,14 @@ from tallytree.measure.group_sizes import measure_group_totals, measure_largest_
 from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
+from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.manifest import group_sizes_manifest
+from tallytree.release.manifest import group_sizes_manifest, with_fit
 from tallytree.release.release import Release
 
 
@@ -31,11 +34,14 @@ def release(
     rho: object = None,
     definition: Definition = "pure",
     mechanism: str = "matching",
-    view: str | Sequence[str] = "hybrid",
+    view: str | Sequence[str] | None = None,
     merge: str = "weighted",
     budget: str | Sequence[Any] = "equal",
     max_size: int | str | None = None,
     norm: int | None = None,
+    totals: str | None = None,
+    repair: bool = False,
+    time_limit: float | None = None,
     insecure_seed: int | None = None,
     ledger: str | Payment | None = None,
     dataset: str | None = None,
@@ -50,9 +56,12 @@ def release(
     epsilon, rho, definition
         The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
     mechanism
-        ``"matching"`` (kuo2018, Algorithms 1 and 2) or ``"bottom-up"``.
+        ``"matching"`` (kuo2018, Algorithms 1 and 2) or ``"bottom-up"``; or one of fioretto2021, which need dense tables of
+        regions × sizes: ``"tree-dp"``, ``"tree-exact"``, ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``,
+        ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``, ``"topdown"``.
     view
-        What is measured: ``"hybrid"``, ``"cumulative"``, ``"sizes"`` or ``"naive"``; one name, or one per level, root first.
+        What is measured: ``"hybrid"`` (default), ``"cumulative"``, ``"sizes"`` or ``"naive"``; one name, or one per level,
+        root first. The mechanisms of fioretto2021 have their own.
     merge
         How the two estimates of a matched group are combined: ``"weighted"`` by variance, or ``"average"``.
     budget
@@ -61,6 +70,13 @@ def release(
         Public bound on the size of a group for the views that need one; ``"auto"`` (default) pays for an estimate.
     norm
         1 or 2: which distance the isotonic fits minimise; each view has its own default.
+    totals
+        Which public numbers of groups the release keeps: of all ``"regions"``, or of the ``"root"`` alone, as fioretto2021
+        has it. ``"tree-dp"``, ``"tree-program"``, ``"cumulative-dp"`` and ``"chain"`` know only the second.
+    repair
+        ``"tree-relaxed"`` only: round so that everything adds up; without it that mechanism is refused.
+    time_limit
+        Seconds that a solver may take; the manifest says whether it proved its result optimal.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
     ledger, dataset
@@ -74,20 +90,25 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
-    request = Request(epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm)
+    request = Request(
+        epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm, totals, repair, time_limit
+    )
     facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.contributions)
     plan = plan_release(request, facts)
+    check_solver(plan.mechanism)
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
     noisy = measure_all(counts, plan, stream, progress)
     stream.forget()
-    leaf_counts = reconcile(counts.hierarchy, plan, noisy, progress)
+    leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
+    released = counts_on_all_levels(counts.hierarchy, leaf_counts)
     return Release(
         hierarchy=counts.hierarchy,
-        counts=counts_on_all_levels(counts.hierarchy, leaf_counts),
-        n_groups=noisy.n_groups,
-        manifest=manifest,
+        counts=released,
+        # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
+        n_groups=noisy.n_groups if plan.totals == "regions" else np.append(noisy.n_groups[:1], released.n_groups()[1:]),
+        manifest=with_fit(manifest, fit),
         noisy=noisy,
     )
 
@@ -97,12 +118,12 @@ def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progr
     n_groups = _group_totals(counts, plan, stream)
     max_size = plan.max_size
     if plan.largest_size is not None:
-        max_size = measure_largest_size(counts, plan.largest_size, stream)
+        max_size = min(measure_largest_size(counts, plan.largest_size, stream), plan.most_sizes)
     levels = []
     for level in plan.levels:
         progress(level.level, 2 * len(plan.levels), f"measuring {level.name}")
         here = counts.hierarchy.level_slice(level.level)
-        levels.append(measure_level(counts, level, n_groups[here], max_size, stream))
+        levels.append(measure_level(counts, level, n_groups[here], max_size, stream, totals=plan.totals))
     return NoisyCounts(n_groups, tuple(levels))
 
 
@@ -114,8 +135,13 @@ def _group_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> 
     return consistent_totals(counts.hierarchy, noisy, [query.noise.variance for query in plan.group_totals])
 
 
-def reconcile(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> CountsBySize:
-    """From noisy measurements to consistent counts by size of the leaves: post-processing only."""
+def reconcile(
+    hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, progress: Progress = silent
+) -> tuple[CountsBySize, dict[str, Any]]:
+    """From noisy measurements to consistent counts by size of the leaves: post-processing only.
+
+    The second value holds facts about the fit for the manifest.
+    """
 
     def estimate(level: int) -> Estimate:
         progress(len(plan.levels) + level, 2 * len(plan.levels), f"estimating {plan.levels[level].name}")
@@ -124,6 +150,11 @@ def reconcile(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, progress: Pr
 
     match plan.mechanism:
         case "bottom-up":
-            return bottom_up(estimate(hierarchy.n_levels - 1))
+            return bottom_up(estimate(hierarchy.n_levels - 1)), {}
         case "matching":
-            return match_top_down(hierarchy, [estimate(level) for level in range(hierarchy.n_levels)], merge=plan.merge)
+            estimates = [estimate(level) for level in range(hierarchy.n_levels)]
+            return match_top_down(hierarchy, estimates, merge=plan.merge), {}
+        case _:
+            progress(len(plan.levels), 2 * len(plan.levels), f"fitting all levels ({plan.mechanism})")
+            fit = fit_dense_tables(hierarchy, plan, noisy)
+            return counts_from_dense(fit.table[hierarchy.level_slice(hierarchy.n_levels - 1)]), fit.facts

@@ -43,7 +43,10 @@ def group_sizes_manifest(plan: Plan, counts: ConfidentialCounts, *, secure: bool
             "side_queries": _side_queries(plan, loss),
             "composition": record_to_json(composition_of(plan, _unit(counts))),
         },
-        "totals": {"kept": "every region", "source": "public" if counts.groups_public else "noisy"},
+        "totals": {
+            "kept": "every region" if plan.totals == "regions" else "root",
+            "source": "public" if counts.groups_public else "noisy",
+        },
         "public": {
             "hierarchy": counts.regions_note,
             "group_totals": counts.groups_note if counts.groups_public else "not public; estimated from noisy totals",
@@ -52,6 +55,11 @@ def group_sizes_manifest(plan: Plan, counts: ConfidentialCounts, *, secure: bool
         "hierarchy_sha256": hierarchy.fingerprint,
         "versions": library_versions(),
     }
+
+
+def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
+    """The manifest with facts about how the consistent fit went, known only afterwards."""
+    return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
 
 
 def privacy_statement(plan: Plan, counts: ConfidentialCounts, *, secure: bool) -> str:
@@ -92,7 +100,10 @@ def composition_of(plan: Plan, unit: str) -> Composition:
 
 def _level(level: LevelPlan, loss: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"level": level.level, "name": level.name, "view": level.view, "share": str(level.share)}
-    return facts | _query(level.query, loss) if level.query is not None else facts | {loss: "0"}
+    if level.query is None:
+        return facts | {loss: "0"}
+    together = {"composition": "all regions of the level together"} if level.view == "chain" else {}
+    return facts | _query(level.query, loss) | together
 
 
 def _side_queries(plan: Plan, loss: str) -> list[dict[str, Any]]:
