@@ -48,9 +48,10 @@ def optimised_strategy(
 ) -> OptimisedMatrix | OptimisedTree:
     """The strategy with the least error over a workload that we can find.
 
-    Never worse than the flat method or any regular tree: for few bins, or at large budgets with noise in whole numbers, these
-    may be the best, and are then returned. Takes seconds for hundreds of bins, about half a minute for 1,000 or 2,000, and
-    then nothing: matrices are cached in the folder ``cache``, by default the user's cache folder.
+    Never worse than the flat method or any regular tree: for few bins, or at large budgets with noise in whole numbers,
+    these may be the best, and are then returned. Takes seconds for hundreds of bins, half a minute for 1,000 or 2,000 (two
+    minutes for Gaussian noise), and then nothing: matrices are cached in the folder ``cache``, by default the user's cache
+    folder.
 
     Examples
     --------
