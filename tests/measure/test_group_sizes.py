@@ -1,6 +1,14 @@
 import numpy as np
+import pytest
 
-from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
+from tallytree.measure import group_sizes
+from tallytree.measure.group_sizes import (
+    Place,
+    measure_group_totals,
+    measure_largest_size,
+    measure_level,
+    measure_regions,
+)
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
@@ -57,3 +65,17 @@ def test_totals_and_largest_size() -> None:
     )
     assert auto.largest_size is not None
     assert 40 <= measure_largest_size(truth(), auto.largest_size, stream) <= 42
+
+
+@pytest.mark.parametrize("view", ["naive", "sizes", "cumulative", "hybrid"])
+def test_regions_are_measured_alike_in_any_parts(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, level = KeyStream.from_insecure_seed(3), plan(view, epsilon=1).levels[1]
+    n_groups = truth().n_groups
+    whole = measure_level(truth(), level, n_groups, 50, stream)
+    monkeypatch.setattr(group_sizes, "CELLS_PER_BLOCK", 1)
+    for first in (0, 1):
+        alone = counts_from_lists([SIZES[first]])
+        part = measure_regions(alone, level, n_groups[first : first + 1], 50, Place(stream, first, 2))
+        for together, apart in zip(whole.queries, part.queries):
+            here = slice(together.offsets[first], together.offsets[first + 1])
+            assert together.values[here].tolist() == apart.values.tolist()

@@ -7,12 +7,14 @@ hold different entities, so a level costs its budget once (parallel composition)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from tallytree.kernels.queries import count_more_than, largest_sizes
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
-from tallytree.model.arrays import IntArray
+from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.planning.mechanisms import Totals
@@ -20,6 +22,9 @@ from tallytree.planning.plan import LevelPlan, QueryPlan
 from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.randomness import KeyStream
+
+# Answers that exist without their noise at one time: enough to keep all cores busy, too few to matter for memory.
+CELLS_PER_BLOCK = 1 << 22
 
 
 def measure_group_totals(counts: ConfidentialCounts, queries: tuple[QueryPlan, ...], stream: KeyStream) -> IntArray:
@@ -62,24 +67,60 @@ def measure_level(
         Whether later steps know the totals of all regions or the root's alone. In the second case public totals are
         measured too, as the last cumulative count H_c[K].
     """
+    truth = counts.counts_on_levels.regions(counts.hierarchy.level_slice(plan.level))
+    last = totals == "root" and counts.groups_public
+    return measure_regions(truth, plan, n_groups, max_size, Place(stream, 0, truth.n_regions), last=last)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the noise of some consecutive regions comes from.
+
+    Attributes
+    ----------
+    stream
+        The stream of the release.
+    first_region
+        Number of the first of the regions within its level; the draws of a region depend on its number alone.
+    n_level_regions
+        Number of regions of the whole level.
+    """
+
+    stream: KeyStream
+    first_region: int
+    n_level_regions: int
+
+
+def measure_regions(
+    truth: CountsBySize,
+    plan: LevelPlan,
+    n_groups: IntArray,
+    max_size: int | None,
+    place: Place,
+    *,
+    last: bool = False,
+) -> NoisyLevel:
+    """Measure consecutive regions of a level, all of them or some: the answers of a region are the same either way.
+
+    The view ``chain`` alone runs through all regions of a level. ``last`` adds the last cumulative count.
+    """
     if plan.query is None:
         return NoisyLevel(plan.level, ())
-    truth = counts.counts_on_levels.regions(counts.hierarchy.level_slice(plan.level))
     queries: tuple[NoisyQuery, ...]
     match plan.view:
         case "naive":
-            queries = (_measure_counts(truth, plan, _known(max_size), stream),)
+            queries = (_measure_counts(truth, plan, _known(max_size), place),)
         case "sizes":
-            queries = (_measure_sizes(truth, plan, n_groups, stream),)
+            queries = (_measure_sizes(truth, plan, n_groups, place),)
         case "cumulative":
             lengths = np.full(truth.n_regions, _known(max_size))
-            queries = (_measure_cumulative(truth, plan, n_groups, lengths, stream),)
-            if totals == "root" and counts.groups_public:
-                queries += (_measure_last(n_groups, plan, stream),)
+            queries = (_measure_cumulative(truth, plan, n_groups, lengths, place),)
+            if last:
+                queries += (_measure_last(n_groups, plan, place),)
         case "hybrid":
-            queries = _measure_hybrid(truth, plan, n_groups, stream)
+            queries = _measure_hybrid(truth, plan, n_groups, place)
         case "chain":
-            queries = (_measure_chain(truth, plan, _known(max_size), stream),)
+            queries = (_measure_chain(truth, plan, _known(max_size), place),)
     return NoisyLevel(plan.level, queries)
 
 
@@ -89,57 +130,101 @@ def _known(max_size: int | None) -> int:
     return max_size
 
 
-def _noisy(name: str, values: IntArray, offsets: IntArray, plan: LevelPlan, stream: KeyStream) -> NoisyQuery:
+def _noisy(
+    name: str,
+    answer: Callable[[slice], IntArray],
+    lengths: IntArray,
+    plan: LevelPlan,
+    place: Place,
+    *,
+    minuend: IntArray | None = None,
+) -> NoisyQuery:
+    """The answers for each region plus noise, in blocks of regions, so that only the result needs memory.
+
+    With a ``minuend`` per region, they are taken from it afterwards.
+    """
     assert plan.query is not None  # levels without a budget return before they get here
     noise = plan.query.noise
-    return NoisyQuery(
-        name, noise, offsets, add_noise(values, noise, stream, level=plan.level, query=name, offsets=offsets)
-    )
+    offsets = offsets_from_lengths(lengths)
+    values = np.empty(offsets[-1], dtype=np.int64)
+    for block in _blocks(offsets):
+        here = offsets[block.start : block.stop + 1]
+        values[here[0] : here[-1]] = add_noise(
+            answer(block),
+            noise,
+            place.stream,
+            level=plan.level,
+            query=name,
+            offsets=here - here[0],
+            first_region=place.first_region + block.start,
+        )
+        if minuend is not None:
+            here_values = values[here[0] : here[-1]]
+            np.subtract(np.repeat(minuend[block], lengths[block]), here_values, out=here_values)
+    return NoisyQuery(name, noise, offsets, values)
 
 
-def _measure_counts(truth: CountsBySize, plan: LevelPlan, max_size: int, stream: KeyStream) -> NoisyQuery:
+def _blocks(offsets: IntArray) -> Iterator[slice]:
+    """Consecutive regions with about ``CELLS_PER_BLOCK`` answers together, at least one region each."""
+    start, n_regions = 0, len(offsets) - 1
+    while start < n_regions:
+        stop = int(np.searchsorted(offsets, offsets[start] + CELLS_PER_BLOCK, side="right")) - 1
+        stop = min(max(stop, start + 1), n_regions)
+        yield slice(start, stop)
+        start = stop
+
+
+def _measure_counts(truth: CountsBySize, plan: LevelPlan, max_size: int, place: Place) -> NoisyQuery:
     """H for sizes 0 … K (kuo2018 §4.1)."""
-    offsets = np.arange(truth.n_regions + 1) * (max_size + 1)
-    return _noisy("counts", truth.dense(max_size).ravel(), offsets, plan, stream)
+    lengths = np.full(truth.n_regions, max_size + 1)
+    return _noisy("counts", lambda block: truth.regions(block).dense(max_size).ravel(), lengths, plan, place)
 
 
-def _measure_sizes(truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, stream: KeyStream) -> NoisyQuery:
+def _measure_sizes(truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, place: Place) -> NoisyQuery:
     """H_g, the sorted sizes, one per group (kuo2018 §4.2)."""
-    values, offsets = largest_sizes(truth, n_groups, np.zeros_like(n_groups))
-    return _noisy("sizes", values, offsets, plan, stream)
+
+    def answer(block: slice) -> IntArray:
+        here = n_groups[block]
+        return largest_sizes(truth.regions(block), here, np.zeros_like(here))[0]
+
+    return _noisy("sizes", answer, n_groups, plan, place)
 
 
 def _measure_cumulative(
-    truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, lengths: IntArray, stream: KeyStream
+    truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, lengths: IntArray, place: Place
 ) -> NoisyQuery:
     """H_c below the given lengths (kuo2018 §4.3), as G minus the noisy number of larger groups."""
-    values, offsets = count_more_than(truth, lengths)
-    larger = _noisy("cumulative", values, offsets, plan, stream)
-    return NoisyQuery(larger.name, larger.noise, offsets, np.repeat(n_groups, lengths) - larger.values)
+
+    def answer(block: slice) -> IntArray:
+        return count_more_than(truth.regions(block), lengths[block])[0]
+
+    return _noisy("cumulative", answer, lengths, plan, place, minuend=n_groups)
 
 
-def _measure_last(n_groups: IntArray, plan: LevelPlan, stream: KeyStream) -> NoisyQuery:
+def _measure_last(n_groups: IntArray, plan: LevelPlan, place: Place) -> NoisyQuery:
     """H_c[K], the number of groups, as fioretto2021 §9 measures it with the other cumulative counts.
 
     Costs nothing beyond them: where groups are public no entity changes it.
     """
-    return _noisy("last", n_groups, np.arange(len(n_groups) + 1), plan, stream)
+    return _noisy("last", lambda block: n_groups[block], np.ones_like(n_groups), plan, place)
 
 
-def _measure_chain(truth: CountsBySize, plan: LevelPlan, max_size: int, stream: KeyStream) -> NoisyQuery:
+def _measure_chain(truth: CountsBySize, plan: LevelPlan, max_size: int, place: Place) -> NoisyQuery:
     """Counts added up over all sizes, and within a size over the regions of the level (fioretto2021 §9.2.1).
 
     Entry (size, region) is kept with its region. One entity changes an entry of *every* region of the level, so the regions
     do not compose in parallel; see ``chain_sensitivity``.
     """
+    if truth.n_regions != place.n_level_regions:
+        raise ValueError("a chain runs through all regions of a level")
     table = truth.dense(max_size)
-    chain = np.cumsum(table.T.ravel()).reshape(table.T.shape)
-    offsets = np.arange(truth.n_regions + 1) * (max_size + 1)
-    return _noisy("chain", chain.T.ravel(), offsets, plan, stream)
+    chain = np.cumsum(table.T.ravel()).reshape(table.T.shape).T
+    lengths = np.full(truth.n_regions, max_size + 1)
+    return _noisy("chain", lambda block: chain[block].ravel(), lengths, plan, place)
 
 
 def _measure_hybrid(
-    truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, stream: KeyStream
+    truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, place: Place
 ) -> tuple[NoisyQuery, NoisyQuery]:
     """H_c below a threshold T, and the largest groups' sizes, raised to T, as a sorted list.
 
@@ -149,8 +234,11 @@ def _measure_hybrid(
     """
     assert plan.query is not None
     thresholds = hybrid_thresholds(n_groups, plan.query.noise.std)
-    below = _measure_cumulative(truth, plan, n_groups, thresholds, stream)
+    below = _measure_cumulative(truth, plan, n_groups, thresholds, place)
     last_below = below.values[below.offsets[1:] - 1]
-    lengths = tail_lengths(n_groups, last_below, plan.query.noise.std)
-    values, offsets = largest_sizes(truth, lengths, thresholds)
-    return below, _noisy("tail", values, offsets, plan, stream)
+    lengths = tail_lengths(n_groups, last_below, plan.query.noise.std, n_regions=place.n_level_regions)
+
+    def answer(block: slice) -> IntArray:
+        return largest_sizes(truth.regions(block), lengths[block], thresholds[block])[0]
+
+    return below, _noisy("tail", answer, lengths, plan, place)

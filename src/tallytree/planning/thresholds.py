@@ -24,11 +24,12 @@ def hybrid_thresholds(n_groups: IntArray, noise_std: float) -> IntArray:
     return np.maximum(1, np.ceil(5 * np.log10(1 + epsilon * n_groups))).astype(np.int64)
 
 
-def tail_lengths(n_groups: IntArray, noisy_cumulative_below: IntArray, noise_std: float) -> IntArray:
+def tail_lengths(n_groups: IntArray, noisy_cumulative_below: IntArray, noise_std: float, *, n_regions: int) -> IntArray:
     """How many of the largest groups to list: those that the noisy count puts at or above T, and (6 + ln #regions)/ε more.
 
     The margin covers the noise of that count; a group left off the list would be taken for one just below T. With the
-    logarithm, some group is left off in 1 of 800 levels, however many regions the level has.
+    logarithm, some group is left off in 1 of 800 levels, however many regions the level has: ``n_regions``, of which some
+    may be given here.
     """
-    margin = math.ceil((6 + math.log(max(len(n_groups), 1))) * noise_std / math.sqrt(2))
+    margin = math.ceil((6 + math.log(max(n_regions, 1))) * noise_std / math.sqrt(2))
     return np.clip(n_groups - noisy_cumulative_below + margin, 0, n_groups)

@@ -18,6 +18,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.planning.memory import cells_per_level, check_memory
 from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
@@ -96,6 +97,8 @@ def release(
     facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.contributions)
     plan = plan_release(request, facts)
     check_solver(plan.mechanism)
+    if counts.groups_public:
+        check_memory(plan, cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups)))
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
