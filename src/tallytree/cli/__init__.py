@@ -8,6 +8,7 @@ from tallytree.cli import (
     ledger,
     plan,
     release,
+    report,
     reproduce,
     spatial,
 )
@@ -22,6 +23,7 @@ COMMANDS = (
     ledger,
     plan,
     release,
+    report,
     reproduce,
     spatial,
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
-from tallytree.model.arrays import FloatArray
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
 from tallytree.release.release import Release
@@ -38,9 +38,10 @@ class LevelErrors:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Errors of a release per level; not private."""
+    """Errors of a release per level, and the earth mover's distance of every region; not private."""
 
     levels: tuple[LevelErrors, ...]
+    emd: IntArray | None = field(default=None, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The errors as JSON-ready facts, with the warning."""
@@ -76,7 +77,7 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
                 distinct_sizes=float(distinct[here].mean()),
             )
         )
-    return Evaluation(tuple(levels))
+    return Evaluation(tuple(levels), emd)
 
 
 def _squared_count_errors(released: CountsBySize, exact: CountsBySize) -> FloatArray:

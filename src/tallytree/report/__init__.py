@@ -1,0 +1,1 @@
+"""A release as one self-contained HTML file."""

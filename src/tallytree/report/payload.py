@@ -1,0 +1,155 @@
+"""What the page of a report shows, as JSON-ready facts, from a release alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.release.degrees import DegreeSequence
+from tallytree.release.evaluation import Evaluation
+from tallytree.release.histogram import RangeHistogram
+from tallytree.release.release import CountIntervals, Release
+
+CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
+USE = (
+    "Every number contains noise. Differences smaller than a few standard errors mean nothing.",
+    "Numbers of larger regions are relatively more exact; prefer them where you can.",
+    "Children add up to parents, so no number needs adjusting before it is added to another.",
+    "Do not try to find single persons: the noise hides whether any one of them is in the data.",
+)
+
+
+def group_sizes_payload(
+    release: Release, evaluation: Evaluation | None = None, *, n_levels: int | None = None
+) -> dict[str, Any]:
+    """The page of a release of group sizes, down to ``n_levels`` levels; with ``evaluation`` it is confidential."""
+    hierarchy = release.hierarchy
+    shown = hierarchy.n_levels if n_levels is None else n_levels
+    n_regions = int(hierarchy.level_starts[shown])
+    regions: dict[str, Any] = {
+        "labels": hierarchy.labels[:n_regions].tolist(),
+        "parent": hierarchy.parent[:n_regions].tolist(),
+        "runs": _runs(release.counts, n_regions),
+    }
+    if release.intervals is not None:
+        regions["bounds"] = _bounds(release.counts, release.intervals, n_regions)
+    if evaluation is not None and evaluation.emd is not None:
+        regions["emd"] = evaluation.emd[:n_regions].tolist()
+    left_out = _left_out(hierarchy, shown)
+    return {
+        **_common(release.manifest, release.verify().checks, watermark=CONFIDENTIAL if evaluation is not None else ""),
+        "title": f"Group sizes of {hierarchy.labels[0]}",
+        "words": {"groups": "groups", "total": "entities", "size": "size", "largest": "Largest groups", "bin": None},
+        "regions": regions,
+        "budget": _budget(release.manifest),
+        "use": [*USE, *([left_out] if left_out else [])],
+    }
+
+
+def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
+    """The page of a range histogram: one region, its bins as sizes."""
+    labels = list(histogram.bins.categories or (f"{edge:g}" for edge in histogram.bins.edges[:-1]))
+    answers = histogram.bin_answers()
+    counts = np.maximum(np.asarray(histogram.counts, dtype=np.float64), 0)
+    bounds = [
+        [i, max(0.0, float(low)), max(0.0, float(high))] for i, (low, high) in enumerate(zip(answers.low, answers.high))
+    ]
+    return {
+        **_common(histogram.manifest, histogram.verify().checks),
+        "title": f"Histogram of {histogram.bins.n_bins:,} bins",
+        "words": {"groups": "counts", "total": "", "size": "bin", "largest": "", "bin": labels},
+        "regions": {
+            "labels": ["all"],
+            "parent": [-1],
+            "runs": [_interleave(np.flatnonzero(counts), counts[counts > 0])],
+            "bounds": [bounds],
+        },
+        "budget": [],
+        "use": list(USE[:1]),
+    }
+
+
+def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
+    """The page of a degree sequence: one region, degrees as sizes."""
+    return {
+        **_common(sequence.manifest, sequence.verify().checks),
+        "title": "Degree sequence",
+        "words": {
+            "groups": "nodes",
+            "total": "sum of degrees",
+            "size": "degree",
+            "largest": "Largest degrees",
+            "bin": None,
+        },
+        "regions": {
+            "labels": ["all"],
+            "parent": [-1],
+            "runs": [_interleave(*np.unique(sequence.degrees, return_counts=True))],
+        },
+        "budget": [],
+        "use": [USE[0], USE[3]],
+    }
+
+
+def _common(manifest: dict[str, Any], checks: Any, *, watermark: str = "") -> dict[str, Any]:
+    privacy = manifest["privacy"]
+    if not privacy["private"]:
+        watermark = watermark or "NOT PRIVATE: made with an insecure seed, for tests and experiments only."
+    versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
+    return {
+        "statement": privacy["statement"],
+        "watermark": watermark,
+        "checks": [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in checks],
+        "public": [str(text) for text in manifest.get("public", {}).values() if isinstance(text, str)],
+        "made": f"Mechanism: {_mechanism(manifest)}. Made with {versions}.",
+    }
+
+
+def _mechanism(manifest: dict[str, Any]) -> str:
+    facts = manifest.get("mechanism") or manifest.get("strategy") or {}
+    return str(facts.get("name", manifest["kind"])) if isinstance(facts, dict) else str(facts)
+
+
+def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """Share of the privacy loss per level and side query, as a bar each."""
+    privacy = manifest["privacy"]
+    loss = "epsilon" if "epsilon" in privacy else "rho"
+    total = Fraction(privacy[loss])
+    parts = [(level["name"], level) for level in privacy["levels"]]
+    parts += [
+        (f"{query['query']} {query.get('level', '')}".strip(), query) for query in privacy.get("side_queries", [])
+    ]
+    return [
+        {
+            "name": name,
+            "share": float(Fraction(part[loss]) / total),
+            "detail": f"{loss} = {part[loss]}, {part.get('noise', 'nothing measured')}",
+        }
+        for name, part in parts
+    ]
+
+
+def _runs(counts: CountsBySize, n_regions: int) -> list[list[int]]:
+    ends = counts.offsets[1:n_regions] * 2
+    last = counts.offsets[n_regions]
+    both = np.stack([counts.size[:last], counts.count[:last]], axis=1).ravel()
+    return [part.tolist() for part in np.split(both, ends)]
+
+
+def _interleave(keys: Any, values: Any) -> list[float]:
+    return np.stack([keys, values], axis=1).ravel().tolist()
+
+
+def _bounds(counts: CountsBySize, intervals: CountIntervals, n_regions: int) -> list[list[list[int]]]:
+    last = counts.offsets[n_regions]
+    rows = np.stack([counts.size[:last], intervals.low[:last], intervals.high[:last]], axis=1)
+    return [part.tolist() for part in np.split(rows, counts.offsets[1:n_regions])]
+
+
+def _left_out(hierarchy: Hierarchy, shown: int) -> str:
+    names = hierarchy.level_names[shown:]
+    return f"Left out of this page because of its size, but in counts.parquet: {', '.join(names)}." if names else ""
