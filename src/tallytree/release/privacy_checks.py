@@ -24,6 +24,7 @@ from tallytree.privacy.accounting import (
 from tallytree.privacy.budget import Budget, exact
 from tallytree.privacy.sensitivity import (
     Sensitivity,
+    chain_sensitivity,
     counts_sensitivity,
     cumulative_sensitivity,
     edge_degrees_sensitivity,
@@ -96,7 +97,14 @@ def _expected_sensitivities(path: str | Path, manifest: Manifest, record: Record
         return [None if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
     contributions, max_quantity = int(manifest["privacy"]["contributions"]), int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
-    return [known.get(leaf.query) for leaf in measurements(record)]
+
+    def of(leaf: MechanismRecord) -> Sensitivity | None:
+        if leaf.query != "chain" or leaf.level is None:
+            return known.get(leaf.query)
+        n_regions = int(manifest["levels"][leaf.level]["regions"])
+        return chain_sensitivity(n_regions, max_quantity=max_quantity, contributions=contributions)
+
+    return [of(leaf) for leaf in measurements(record)]
 
 
 def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mapping[str, Sensitivity]:
