@@ -38,7 +38,7 @@ def spatial(
         str,
         typer.Option(
             help="auto, flat, hierarchical, uniform-grid, adaptive-grid, quadtree, quad-opt, kd-tree, kd-hybrid or "
-            "adaptive-tree."
+            "adaptive-tree; for one column noisy-first or structure-first."
         ),
     ] = "auto",
     n_points: Annotated[int | None, typer.Option(help="Number of points, where that is public.")] = None,

@@ -39,6 +39,7 @@ class MapSource:
     sql: str | None = None
     contributions: int = 1
     entity: str = "row"
+    one_column: bool = False
 
 
 def read_grid(source: MapSource) -> ConfidentialGrid:
@@ -53,6 +54,7 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
     outside = check_outside(source.outside)
     if source.counts is not None:
         counts = check_counts(source.counts)
+        _check_columns(counts.ndim, source.one_column)
         shape = check_cells(counts.shape)
         box = check_box(source.box, len(shape)) if source.box is not None else tuple((0.0, float(n)) for n in shape)
         return ConfidentialGrid(counts, box, _names(source.columns, len(shape)), source.entity, contributions)
@@ -63,6 +65,7 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
         )
     arrays = _columns_of(source.points)
     n_columns = len(source.columns or ()) if arrays is None else len(arrays)
+    _check_columns(n_columns, source.one_column)
     shape = _shape(source.resolution, n_columns)
     box, names = check_box(source.box, n_columns), _names(source.columns, n_columns)
     if arrays is not None:
@@ -123,9 +126,19 @@ def _names(columns: Sequence[str] | None, dimensions: int) -> tuple[str, ...]:
     return names
 
 
+def _check_columns(dimensions: int, one_column: bool) -> None:
+    if one_column and dimensions != 1:
+        raise RequestError(f"noisy-first and structure-first merge the bins of one column, got {dimensions}.")
+    if not one_column and dimensions < 2:
+        raise RequestError(
+            f"A map needs at least two columns, got {dimensions}. For one column use histogram, or the methods "
+            "noisy-first and structure-first."
+        )
+
+
 def _shape(resolution: int | Sequence[int] | None, dimensions: int) -> tuple[int, ...]:
-    if dimensions < 2:
-        raise RequestError(f"A map needs at least two columns, got {dimensions}. For one column use histogram.")
+    if resolution is None and dimensions == 1:
+        raise RequestError("With one column the resolution is the number of bins; give resolution=.")
     if resolution is None:
         resolution = 1 << max(1, RESOLUTION_LOG2 // dimensions)
     cells = (resolution,) * dimensions if isinstance(resolution, int) else tuple(resolution)

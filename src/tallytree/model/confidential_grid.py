@@ -97,8 +97,6 @@ def check_box(box: Sequence[Sequence[float]], n_columns: int | None = None) -> B
 
 def check_cells(shape: Sequence[int]) -> tuple[int, ...]:
     """Cells per dimension, refused before any memory is taken where there would be too many."""
-    if len(shape) < 2:
-        raise RequestError(f"A map needs at least two columns, got {len(shape)}. For one column use histogram.")
     if any(isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1 for n in shape):
         raise RequestError(f"The resolution is a whole number of cells per column, at least 1; got {tuple(shape)!r}.")
     cells = math.prod(int(n) for n in shape)

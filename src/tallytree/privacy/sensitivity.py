@@ -179,3 +179,12 @@ def median_score_sensitivity(*, contributions: int = 1) -> Sensitivity:
     together.
     """
     return _for_units(Sensitivity(1, 1), contributions)
+
+
+def deviation_score_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Absolute deviations of bins from the medians of two parts, the score of a boundary: l1 = k per candidate, l2² = k².
+
+    The deviations of a part are min over m of Σ |count − m|. An entity changes one count by 1, so for every m, hence for
+    the best m, the sum of its part changes by at most 1. As for medians, this bounds the change of each candidate's score.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)

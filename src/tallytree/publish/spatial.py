@@ -16,7 +16,7 @@ from tallytree.release.spatial import SpatialRelease
 from tallytree.release.spatial_manifest import planned_manifest, with_measurements
 from tallytree.spatial.draft import combine_measurements
 from tallytree.spatial.estimates import estimate_map
-from tallytree.spatial.options import MethodOptions
+from tallytree.spatial.options import LINES, MethodOptions
 
 
 def spatial(
@@ -71,7 +71,8 @@ def spatial(
         Cells per column of the fine public grid that points are counted on; no box is smaller than a cell.
     method
         ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
-        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"`` or ``"adaptive-tree"``.
+        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"`` or ``"adaptive-tree"``; for one column ``"noisy-first"``
+        or ``"structure-first"``.
     n_points, alpha, cells, depth, branching, prune
         Parameters of methods; see :class:`tallytree.spatial.options.MethodOptions`.
     nonnegative, integers
@@ -93,8 +94,9 @@ def spatial(
         branching=branching,
         prune=prune,
     )
+    line = method in LINES
     grid = read_grid(
-        MapSource(points, counts, columns, box, outside, resolution, count, table, sql, contributions, entity)
+        MapSource(points, counts, columns, box, outside, resolution, count, table, sql, contributions, entity, line)
     )
     return release_map(
         grid,
@@ -128,5 +130,5 @@ def release_map(
     noisy = measure_map(grid, budget, options, stream)
     stream.forget()
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
-    estimates = estimate_map(noisy.tree, values, variances, prune=options.prune, **published)
+    estimates = estimate_map(noisy.tree, values, variances, leaves=noisy.leaves, prune=options.prune, **published)
     return SpatialRelease(estimates, with_measurements(manifest, noisy), noisy.measurements)

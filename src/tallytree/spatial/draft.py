@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -9,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 
 
@@ -29,6 +30,9 @@ class Survey(Protocol):
 
     def cut(self, low: IntArray, high: IntArray, axis: int, share: Fraction, query: str) -> IntArray:
         """A private median of each box along an axis: the first cell of the upper half, inside the box."""
+
+    def part(self, low: IntArray, high: IntArray, share: Fraction, query: str, prior: Sequence[FloatArray]) -> IntArray:
+        """A private boundary inside each stretch of bins of a line, between bins that differ; ``prior`` holds log weights."""
 
     def variance(self, share: Fraction) -> float:
         """Variance of a noisy count that costs ``share``."""
@@ -55,6 +59,7 @@ class Draft:
     high: list[IntArray] = field(default_factory=list)
     parent: list[IntArray] = field(default_factory=list)
     measurements: list[Measurement] = field(default_factory=list)
+    closed: list[IntArray] = field(default_factory=list)
     n_nodes: int = 0
 
     def __post_init__(self) -> None:
@@ -75,8 +80,29 @@ class Draft:
         """Measure nodes that do not overlap."""
         low, high = self.boxes(nodes)
         values = self.survey.count(low, high, share, query)
-        self.measurements.append(Measurement(query, share, nodes, values, self.survey.variance(share)))
+        self.record(nodes, values, share, query)
         return values
+
+    def record(self, nodes: IntArray, values: IntArray, share: Fraction, query: str) -> None:
+        """Note noisy counts that the survey gave for the boxes of these nodes."""
+        self.measurements.append(Measurement(query, share, nodes, values, self.survey.variance(share)))
+
+    def close(self, nodes: IntArray) -> None:
+        """Publish nothing finer than these nodes: what was measured below them only sharpens their counts."""
+        self.closed.append(nodes)
+
+    def split_line(self, edges: IntArray) -> IntArray:
+        """Split the root of a one-dimensional map at edges, its two ends included."""
+        if len(edges) == 2:
+            return self.root
+        return self._append(edges[:-1, None], edges[1:, None], np.zeros(len(edges) - 1, dtype=np.int64))
+
+    def split_bins(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Split nodes of a one-dimensional map into their bins, all of them children of the node itself."""
+        low, high = self.boxes(nodes)
+        lengths = (high - low)[:, 0]
+        bins = _ranges(np.arange(self.shape[0]), low[:, 0], lengths)[:, None]
+        return self._append(bins, bins + 1, np.repeat(nodes, lengths)), np.repeat(np.arange(len(nodes)), lengths)
 
     def split_grid(self, nodes: IntArray, pieces: IntArray | int) -> tuple[IntArray, IntArray]:
         """Split each node into ``pieces`` parts per dimension, at most as many as it has cells.
@@ -111,7 +137,7 @@ class Draft:
         return self._append(low, high, np.repeat(nodes, 2))
 
     def finish(self) -> tuple[BoxTree, list[Measurement]]:
-        """The tree with its nodes in order, and the measurements with the new numbers of their nodes."""
+        """The tree with its nodes in order, and the measurements with the new numbers of their nodes; see ``leaves``."""
         low, high, parent = (np.concatenate(part) for part in (self.low, self.high, self.parent))
         order, layer = [self.root], self.root
         place = np.full(self.n_nodes, -1)
@@ -126,7 +152,15 @@ class Draft:
         child_starts = np.concatenate([[1], 1 + np.cumsum(n_children[new_order])])
         tree = BoxTree(self.shape, low[new_order], high[new_order], child_starts)
         measured = [Measurement(m.query, m.share, place[m.nodes], m.values, m.variance) for m in self.measurements]
+        self.closed = [place[nodes] for nodes in self.closed]
         return tree, measured
+
+    def leaves(self, tree: BoxTree) -> BoolArray:
+        """Of the finished tree: the nodes that tile the map, its leaves or the nodes that were closed."""
+        stops = np.array(tree.is_leaf)
+        for nodes in self.closed:
+            stops[nodes] = True
+        return stops & ~tree.below(stops)
 
     def _append(self, low: IntArray, high: IntArray, parent: IntArray) -> IntArray:
         nodes = np.arange(self.n_nodes, self.n_nodes + len(low))

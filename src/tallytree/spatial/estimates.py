@@ -43,22 +43,34 @@ class MapEstimates:
 
 
 def estimate_map(
-    tree: BoxTree, values: FloatArray, variances: FloatArray, *, prune: float | None, nonnegative: bool, integers: bool
+    tree: BoxTree,
+    values: FloatArray,
+    variances: FloatArray,
+    *,
+    leaves: BoolArray | None = None,
+    prune: float | None = None,
+    nonnegative: bool = True,
+    integers: bool = True,
 ) -> MapEstimates:
-    """Constrained inference over the whole tree, then what is published."""
+    """Constrained inference over the whole tree, then what is published.
+
+    ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher.
+    """
     starts = tree.child_starts
     unbiased = tree_least_squares(values, variances, starts)
     published = split_downwards(unbiased, variances_from_below(variances, starts), starts) if nonnegative else unbiased
-    leaves = tree.is_leaf if prune is None else pruned_leaves(tree, published, prune)
+    tiles = tree.is_leaf if leaves is None else leaves
+    if prune is not None:
+        tiles = pruned_leaves(tree, tiles, published, prune)
     counts: FloatArray | IntArray = round_tree(published, starts) if integers else np.array(published)
-    return MapEstimates(tree, variances, unbiased, counts, leaves)
+    return MapEstimates(tree, variances, unbiased, counts, np.array(tiles))
 
 
-def pruned_leaves(tree: BoxTree, estimates: FloatArray, threshold: float) -> BoolArray:
-    """The highest nodes on each way down that have an estimate below the threshold or no children.
+def pruned_leaves(tree: BoxTree, leaves: BoolArray, estimates: FloatArray, threshold: float) -> BoolArray:
+    """The highest nodes on each way down that have an estimate below the threshold or are leaves already.
 
     Cormode et al. 2012 §7: below such a node noise outweighs what finer counts tell. Nodes that were only put in to keep
     families small count like the others.
     """
-    stops = tree.is_leaf | (estimates < threshold)
+    stops = leaves | (estimates < threshold)
     return stops & ~tree.below(stops)

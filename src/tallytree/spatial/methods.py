@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tallytree.errors import RequestError
 from tallytree.spatial.draft import Draft
 from tallytree.spatial.grids import adaptive_grid, flat, hierarchical, uniform_grid
 from tallytree.spatial.options import Method, MethodOptions
+from tallytree.spatial.partitions import noisy_first, structure_first
 from tallytree.spatial.trees import adaptive_tree, kd_tree, quadtree
 
 GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
@@ -21,10 +23,17 @@ GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "kd-hybrid": kd_tree,
     "adaptive-tree": adaptive_tree,
 }
+GROW_LINE: dict[str, Callable[[Draft, MethodOptions], None]] = {
+    "noisy-first": noisy_first,
+    "structure-first": structure_first,
+}
 
 
 def grow(draft: Draft, options: MethodOptions) -> Method:
     """Grow the draft by the method asked for; returns the method used."""
     method: Method = "adaptive-tree" if options.method == "auto" else options.method
-    GROW[method](draft, replace(options, method=method))
+    known = GROW_LINE if len(draft.shape) == 1 else GROW
+    if method not in known:
+        raise RequestError(f"With {len(draft.shape)} columns the method is one of {', '.join(known)}, not {method}.")
+    known[method](draft, replace(options, method=method))
     return method

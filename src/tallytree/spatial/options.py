@@ -19,7 +19,10 @@ Method = Literal[
     "kd-tree",
     "kd-hybrid",
     "adaptive-tree",
+    "noisy-first",
+    "structure-first",
 ]
+LINES = ("noisy-first", "structure-first")
 TREES = ("quadtree", "quad-opt", "kd-tree", "kd-hybrid")
 ADAPTIVE_GRID_ALPHA = Fraction(1, 2)
 

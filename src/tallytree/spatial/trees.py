@@ -11,7 +11,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.spatial.draft import Draft
 from tallytree.spatial.grids import ALL, check_nodes, noisy_total
 from tallytree.spatial.options import MethodOptions
-from tallytree.spatial.shares import geometric_shares, proportional_shares
+from tallytree.spatial.shares import geometric_shares
 
 # Leaves of a tree of fixed depth: 4**8 for quadtrees, 4**6 for kd-trees, in any dimension.
 QUADTREE_LEAVES_LOG2 = 16
@@ -83,6 +83,7 @@ def split_at_medians(draft: Draft, nodes: IntArray, axis: int, share: Fraction, 
 # The adaptive tree's constants, chosen once on public data sets and the same for everyone.
 FIRST_CELLS_LOG2 = 6
 WORTH_SPLITTING = 4.0
+LEVEL_RATIO = 2.0 ** (1 / 12)
 
 
 def adaptive_tree(draft: Draft, options: MethodOptions) -> None:
@@ -99,7 +100,7 @@ def adaptive_tree(draft: Draft, options: MethodOptions) -> None:
     nodes = draft.root
     for _ in range(first):
         nodes, _ = draft.split_grid(nodes, 2)
-    shares = proportional_shares([geometric_ratio(dimensions) ** k for k in range(last - first + 1)], share)
+    shares = geometric_shares(last - first + 1, LEVEL_RATIO, share)
     for step, own in enumerate(shares):
         noisy = draft.count(nodes, own, f"level {first + step}")
         left = sum(shares[step + 1 :], Fraction(0))

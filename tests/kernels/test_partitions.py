@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tallytree.errors import RequestError
+from tallytree.kernels.partitions import deviations_from, merge_by_squares
+from tests.reference.partitions import absolute_deviations, all_partitions, squares_cost
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=st.lists(st.integers(-9, 9), min_size=1, max_size=9), price=st.integers(0, 40))
+def test_the_partition_is_the_cheapest_of_all(values, price):
+    edges = merge_by_squares(np.array(values, dtype=float), price)
+    best = min(squares_cost(values, edges, price) for edges in all_partitions(len(values)))
+    assert squares_cost(values, edges.tolist(), price) == pytest.approx(best, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts=st.lists(st.integers(0, 50), min_size=1, max_size=20))
+def test_deviations_are_those_of_the_best_constant(counts):
+    found = deviations_from(np.array(counts))
+    assert found.tolist() == [absolute_deviations(counts[:q]) for q in range(1, len(counts) + 1)]
+
+
+def test_steps_are_found_and_ten_thousand_bins_are_no_trouble():
+    values = np.repeat([5.0, 50.0, 20.0], [4000, 1000, 5000]) + np.random.default_rng(1).normal(size=10_000)
+    assert merge_by_squares(values, 20.0).tolist() == [0, 4000, 5000, 10_000]
+
+
+def test_too_many_bins_are_refused():
+    with pytest.raises(RequestError, match="32,768"):
+        merge_by_squares(np.zeros(100_000), 1.0)

@@ -1,0 +1,22 @@
+"""Partitions of bins by trying them all."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import numpy as np
+
+
+def all_partitions(n_bins: int):
+    for n_cuts in range(n_bins):
+        for cuts in combinations(range(1, n_bins), n_cuts):
+            yield (0, *cuts, n_bins)
+
+
+def squares_cost(values, edges, price) -> float:
+    parts = [np.asarray(values[a:b], dtype=float) for a, b in pairwise(edges)]
+    return sum(((part - part.mean()) ** 2).sum() + price for part in parts)
+
+
+def absolute_deviations(counts) -> int:
+    return min(int(np.abs(np.asarray(counts) - m).sum()) for m in counts)
