@@ -20,6 +20,7 @@ class Paper(StrEnum):
     kuo2018 = "kuo2018"
     qardaji2013 = "qardaji2013"
     hay2010 = "hay2010"
+    fioretto2021 = "fioretto2021"
 
 
 @app.command()

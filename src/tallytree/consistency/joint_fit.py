@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallytree.errors import InputError
+from tallytree.kernels.multipliers import add, blend, update_dual_in_place
 from tallytree.kernels.rounding_down_tree import round_down_tree
 from tallytree.kernels.tree_projection import project_on_tree_in_place
 from tallytree.model.arrays import FloatArray, IntArray
@@ -58,22 +59,17 @@ def fit_rows_on_tree(
     """
     table = project_rows(target)
     dual = np.zeros_like(target)
-    scale = _root_mean_square(target - table)
+    scale = float(np.sqrt(np.mean(np.square(target - table))))
     rounds, gap = 0, np.inf
     while rounds < max_rounds and gap > close_enough * scale:
         rounds += 1
-        additive = (target + PENALTY * (table - dual)) / (1.0 + PENALTY)
+        additive = blend(target, table, dual, PENALTY)
         project_on_tree_in_place(hierarchy, additive, weights, last_root=last_root)
-        dual += additive
         before = table
-        table = project_rows(dual)
-        dual -= table
-        gap = max(_root_mean_square(additive - table), _root_mean_square(table - before))
+        table = project_rows(add(dual, additive))
+        apart, step = update_dual_in_place(dual, additive, table, before)
+        gap = max(apart, step)
     return JointFit(table, rounds, gap)
-
-
-def _root_mean_square(table: FloatArray) -> float:
-    return float(np.linalg.norm(table) / np.sqrt(table.size))
 
 
 def bounds_of(hierarchy: Hierarchy, totals: IntArray | int) -> IntArray:

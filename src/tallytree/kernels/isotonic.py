@@ -59,7 +59,11 @@ def isotonic_l2(
     low = as_input(_bound(lower, n_regions, -np.inf), np.float64)
     high = as_input(_bound(upper, n_regions, np.inf), np.float64)
     fit = np.empty(len(numbers))
-    run_in_chunks(lambda start, stop: _fit_l2(numbers, weight, places, low, high, fit, start, stop), n_regions)
+    run_in_chunks(
+        lambda start, stop: _fit_l2(numbers, weight, places, low, high, fit, start, stop),
+        n_regions,
+        smallest=20_000 * n_regions // max(len(numbers), 1),
+    )
     return fit
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
 from typing import TypeVar
 
@@ -35,6 +36,7 @@ def as_input(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
     return array
 
 
+@cache
 def n_workers() -> int:
     """Number of threads that kernels are spread over."""
     return os.cpu_count() or 1

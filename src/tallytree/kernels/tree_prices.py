@@ -95,12 +95,18 @@ def _hand_down(tree, target, top_price, start, stop, intercept, slope, price):  
             price[size, region] = (above + pull) / (1.0 + stretch * slope[size, region])
 
 
-def _root_response(tree: Tree, target: IntArray, intercept: FloatArray, slope: FloatArray) -> tuple[float, float]:
+@serial
+def _root_response(tree, target, intercept, slope):  # type: ignore[no-untyped-def]
     """Sum of all roots as a line in the price they share."""
     stretch = 2.0 * tree.weights[0]
-    damping = 1.0 + stretch * slope[:, 0]
-    pull = stretch * (target[:, 0] - intercept[:, 0])
-    return float(np.sum(intercept[:, 0] + slope[:, 0] * pull / damping)), float(np.sum(slope[:, 0] / damping))
+    total = 0.0
+    rise = 0.0
+    for size in range(len(target)):
+        damping = 1.0 + stretch * slope[size, 0]
+        pull = stretch * (target[size, 0] - intercept[size, 0])
+        total += intercept[size, 0] + slope[size, 0] * pull / damping
+        rise += slope[size, 0] / damping
+    return total, rise
 
 
 def sizes_per_chunk(tree: Tree) -> int:

@@ -40,11 +40,13 @@ def hawaiian(data: Path) -> ConfidentialCounts:
     )
 
 
-def county_housing(data: Path, seed: int = 0) -> ConfidentialCounts:
+def county_housing(
+    data: Path, seed: int = 0, *, outliers: tuple[int, int] = (1, LARGEST_OUTLIER)
+) -> ConfidentialCounts:
     """Households by size of 3,108 US counties (2010 Census), with a SYNTHETIC tail above six people.
 
     The published table ends with "7 or more", and the people in that class are known; its households get sizes 7 + a
-    geometric number with that mean. As in kuo2018 §6.1, 50 outliers with up to 10,000 people are added.
+    geometric number with that mean. As in kuo2018 §6.1, 50 outliers are added, with up to 10,000 people unless told.
     """
     rng = np.random.default_rng(seed)
     with gzip.open(
@@ -63,7 +65,7 @@ def county_housing(data: Path, seed: int = 0) -> ConfidentialCounts:
         size.append(np.concatenate([np.arange(1, 7), tail_size]))
         count.append(np.concatenate([households, tail_count]))
     region.append(rng.integers(0, len(rows), size=N_OUTLIERS))
-    size.append(rng.integers(1, LARGEST_OUTLIER, size=N_OUTLIERS, endpoint=True))
+    size.append(rng.integers(*outliers, size=N_OUTLIERS, endpoint=True))
     count.append(np.ones(N_OUTLIERS, dtype=np.int64))
     region_of_run, sizes, n_groups = (np.concatenate(column).astype(np.int64) for column in (region, size, count))
     counts = counts_from_runs(region_of_run, sizes, n_groups, len(leaves))

@@ -41,14 +41,16 @@ N_OUTLIERS = 50
 LARGEST_OUTLIER = 10_000
 
 
-def housing_counts(n_households: int = 117_000_000, seed: int = 0) -> ConfidentialCounts:
-    """Counts by size for every county of a US-like country: 1 / 52 / 3,144 regions."""
+def housing_counts(
+    n_households: int = 117_000_000, seed: int = 0, *, outliers: tuple[int, int] = (1, LARGEST_OUTLIER)
+) -> ConfidentialCounts:
+    """Counts by size for every county of a US-like country: 1 / 52 / 3,144 regions; sizes of outliers from a range."""
     rng = np.random.default_rng(seed)
     leaves = [(state, f"{state} county {i + 1:03d}") for state, (_, n) in STATES.items() for i in range(n)]
     weights = np.array([households for households, _ in STATES.values()], dtype=float)
     per_state = rng.multinomial(n_households, weights / weights.sum())
     outlier_state = rng.choice(len(STATES), size=N_OUTLIERS, p=weights / weights.sum())
-    outlier_size = rng.integers(1, LARGEST_OUTLIER, size=N_OUTLIERS, endpoint=True)
+    outlier_size = rng.integers(*outliers, size=N_OUTLIERS, endpoint=True)
     parts = []
     first_leaf = 0
     for state, (_, n_counties) in enumerate(STATES.values()):
