@@ -14,6 +14,7 @@ from tallytree.ingest.read import read
 from tallytree.publish.group_sizes import release
 from tallytree.release.evaluation import evaluate
 from tallytree.release.loading import load_release, verify_release
+from tallytree.report.html import write_report
 from tallytree.reproduce.housing import housing_counts, write_people
 
 LEVELS = ("state", "county")
@@ -26,7 +27,7 @@ def demo(
     epsilon: Annotated[str, typer.Option(help="Privacy loss.")] = "1.0",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier demo.")] = False,
 ) -> None:
-    """Make a US-like housing data set, release it, verify it and measure its error.
+    """Make a US-like housing data set, release it, verify it, measure its error and write its report.
 
     Example: tallytree demo --out demo
     """
@@ -40,6 +41,7 @@ def demo(
         made = release(counts, epsilon=epsilon, progress=progress)
         made.save(target)
         verify_release(target).raise_if_failed()
+        page = write_report(target)
     say(f"{n_people:,} synthetic people in {households:,} households: {people}")
     say(f"Released to {target}; every check passed (tallytree verify {target}).")
     say(made.manifest["privacy"]["statement"])
@@ -47,7 +49,8 @@ def demo(
     errors = evaluate(load_release(target), counts)
     rows = [[level.name, level.regions, level.emd, level.l1] for level in errors.levels]
     print_table("Mean error per region", ["level", "regions", "EMD", "L1"], rows)
-    say(f"Next: tallytree query {target} --region US/Georgia --at-least 7")
+    say(f"Look at it: open {page} in a browser.")
+    say(f"Ask it: tallytree query {target} --region US/Georgia --at-least 7")
 
 
 def _prepare(out: Path, *, overwrite: bool) -> None:
