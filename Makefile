@@ -26,7 +26,7 @@ $(VENV)/base.stamp: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/base.stamp
-	$(PIP) --editable '.[test,solvers,postgres]'
+	$(PIP) --editable '.[test,solvers,postgres,spark]'
 	touch $@
 
 $(VENV)/lint.stamp: $(VENV)/base.stamp

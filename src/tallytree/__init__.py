@@ -1,6 +1,6 @@
 """Differentially private tables of counts over a hierarchy that add up."""
 
-from tallytree.ingest.read import read
+from tallytree.distributed.reading import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.publish.degrees import degrees

@@ -121,3 +121,13 @@ def test_demo(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "every check passed" in done.stderr
     assert tallytree("verify", "demo/release", cwd=tmp_path).returncode == 0
+
+
+def test_engines_are_known_and_a_master_needs_spark(tmp_path: Path) -> None:
+    from tallytree.cli.sources import DataOptions
+    from tallytree.errors import RequestError
+
+    with pytest.raises(RequestError, match="Choose one of: local, spark"):
+        DataOptions("people.parquet", engine="dask").read()
+    with pytest.raises(RequestError, match="goes with --engine spark"):
+        DataOptions("people.parquet", master="local[2]").read()

@@ -80,6 +80,8 @@ def release(
     contributions: sources.Contributions = None,
     table: sources.TableName = None,
     sql: sources.Sql = None,
+    engine: sources.Engine = "local",
+    master: sources.Master = None,
     mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "matching",
     view: Annotated[
         str | None,

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from tallytree.distributed.reading import read_with_spark
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
-from tallytree.model.confidential import ENTITY, ConfidentialCounts
+from tallytree.model.confidential import ENTITY
 
 Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
 Group = Annotated[str | None, typer.Option(help="Column that identifies the group (household, taxi …).")]
@@ -37,6 +38,12 @@ TableName = Annotated[str | None, typer.Option("--table", help="Table to read fr
 Sql = Annotated[str | None, typer.Option(help="Query to read from a database URL.")]
 
 
+Engine = Annotated[str, typer.Option(help="local, or spark for data and hierarchies that outgrow one machine.")]
+Master = Annotated[
+    str | None, typer.Option(help="With --engine spark: the cluster, for example spark://host:7077 or local[4].")
+]
+
+
 @dataclass(frozen=True)
 class DataOptions:
     """The data a command works on."""
@@ -57,12 +64,22 @@ class DataOptions:
     contributions: int | None = None
     table: str | None = None
     sql: str | None = None
+    engine: str = "local"
+    master: str | None = None
 
-    def read(self) -> ConfidentialCounts:
-        """Read and aggregate the data."""
+    def read(self) -> Any:
+        """Read and aggregate the data: in this process, or on the executors of a Spark cluster, where it then stays."""
         options = {field.name: getattr(self, field.name) for field in fields(self)}
         options["levels"] = split_names(self.levels)
-        return read(options.pop("source"), **options)
+        source, engine, master = (options.pop(name) for name in ("source", "engine", "master"))
+        match engine:
+            case "spark":
+                return read_with_spark(source, master=master, **options)
+            case "local":
+                if master is not None:
+                    raise RequestError("--master goes with --engine spark.")
+                return read(source, **options)
+        raise RequestError(f"engine {engine!r} is not known. Choose one of: local, spark.")
 
 
 def split_names(names: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:

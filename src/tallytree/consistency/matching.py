@@ -35,17 +35,24 @@ def match_top_down(hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merge
     merge
         ``"weighted"`` by inverse variance (eq. 5 and 6), or the plain ``"average"``.
     """
+    if len(estimates) != hierarchy.n_levels:
+        raise RequestError(f"Matching needs one estimate per level, {hierarchy.n_levels}, got {len(estimates)}.")
+    return counts_of(match_runs_down(hierarchy, estimates, merge=merge))
+
+
+def match_runs_down(hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merge: Merge) -> Runs:
+    """Matched groups of the lowest level that has an estimate, with their variances, ready to go on below."""
     if merge not in ("weighted", "average"):
         raise RequestError(f"Unknown merge {merge!r}. Accepted: 'weighted', 'average'.")
-    sizes = [hierarchy.level_size(level) for level in range(hierarchy.n_levels)]
-    if [estimate.n_regions for estimate in estimates] != sizes:
+    sizes = [hierarchy.level_size(level) for level in range(len(estimates))]
+    if not sizes or [estimate.n_regions for estimate in estimates] != sizes:
         raise RequestError(f"Matching needs one estimate per level, with {sizes} regions.")
-    runs = _runs(estimates[0])
-    for level in range(1, hierarchy.n_levels):
+    runs = runs_of(estimates[0])
+    for level in range(1, len(estimates)):
         above = hierarchy.level_slice(level - 1)
         child_starts = hierarchy.child_starts[above.start : above.stop + 1] - hierarchy.level_starts[level]
-        runs = match_children(runs, _runs(estimates[level]), child_starts, weighted=merge == "weighted")
-    return _counts(runs)
+        runs = match_children(runs, runs_of(estimates[level]), child_starts, weighted=merge == "weighted")
+    return runs
 
 
 def bottom_up(leaves: Estimate) -> CountsBySize:
@@ -53,11 +60,12 @@ def bottom_up(leaves: Estimate) -> CountsBySize:
     return leaves.counts()
 
 
-def _runs(estimate: Estimate) -> Runs:
+def runs_of(estimate: Estimate) -> Runs:
+    """The runs of an estimate as the matching takes them."""
     return Runs(estimate.offsets, estimate.size, estimate.count, estimate.variance)
 
 
-def _counts(runs: Runs) -> CountsBySize:
+def counts_of(runs: Runs) -> CountsBySize:
     """Forget the variances: equal sizes, which are neighbours, become one run."""
     n_regions = len(runs.offsets) - 1
     region = np.repeat(np.arange(n_regions), np.diff(runs.offsets))

@@ -67,28 +67,36 @@ def count_groups(
 ) -> ConfidentialCounts:
     """Read the inputs into exact counts by size per leaf."""
     with open_session() as session:
-        opened, rows = _open(session, inputs, shape, groups_private=groups_private)
-        rows, regions = _regions(session, rows, opened, shape, root)
+        opened, rows = open_inputs(session, inputs, shape, groups_private=groups_private)
+        rows, regions = find_regions(session, rows, opened, shape, root)
         runs = session.fetch(counts_of(rows), opened.source.name)
-    _refuse_problems(runs, opened, shape)
+    refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
     counts = _in_leaf_order(runs, regions)
     return ConfidentialCounts(
         hierarchy=regions.hierarchy,
         leaf_counts=counts,
         n_groups=counts.n_groups(),
-        groups_public=not groups_private,
-        groups_note=_groups_note(opened, groups_private),
-        regions_note=_regions_note(opened),
         remarks=regions.remarks,
-        max_quantity=shape.max_quantity,
-        entity=entity or ("row" if shape.size is None else "entity"),
-        group=shape.group or "group",
-        unit=shape.unit or "",
-        contributions=shape.contributions,
+        **description(opened, shape, groups_private=groups_private, entity=entity),
     )
 
 
-def _open(session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool) -> tuple[Opened, Rows]:
+def description(opened: Opened, shape: RowShape, *, groups_private: bool, entity: str | None) -> dict[str, Any]:
+    """What is public about the counts besides their regions; names as in :class:`ConfidentialCounts`."""
+    return {
+        "groups_public": not groups_private,
+        "groups_note": _groups_note(opened, groups_private),
+        "regions_note": _regions_note(opened),
+        "max_quantity": shape.max_quantity,
+        "entity": entity or ("row" if shape.size is None else "entity"),
+        "group": shape.group or "group",
+        "unit": shape.unit or "",
+        "contributions": shape.contributions,
+    }
+
+
+def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool) -> tuple[Opened, Rows]:
+    """Open the inputs, check their columns, and give them their meaning."""
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
     place = {"table": inputs.table, "sql": inputs.sql}
     if inputs.groups is None:
@@ -115,7 +123,8 @@ def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTabl
     return region_table(source.name, session.fetch(source.table.select(**labels), source.name), column)
 
 
-def _regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
+def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
+    """The rows with the key of their leaf, and the regions with the number of each key."""
     if not shape.levels:
         return rows, root_alone(root)
     hashed = session.engine_of(rows.table).name == "duckdb"
@@ -134,10 +143,11 @@ def _regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root
     return keyed, regions_from_leaves(leaves, shape.levels, root)
 
 
-def _refuse_problems(runs: pa.Table, opened: Opened, shape: RowShape) -> None:
-    if len(runs) == 0:
+def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:
+    """Refuse rows whose worst problem is not none; None where there are no rows at all."""
+    if worst_code is None:
         raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
-    worst = Problem(pc.min(runs["problem"]).as_py())
+    worst = Problem(worst_code)
     if worst is not Problem.NONE:
         groups = None if opened.groups is None else opened.groups.name
         raise InputError(describe(worst, shape, opened.source.name, groups))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.shapes import row_shape
-from tallytree.model.confidential import ENTITY, ConfidentialCounts
+from tallytree.model.confidential import ENTITY
 
 
 def read(
@@ -28,7 +28,8 @@ def read(
     entity: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
-) -> ConfidentialCounts:
+    counter: Callable[..., Any] | None = None,
+) -> Any:
     """Count the groups of each size in every leaf region, exactly and inside the engine that holds the table.
 
     Parameters
@@ -70,6 +71,13 @@ def read(
     contributions
         Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
         the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
+    counter
+        What counts instead of this process, where the table lies elsewhere; see :mod:`tallytree.distributed`.
+
+    Returns
+    -------
+    ConfidentialCounts
+        Or what ``counter`` returns.
 
     Notes
     -----
@@ -106,4 +114,5 @@ def read(
     from tallytree.ingest.counting import Inputs, count_groups  # loads Ibis and DuckDB
 
     inputs = Inputs(source, groups=groups, hierarchy=hierarchy, table=table, sql=sql)
-    return count_groups(inputs, shape, root=root, groups_private=groups_private, entity=entity)
+    count_them = count_groups if counter is None else counter
+    return count_them(inputs, shape, root=root, groups_private=groups_private, entity=entity)

@@ -19,7 +19,10 @@ PARQUET = (".parquet", ".pq", ".parq")
 CSV = (".csv", ".tsv", ".txt")
 COMPRESSED = (".gz", ".zst", ".bz2")
 REMOTE = ("s3://", "gs://", "gcs://", "r2://", "az://", "abfss://", "http://", "https://", "hf://")
-ACCEPTED = "a Parquet or CSV file or glob, a pandas, Polars, Arrow or Ibis table, or a database URL (duckdb://, postgres://, sqlite://)"
+ACCEPTED = (
+    "a Parquet or CSV file or glob, a pandas, Polars, Arrow, Spark or Ibis table, or a database URL (duckdb://, postgres://, "
+    "sqlite://)"
+)
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,18 @@ def _open_in_memory(session: Session, source: Any, wanted: Wanted) -> Source:
         return Source(session.register(arrow), columns, name)
     if library == "polars" and kind in ("DataFrame", "LazyFrame"):
         return _open_polars(session, source, wanted)
+    if library == "pyspark" and kind == "DataFrame":
+        return _open_spark(session, source)
     if library == "pyarrow" and hasattr(source, "schema"):
         return _open_arrow(session, source, wanted)
     raise InputError(f"Cannot read a {library}.{kind}; give {ACCEPTED}.")
+
+
+def _open_spark(session: Session, source: Any) -> Source:
+    """A view over a Spark table; queries on it run on the executors."""
+    name = f"{session.new_name()}_{id(source)}"
+    source.createOrReplaceTempView(name)
+    return Source(ibis.pyspark.connect(source.sparkSession).table(name), tuple(source.columns), "the Spark table")
 
 
 def _open_polars(session: Session, source: Any, wanted: Wanted) -> Source:

@@ -41,7 +41,11 @@ def measure_group_totals(counts: ConfidentialCounts, queries: tuple[QueryPlan, .
 
 def measure_largest_size(counts: ConfidentialCounts, query: QueryPlan, stream: KeyStream) -> int:
     """A noisy upper bound on the largest group: five standard deviations above it (kuo2018, footnote 6)."""
-    largest = counts.leaf_counts.largest_size().max(initial=0)
+    return noisy_largest_size(int(counts.leaf_counts.largest_size().max(initial=0)), query, stream)
+
+
+def noisy_largest_size(largest: int, query: QueryPlan, stream: KeyStream) -> int:
+    """The same from the exact largest size, which only a caller on the confidential side has."""
     noisy = add_noise(np.array([largest]), query.noise, stream, level=0, query="largest")
     return max(1, int(noisy[0]) + math.ceil(5 * query.noise.std))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
@@ -13,6 +13,31 @@ from tallytree.model.hierarchy import Hierarchy
 
 ENTITY = "entity"
 """The default privacy unit: one row."""
+
+
+class Description(Protocol):
+    """What is public about exact counts, wherever they are held; attributes as in :class:`ConfidentialCounts`."""
+
+    @property
+    def hierarchy(self) -> Hierarchy: ...  # noqa: D102
+    @property
+    def n_groups(self) -> IntArray: ...  # noqa: D102
+    @property
+    def groups_public(self) -> bool: ...  # noqa: D102
+    @property
+    def groups_note(self) -> str: ...  # noqa: D102
+    @property
+    def regions_note(self) -> str: ...  # noqa: D102
+    @property
+    def max_quantity(self) -> int: ...  # noqa: D102
+    @property
+    def entity(self) -> str: ...  # noqa: D102
+    @property
+    def group(self) -> str: ...  # noqa: D102
+    @property
+    def unit(self) -> str: ...  # noqa: D102
+    @property
+    def contributions(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tallytree.estimate.views import estimate_view
 from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
 from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import ConfidentialCounts, Description
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.memory import cells_per_level, check_memory
@@ -28,8 +28,18 @@ from tallytree.release.manifest import group_sizes_manifest, with_fit
 from tallytree.release.release import Release
 
 
+class HeldElsewhere(Description, Protocol):
+    """Exact counts that other machines hold, and that are measured there; see :mod:`tallytree.distributed`."""
+
+    def check_plan(self, plan: Plan) -> None:
+        """Refuse, before any budget is spent, a plan that cannot be carried out there."""
+
+    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
+        """Measure and reconcile; the measurements, and the released counts by size of the leaves."""
+
+
 def release(
-    counts: ConfidentialCounts,
+    counts: ConfidentialCounts | HeldElsewhere,
     *,
     epsilon: object = None,
     rho: object = None,
@@ -97,14 +107,14 @@ def release(
     facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.contributions)
     plan = plan_release(request, facts)
     check_solver(plan.mechanism)
-    if counts.groups_public:
+    if not isinstance(counts, ConfidentialCounts):
+        counts.check_plan(plan)
+    elif counts.groups_public:
         check_memory(plan, cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups)))
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    noisy = measure_all(counts, plan, stream, progress)
-    stream.forget()
-    leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
+    noisy, leaf_counts, fit = _carry_out(counts, plan, stream, progress)
     released = counts_on_all_levels(counts.hierarchy, leaf_counts)
     return Release(
         hierarchy=counts.hierarchy,
@@ -114,6 +124,19 @@ def release(
         manifest=with_fit(manifest, fit),
         noisy=noisy,
     )
+
+
+def _carry_out(
+    counts: ConfidentialCounts | HeldElsewhere, plan: Plan, stream: KeyStream, progress: Progress
+) -> tuple[NoisyCounts, CountsBySize, dict[str, Any]]:
+    """Measure and reconcile; the key of the noise is forgotten as soon as the last draw is made, whatever happens."""
+    try:
+        if not isinstance(counts, ConfidentialCounts):
+            return *counts.carry_out(plan, stream, progress), {}
+        noisy = measure_all(counts, plan, stream, progress)
+    finally:
+        stream.forget()
+    return noisy, *reconcile(counts.hierarchy, plan, noisy, progress)
 
 
 def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent) -> NoisyCounts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import Description
 from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
 from tallytree.privacy.accounting import Composition, MechanismRecord, record_to_json
 from tallytree.privacy.noise import DiscreteLaplace, Noise
@@ -13,7 +13,7 @@ from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
 
-def group_sizes_manifest(plan: Plan, counts: ConfidentialCounts, *, secure: bool) -> Manifest:
+def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Manifest:
     """Everything that ``manifest.json`` says about a release of group sizes."""
     loss = "epsilon" if plan.budget.definition == "pure" else "rho"
     hierarchy = counts.hierarchy
@@ -62,7 +62,7 @@ def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
 
 
-def privacy_statement(plan: Plan, counts: ConfidentialCounts, *, secure: bool) -> str:
+def privacy_statement(plan: Plan, counts: Description, *, secure: bool) -> str:
     """What is protected, in one sentence of plain English."""
     if not secure:
         return "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
@@ -79,7 +79,7 @@ def privacy_statement(plan: Plan, counts: ConfidentialCounts, *, secure: bool) -
     )
 
 
-def _unit(counts: ConfidentialCounts) -> str:
+def _unit(counts: Description) -> str:
     if counts.unit:
         return f"all rows of one {counts.unit}, of which at most {counts.contributions} are counted"
     return f"one {counts.entity}"

@@ -1,0 +1,176 @@
+"""Exact counts that lie on a Spark cluster, and a release of them there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.consistency.matching import counts_of, match_runs_down, runs_of
+from tallytree.distributed.pieces import Arrays, Piece, cut_piece, pack, piece_arrays, unpack
+from tallytree.distributed.session import PACKAGE_PARENT
+from tallytree.distributed.tasks import Job, noisy_level, run_arrays
+from tallytree.errors import RequestError
+from tallytree.estimate.views import estimate_view
+from tallytree.kernels.matching import Runs
+from tallytree.measure.noisy import NoisyCounts, NoisyLevel
+from tallytree.model.arrays import IntArray
+from tallytree.model.count_of_counts import CountsBySize, concatenate
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.planning.plan import Plan
+from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.progress import Progress
+
+MECHANISMS = ("matching", "bottom-up")
+VIEWS = ("hybrid", "cumulative", "sizes", "naive")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkCounts:
+    """Exact counts by size of every leaf, held by Spark; attributes as in :class:`ConfidentialCounts`, and:
+
+    Attributes
+    ----------
+    frame
+        Confidential: a Spark table of ``piece``, ``top`` (region at the cut), ``leaf``, ``size``, ``n``. It stays where it is.
+    cut
+        Level whose regions head the pieces that tasks work on.
+    bounds
+        Bounds between the pieces, in regions of that level.
+    """
+
+    frame: Any
+    hierarchy: Hierarchy
+    n_groups: IntArray
+    cut: int
+    bounds: IntArray
+    groups_public: bool = True
+    groups_note: str = "stated by the user"
+    regions_note: str = "stated by the user"
+    remarks: tuple[str, ...] = ()
+    max_quantity: int = 1
+    entity: str = "row"
+    group: str = "group"
+    unit: str = ""
+    contributions: int = 1
+
+    def check_plan(self, plan: Plan) -> None:
+        """Refuse what this engine cannot do."""
+        views = {level.view for level in plan.levels if level.query is not None}
+        if plan.mechanism not in MECHANISMS or not views <= set(VIEWS):
+            asked = (
+                plan.mechanism if plan.mechanism not in MECHANISMS else f"view {', '.join(sorted(views - set(VIEWS)))}"
+            )
+            raise RequestError(
+                f"The Spark engine cannot run {asked!r}. It knows the mechanisms {', '.join(MECHANISMS)} with the views "
+                f"{', '.join(VIEWS)}; leave out --engine spark for the others."
+            )
+
+    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
+        """Measure and match on the executors, the levels down to the cut apart from those below it."""
+        hierarchy = self.hierarchy
+        sizes = tuple(hierarchy.level_size(level) for level in range(hierarchy.n_levels))
+        job = Job(plan, stream.export_key(), stream.secure, sizes, plan.max_size)
+        progress(0, 3, f"measuring {' to '.join(dict.fromkeys((plan.levels[0].name, plan.levels[self.cut].name)))}")
+        upper = self._measure_upper(job)
+        measured_bound = [int(upper["max_size"][0])] if "max_size" in upper else [plan.max_size]
+        job = Job(plan, job.key, job.secure, sizes, measured_bound[0])
+        levels = [noisy_level(plan, level, [upper]) for level in range(self.cut + 1)]
+        progress(1, 3, "matching the upper levels")
+        runs = self._match_upper(plan, levels)
+        if self.cut == hierarchy.n_levels - 1:
+            assert runs is not None
+            return NoisyCounts(self._totals, tuple(levels)), counts_of(runs)
+        progress(2, 3, f"releasing {len(self.bounds) - 1} subtrees")
+        parts = self._release_below(job, runs)
+        levels += [noisy_level(plan, level, parts) for level in range(self.cut + 1, hierarchy.n_levels)]
+        leaves = [
+            CountsBySize(*(part[name].astype(np.int64) for name in ("offsets", "size", "count"))) for part in parts
+        ]
+        return NoisyCounts(self._totals, tuple(levels)), concatenate(leaves)
+
+    @cached_property
+    def _totals(self) -> IntArray:
+        """Public number of groups of every region."""
+        return self.hierarchy.sum_from_leaves(self.n_groups)
+
+    def _measure_upper(self, job: Job) -> Arrays:
+        """Noisy measurements of the levels down to the cut, made in one task."""
+        piece = cut_piece(self.hierarchy, 0, self.cut, 0, 1)
+        counted = self.frame.groupBy("top", "size").sum("n").withColumnRenamed("sum(n)", "n")
+        rows = counted.selectExpr("0L as piece", "top as region", "size", "n")
+        public = [pack(piece_arrays(piece) | self._groups(piece, range(self.cut + 1)))]
+        return _run(rows, public, job, "measure_upper_levels")[0]
+
+    def _match_upper(self, plan: Plan, levels: list[NoisyLevel]) -> Runs | None:
+        """Matched groups of the regions at the cut; None where the upper levels are not measured."""
+        if plan.mechanism == "bottom-up" and self.cut < self.hierarchy.n_levels - 1:
+            return None
+        totals = [self._totals[self.hierarchy.level_slice(level)] for level in range(self.cut + 1)]
+        measured = range(self.cut + 1) if plan.mechanism == "matching" else [self.cut]
+        estimates = [estimate_view(plan.levels[level], levels[level], totals[level]) for level in measured]
+        if plan.mechanism == "bottom-up":
+            return runs_of(estimates[0])
+        return match_runs_down(self.hierarchy, estimates, merge=plan.merge)
+
+    def _release_below(self, job: Job, runs: Runs | None) -> list[Arrays]:
+        """Measurements and released leaves of each piece, made where its rows are."""
+        bottom = self.hierarchy.n_levels - 1
+        public = []
+        for start, stop in zip(self.bounds[:-1], self.bounds[1:]):
+            piece = cut_piece(self.hierarchy, self.cut, bottom, int(start), int(stop))
+            arrays = piece_arrays(piece) | self._groups(piece, range(self.cut + 1, bottom + 1))
+            public.append(pack(arrays | ({} if runs is None else run_arrays(_some(runs, int(start), int(stop))))))
+        rows = self.frame.selectExpr("piece", "leaf as region", "size", "n")
+        return _run(rows, public, job, "release_subtrees")
+
+    def _groups(self, piece: Piece, levels: range) -> Arrays:
+        return {
+            f"groups_{level}": self._totals[self.hierarchy.level_slice(level)][piece.regions(level)] for level in levels
+        }
+
+    def __repr__(self) -> str:
+        return f"SparkCounts({self.hierarchy!r}, values hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Confidential counts cannot be pickled; release them first.")
+
+
+def _some(runs: Runs, start: int, stop: int) -> Runs:
+    """The runs of consecutive regions alone."""
+    here = runs.offsets[start : stop + 1]
+    part = slice(here[0], here[-1])
+    return Runs(here - here[0], runs.size[part], runs.groups[part], runs.variance[part])
+
+
+def _run(rows: Any, public: list[bytes], job: Job, task: str) -> list[Arrays]:
+    """Run a task of :mod:`tallytree.distributed.tasks` on every piece, where its rows are; results in order of the pieces.
+
+    The job travels with the code of the task, in the memory of driver and executors; the public side of a piece as a row.
+    """
+    import_from = PACKAGE_PARENT
+
+    def work(confidential: pa.Table, described: pa.Table) -> pa.Table:
+        # Pickled by value: a worker that does not have the package installed finds it where the driver did.
+        import sys
+
+        if import_from not in sys.path:
+            sys.path.append(import_from)
+        from tallytree.distributed import tasks
+
+        columns = [confidential[name].to_numpy().astype("int64") for name in ("region", "size", "n")]
+        made = getattr(tasks, task)(job, columns, described["public"][0].as_py())
+        return pa.table({"piece": described["piece"], "made": pa.array([made], pa.binary())})
+
+    table = pa.table({"piece": pa.array(range(len(public)), pa.int64()), "public": pa.array(public, pa.binary())})
+    described = rows.sparkSession.createDataFrame(table).groupBy("piece")
+    made = rows.groupBy("piece").cogroup(described).applyInArrow(work, "piece long, made binary").persist()
+    try:
+        made.count()  # all pieces side by side, before they are fetched one after the other
+        found = {row["piece"]: bytes(row["made"]) for row in made.toLocalIterator()}
+    finally:
+        made.unpersist()
+    return [unpack(found[piece]) for piece in range(len(public))]

@@ -1,0 +1,49 @@
+"""Spark sessions, and what their Python workers need to find."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import tallytree.errors
+from tallytree.errors import MissingExtraError
+
+PACKAGE_PARENT = str(Path(tallytree.errors.__file__).parent.parent)
+
+# What is spilled or shuffled is encrypted on the executors' disks; results are public, so their size needs no limit.
+SETTINGS = {
+    "spark.io.encryption.enabled": "true",
+    "spark.driver.maxResultSize": "0",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def spark_session(master: str | None = None, settings: dict[str, str] | None = None) -> Any:
+    """A Spark session on a master (``local[*]`` by default, or that of ``spark-submit``), or the one that is running."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError("The Spark engine", "spark") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    builder = SparkSession.builder.appName("tallytree")
+    if master is not None or "MASTER" not in os.environ:
+        builder = builder.master(master or "local[*]")
+    for name, value in {**SETTINGS, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def use_this_python(session: Any) -> None:
+    """Let the workers run the interpreter of the driver, unless the user names another one.
+
+    Spark takes ``python3`` from the path otherwise, which in a virtual environment is the wrong one.
+    """
+    context = session.sparkContext
+    named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python", None)
+    if named is None:
+        context.pythonExec = sys.executable

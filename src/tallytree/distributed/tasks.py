@@ -1,0 +1,135 @@
+"""What an executor does with a piece of the tree: arrays in, arrays out, with the same functions as a local release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.consistency.matching import counts_of, runs_of
+from tallytree.distributed.pieces import Arrays, Piece, pack, piece_from_arrays, unpack
+from tallytree.estimate.views import estimate_view
+from tallytree.kernels.matching import Runs, match_children
+from tallytree.measure.group_sizes import Place, measure_regions, noisy_largest_size
+from tallytree.measure.noisy import NoisyLevel, NoisyQuery
+from tallytree.model.arrays import IntArray
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
+from tallytree.planning.plan import Plan
+from tallytree.privacy.randomness import KeyStream
+
+
+@dataclass(frozen=True, repr=False)
+class Job:
+    """What every task of a release needs: the plan, the key of the noise, and the number of regions of each level.
+
+    Never shown and never written: whoever has the key can take the noise off again.
+    """
+
+    plan: Plan
+    key: bytes
+    secure: bool
+    level_sizes: tuple[int, ...]
+    max_size: int | None = None
+
+
+def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
+    """Measure the levels down to the cut, from the counts of the regions there; ``runs`` holds region, size, count."""
+    arrays = unpack(public)
+    piece = piece_from_arrays(arrays)
+    stream = KeyStream.from_key(job.key, secure=job.secure)
+    truth = _truth(piece, runs)
+    answers: Arrays = {}
+    max_size = job.max_size
+    if job.plan.largest_size is not None:
+        largest = int(truth[-1].largest_size().max(initial=0))
+        max_size = min(noisy_largest_size(largest, job.plan.largest_size, stream), job.plan.most_sizes)
+        answers["max_size"] = np.array([max_size])
+    for level in range(piece.top, piece.bottom + 1):
+        n_groups = arrays[f"groups_{level}"].astype(np.int64)
+        place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
+        noisy = measure_regions(truth[level - piece.top], job.plan.levels[level], n_groups, max_size, place)
+        answers |= noisy_arrays(noisy)
+    stream.forget()
+    return pack(answers)
+
+
+def release_subtrees(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
+    """Measure the levels below the cut and match them with the regions at the cut, which the driver has made consistent.
+
+    Returns the measurements and the released counts of the leaves.
+    """
+    arrays = unpack(public)
+    piece = piece_from_arrays(arrays)
+    stream = KeyStream.from_key(job.key, secure=job.secure)
+    truth = _truth(piece, runs)
+    above = _runs_from(arrays)
+    answers: Arrays = {}
+    for level in range(piece.top + 1, piece.bottom + 1):
+        level_plan = job.plan.levels[level]
+        if level_plan.query is None:
+            continue
+        n_groups = arrays[f"groups_{level}"].astype(np.int64)
+        place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
+        noisy = measure_regions(truth[level - piece.top], level_plan, n_groups, job.max_size, place)
+        answers |= noisy_arrays(noisy)
+        here = runs_of(estimate_view(level_plan, noisy, n_groups))
+        starts = piece.child_starts[level - piece.top - 1]
+        weighted = job.plan.merge == "weighted"
+        above = here if above is None else match_children(above, here, starts, weighted=weighted)
+    stream.forget()
+    assert above is not None
+    leaves = counts_of(above)
+    return pack(answers | {"offsets": leaves.offsets, "size": leaves.size, "count": leaves.count})
+
+
+def _truth(piece: Piece, runs: Sequence[IntArray]) -> list[CountsBySize]:
+    """Confidential: exact counts of the piece's regions, level by level, from those of its lowest level."""
+    region, size, count = runs
+    first = piece.first[-1]
+    levels = [counts_from_runs(region - first, size, count, piece.size(piece.bottom))]
+    for level in range(piece.bottom, piece.top, -1):
+        levels.append(sum_over_regions(levels[-1], piece.parents(level), piece.size(level - 1)))
+    return levels[::-1]
+
+
+def run_arrays(runs: Runs) -> Arrays:
+    """Matched runs as arrays to pack."""
+    return {
+        "run_offsets": runs.offsets,
+        "run_size": runs.size,
+        "run_groups": runs.groups,
+        "run_variance": runs.variance,
+    }
+
+
+def _runs_from(arrays: Arrays) -> Runs | None:
+    if "run_offsets" not in arrays:
+        return None
+    offsets, size, groups = (arrays[f"run_{name}"].astype(np.int64) for name in ("offsets", "size", "groups"))
+    return Runs(offsets, size, groups, arrays["run_variance"].astype(np.float64))
+
+
+def noisy_arrays(noisy: NoisyLevel) -> Arrays:
+    """The measurements of a level as arrays to pack."""
+    arrays: Arrays = {}
+    for query in noisy.queries:
+        arrays |= {f"{noisy.level} {query.name} offsets": query.offsets, f"{noisy.level} {query.name}": query.values}
+    return arrays
+
+
+def noisy_level(plan: Plan, level: int, parts: Iterable[Arrays]) -> NoisyLevel:
+    """The measurements of a whole level from those of consecutive pieces."""
+    parts = list(parts)
+    level_plan = plan.levels[level]
+    if level_plan.query is None or not parts:
+        return NoisyLevel(level, ())
+    prefix, suffix = f"{level} ", " offsets"
+    names = [name.removeprefix(prefix).removesuffix(suffix) for name in parts[0] if name.startswith(prefix)]
+    queries = []
+    for name in dict.fromkeys(names):
+        values = np.concatenate([part[prefix + name] for part in parts]).astype(np.int64, copy=False)
+        lengths = np.concatenate([np.diff(part[prefix + name + suffix]) for part in parts])
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        queries.append(NoisyQuery(name, level_plan.query.noise, offsets, values))
+    return NoisyLevel(level, tuple(queries))

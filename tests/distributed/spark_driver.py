@@ -1,0 +1,137 @@
+"""Run in a process of its own: a local release and Spark releases on two executor processes; prints what was seen as JSON.
+
+Usage: python spark_driver.py FOLDER
+"""
+
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tallytree as tt
+from tallytree.distributed.session import spark_session
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.ledger import create_account, read_history
+from tallytree.privacy.randomness import KeyStream
+
+MASTER = "local-cluster[2,1,1024]"
+READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US"}
+HOW: dict[str, Any] = {"epsilon": 1}
+
+
+def people(n_households: int = 6_000) -> pa.Table:
+    rng = np.random.default_rng(0)
+    size = rng.geometric(0.4, n_households)
+    size[0] = 900
+    county = np.repeat(rng.integers(0, 60, n_households), size)
+    household = np.repeat(np.arange(n_households), size)
+    return pa.table(
+        {"household": household, "state": [f"s{c // 10}" for c in county], "county": [f"c{c:02d}" for c in county]}
+    )
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+
+
+def executors() -> list[int]:
+    """Process ids of the executors that this process has started, by way of its JVM."""
+    parents, commands = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                commands[int(entry.name)] = (entry / "cmdline").read_bytes()
+            except (OSError, IndexError):
+                continue
+
+    def is_ours(pid: int) -> bool:
+        while pid > 1:
+            if pid == os.getpid():
+                return True
+            pid = parents.get(pid, 0)
+        return False
+
+    return [pid for pid, command in commands.items() if b"CoarseGrainedExecutorBackend" in command and is_ours(pid)]
+
+
+def kill_one_in_mid_run(context: Any, killed: list[int]) -> None:
+    tracker = context.statusTracker()
+    while not any(
+        (facts := tracker.getStageInfo(stage)) and facts.numActiveTasks for stage in tracker.getActiveStageIds()
+    ):
+        time.sleep(0.02)
+    pid = executors()[0]
+    os.kill(pid, signal.SIGKILL)
+    killed.append(pid)
+
+
+def watch_what_reaches_the_driver(frame: Any) -> list[list[str]]:
+    """Columns of every table that is collected, fetched or turned into something local."""
+    seen: list[list[str]] = []
+    for name in ("collect", "toArrow", "toPandas", "toLocalIterator", "take", "head", "first", "tail", "show"):
+        original = getattr(type(frame), name)
+
+        def watched(self: Any, *arguments: Any, original: Any = original, **options: Any) -> Any:
+            seen.append(list(self.columns))
+            return original(self, *arguments, **options)
+
+        setattr(type(frame), name, watched)
+    return seen
+
+
+def always_the_same_key(cls: type[KeyStream]) -> KeyStream:
+    return cls.from_key(bytes(range(32)), secure=True)
+
+
+def main(folder: Path) -> dict[str, Any]:
+    KeyStream.from_system = classmethod(always_the_same_key)  # type: ignore[method-assign, assignment]
+    pq.write_table(people(), folder / "people.parquet")
+    here = tt.read(str(folder / "people.parquet"), **READING)
+    options = {"matching": {"view": ["sizes", "cumulative", "hybrid"]}, "bottom-up": {"mechanism": "bottom-up"}}
+    for name, how in options.items():
+        tt.release(here, **HOW, **how).save(folder / f"{name} local")
+    session = spark_session(MASTER, {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
+    context = session.sparkContext
+    context.setLogLevel("OFF")
+    table = session.read.parquet(str(folder / "people.parquet"))
+    seen = watch_what_reaches_the_driver(table)
+    there = tt.read(table, **READING)
+    for name, how in options.items():
+        tt.release(there, **HOW, **how).save(folder / f"{name} spark")
+
+    ledger = str(folder / "ledger.db")
+    create_account(ledger, "people", Budget("pure", Fraction(1)))
+    killed: list[int] = []
+
+    def progress(done: int, total: int, step: str) -> None:
+        if step.startswith("releasing"):
+            threading.Thread(target=kill_one_in_mid_run, args=(context, killed), daemon=True).start()
+
+    n_executors = len(executors())
+    after_kill = tt.release(there, **HOW, **options["matching"], ledger=ledger, dataset="people", progress=progress)
+    facts = {
+        "executors": n_executors,
+        "killed": len(killed),
+        "same after a kill": after_kill.table().equals(tt.load(folder / "matching local").table()),
+        "ledger": [[entry.kind, str(entry.amount)] for entry in read_history(ledger, "people")],
+        "digests": {name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")] for name in options},
+        "collected": seen,
+        "repr": repr(there),
+    }
+    session.stop()
+    return facts
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]))))

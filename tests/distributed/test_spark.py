@@ -1,0 +1,56 @@
+"""Spark with two executor processes: equal to local from the same key, whatever happens to an executor."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the Spark engine is not installed: pip install 'tallytree[spark]'")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no java here"),
+]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("spark")
+    # No variable of the user's helps Spark to find the interpreter.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("spark_driver.py")), str(folder)]
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("mechanism", ["matching", "bottom-up"])
+def test_files_are_equal_byte_for_byte(facts: dict[str, Any], mechanism: str) -> None:
+    local, spark = facts["digests"][mechanism]
+    assert set(local) == {"counts.parquet", "manifest.json", "noisy.parquet", "regions.parquet"}
+    assert spark == local
+
+
+def test_a_killed_executor_changes_nothing(facts: dict[str, Any]) -> None:
+    assert facts["executors"] == 2
+    assert facts["killed"] == 1
+    assert facts["same after a kill"]
+
+
+def test_the_ledger_is_charged_once(facts: dict[str, Any]) -> None:
+    assert [entry for entry in facts["ledger"] if entry[0] == "reserve"] == [["reserve", "1"]]
+
+
+def test_no_exact_count_by_size_reaches_the_driver(facts: dict[str, Any]) -> None:
+    assert facts["collected"]
+    assert all("size" not in columns for columns in facts["collected"])
+    assert "values hidden" in facts["repr"]
