@@ -23,11 +23,22 @@ class Session:
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self._n_names = 0
+        self._engines: list[Any] = []
 
     def new_name(self) -> str:
         """A name that no table of the session has yet."""
         self._n_names += 1
         return f"tallytree_{self._n_names}"
+
+    def adopt(self, engine: Any) -> Any:
+        """An engine that was connected to for this session, and is disconnected from with it."""
+        self._engines.append(engine)
+        return engine
+
+    def disconnect(self) -> None:
+        """Leave every engine."""
+        for engine in (*self._engines, self.connection):
+            engine.disconnect()
 
     def register(self, arrow: Any) -> Any:
         """An Ibis table over an Arrow table or dataset, which is scanned where it lies."""
@@ -89,13 +100,14 @@ def open_session() -> Iterator[Session]:
     """
     with tempfile.TemporaryDirectory(prefix="tallytree-") as folder:
         connection = ibis.duckdb.connect(temp_directory=folder)
+        session = Session(connection)
         try:
             connection.con.execute("SET preserve_insertion_order = false")
             connection.con.execute("SET enable_progress_bar = false")
             _encrypt_spilled_files(connection)
-            yield Session(connection)
+            yield session
         finally:
-            connection.disconnect()
+            session.disconnect()
 
 
 def _encrypt_spilled_files(connection: Any) -> None:

@@ -172,11 +172,20 @@ def _open_database(session: Session, url: str, table: str | None, sql: str | Non
     if scheme == "duckdb":
         opened = _open_duckdb(session, Path(place.partition("?")[0]), name, table, sql)
     else:
-        engine = _connect(url, scheme, Path(place.partition("?")[0]))
+        engine = session.adopt(_connect(url, scheme, Path(place.partition("?")[0])))
         if table is not None:
             _require_table(table, guarded(engine.list_tables, f"The {scheme} database"), scheme)
-        opened = guarded(lambda: engine.sql(sql) if table is None else engine.table(table), name)
+        opened = guarded(lambda: _query(session, engine, sql) if table is None else engine.table(table), name)
     return Source(opened, tuple(opened.columns), name)
+
+
+def _query(session: Session, engine: Any, sql: str | None) -> Any:
+    if engine.name != "postgres":
+        return engine.sql(sql)
+    # To learn a query's columns, Ibis 12 makes a temporary view and then fails to drop it; this view ends with the connection.
+    view = session.new_name()
+    engine.raw_sql(f"CREATE TEMPORARY VIEW {view} AS {sql}").close()
+    return engine.table(view)
 
 
 def _open_duckdb(session: Session, file: Path, name: str, table: str | None, sql: str | None) -> Any:

@@ -1,0 +1,49 @@
+"""Reading from a real PostgreSQL server: tables and queries, counted inside it."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+import tallytree as tt
+from tests.privacy.postgres_server import postgres_server
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A database with a table of employees, firms and regions."""
+    with postgres_server() as server:
+        place = server.format(database="postgres")
+        with psycopg.connect(place) as connection:
+            connection.execute("CREATE TABLE employees (person int, firm int, region text)")
+            rows = [(1, 1, "a%s"), (2, 1, "a%s"), (3, 2, "a%s"), (4, 3, "b")]
+            connection.cursor().executemany("INSERT INTO employees VALUES (%s, %s, %s)", rows)
+        yield place
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ({"table": "employees"}, {"a%s": [(1, 1), (2, 1)], "b": [(1, 1)]}),
+        ({"sql": "SELECT * FROM employees WHERE person > 1;"}, {"a%s": [(1, 2)], "b": [(1, 1)]}),
+        ({"sql": "SELECT firm, region FROM employees WHERE region LIKE 'a%'"}, {"a%s": [(1, 1), (2, 1)]}),
+    ],
+    ids=["table", "query", "query with a percent sign"],
+)
+def test_counts_come_from_tables_and_queries(
+    address: str, place: dict[str, str], expected: dict[str, list[tuple[int, int]]]
+) -> None:
+    counts = tt.read(address, group="firm", levels=["region"], **place)
+    leaves = counts.hierarchy.level_slice(1)
+    labels = counts.hierarchy.labels[leaves]
+    found = {
+        label: list(zip(counts.leaf_counts.region(i).size.tolist(), counts.leaf_counts.region(i).count.tolist()))
+        for i, label in enumerate(labels)
+    }
+    assert found == expected
+
+
+def test_no_view_is_left_behind(address: str) -> None:
+    tt.read(address, group="firm", levels=["region"], sql="SELECT * FROM employees")
+    with psycopg.connect(address) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_views WHERE viewname LIKE 'tallytree%'").fetchone() == (0,)

@@ -1,0 +1,120 @@
+"""The documentation is true: every example on every page runs, and shown output is what comes out but for its numbers.
+
+A page is a script. Its ``python`` blocks share one namespace; its ``console`` blocks run the commands after ``$``; all of
+them run in order, in an empty folder. A ``text`` block right after one of them must show what that block printed.
+"""
+
+import importlib
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from rich.console import Console
+
+from docs.cli_reference import PAGE, reference
+from tallytree.cli import main
+from tests.privacy.postgres_server import postgres_server
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+RUNNABLE = ("python", "console")
+# Pages whose examples need a server or another program: the page stands here with the fixture that provides it.
+NEEDS = {"docs/how-to/postgres.md": "postgres_address", "docs/how-to/spark.md": "spark_session"}
+
+
+class Block(NamedTuple):
+    """One fenced block of a page."""
+
+    language: str
+    code: str
+    line: int
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
+
+
+PAGES_WITH_EXAMPLES = [page for page in PAGES if any(block.language in RUNNABLE for block in blocks_of(page))]
+
+
+@pytest.fixture
+def postgres_address() -> Iterator[None]:
+    """DATABASE_URL names an empty database on a running server, or a loud skip."""
+    with postgres_server() as address, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATABASE_URL", address.format(database="postgres"))
+        yield
+
+
+@pytest.fixture
+def spark_session() -> Iterator[None]:
+    """Spark 4 and Java, or a loud skip."""
+    spark = pytest.importorskip("pyspark.sql", reason="SKIPPED LOUDLY: PySpark is not installed")
+    try:
+        session = spark.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    except Exception:  # whatever a missing or unfit Java makes PySpark raise
+        pytest.skip("SKIPPED LOUDLY: Spark does not start here; see tallytree doctor")
+    yield
+    session.stop()
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES, ids=map(name_of, PAGES_WITH_EXAMPLES))
+def test_every_example_runs(
+    page: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"__name__": "__main__"}
+    if name_of(page) in NEEDS:
+        request.getfixturevalue(NEEDS[name_of(page)])
+    monkeypatch.chdir(tmp_path)
+    terminal = Console(force_terminal=True, width=120, no_color=True, color_system=None)
+    monkeypatch.setattr(importlib.import_module("tallytree.cli.app"), "output", terminal)
+    capture = request.getfixturevalue("capsys")
+    capture.readouterr()
+    printed = ""
+    for block in blocks_of(page):
+        where = f"{name_of(page)}:{block.line}"
+        if block.language == "python":
+            # Line numbers of a traceback are those of the page.
+            exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
+            printed = capture.readouterr().out
+        elif block.language == "console":
+            run_console(block.code, where)
+            printed = "".join(capture.readouterr())
+        elif block.language == "text" and printed:
+            assert skeleton(block.code) == skeleton(printed), f"{where} shows other output:\n{printed}"
+            printed = ""
+
+
+def run_console(code: str, where: str) -> None:
+    """Run every ``tallytree`` command of a block; other commands are refused, so that nothing goes untested."""
+    commands = re.sub(r"\\\n\s*", "", code).splitlines()
+    for command in commands:
+        assert command.startswith("$ tallytree "), f"{where}: a console block holds '$ tallytree …' lines only"
+        words = shlex.split(command)[2:]
+        with pytest.raises(SystemExit) as ended:
+            main([os.path.expandvars(word) for word in words])
+        assert ended.value.code in (0, None), f"{where}: {command} ended with {ended.value.code}"
+
+
+def skeleton(output: str) -> str:
+    """Output without what differs from run to run: digits, the width of columns and rules of tables."""
+    words = re.sub(r"[┏┳┓┡╇┩└┴┘━─┃│]+", " ", output)
+    return " ".join(re.sub(r"-?[\d.,]*\d", "0", words).split())
+
+
+def test_the_cli_reference_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run: python -m docs.cli_reference"
+
+
+def test_skeletons_tell_words_apart() -> None:
+    assert skeleton("│ US │ 1,234 │") == skeleton("│ US    │ 7 │")
+    assert skeleton("county 3") != skeleton("state 3")
