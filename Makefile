@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 demo: $(VENV)/base.stamp
 	$(BIN)/tallytree demo --out demo-release --overwrite
@@ -19,6 +19,11 @@ lint: $(VENV)/lint.stamp
 
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m docs.cli_reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+	@echo "Open site/index.html"
 
 $(VENV)/base.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -37,6 +42,10 @@ $(VENV)/bench.stamp: $(VENV)/base.stamp
 	$(PIP) --editable '.[bench,solvers]'
 	touch $@
 
+$(VENV)/docs.stamp: $(VENV)/base.stamp
+	$(PIP) --editable '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo-release .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo-release site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

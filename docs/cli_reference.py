@@ -20,9 +20,9 @@ HEAD = """# Command line
 
 This page is written from the application by `make docs`; `tallytree COMMAND --help` shows the same.
 
-Exit codes: 0 done; 1 a check failed; 2 the request or the data is wrong; 3 the ledger refused the budget. With `--json`, one JSON
-object and nothing else goes to standard output; messages go to standard error. Tables are drawn on a terminal and tab-separated
-when piped. `tallytree --install-completion` installs completion for your shell.
+Exit codes: 0 done; 1 a check failed; 2 the request or the data is wrong; 3 the ledger refused the budget. With `--json`, one
+JSON object and nothing else goes to standard output; messages go to standard error. Tables are drawn on a terminal and
+tab-separated when piped. `tallytree --install-completion` installs completion for your shell.
 """
 
 

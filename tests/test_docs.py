@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from docs.cli_reference import PAGE, reference
 from rich.console import Console
 
-from docs.cli_reference import PAGE, reference
 from tallytree.cli import main
 from tests.privacy.postgres_server import postgres_server
 
