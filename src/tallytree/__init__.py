@@ -3,6 +3,7 @@
 from tallytree.distributed.reading import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.publish.accuracy import plan
 from tallytree.publish.degrees import degrees
 from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.group_sizes import release
@@ -30,6 +31,7 @@ __all__ = [
     "grid_histogram",
     "histogram",
     "load",
+    "plan",
     "read",
     "release",
     "spatial",

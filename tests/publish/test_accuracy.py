@@ -1,6 +1,6 @@
 import pytest
 
-from tallytree import evaluate, release
+from tallytree import evaluate, plan, release
 from tallytree.errors import RequestError
 from tallytree.planning.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import Target, compare, data_like, parse_target, predict, smallest_epsilon
@@ -50,3 +50,12 @@ def test_targets_that_make_no_sense_are_refused(text: str) -> None:
 def test_unknown_level_of_a_target() -> None:
     with pytest.raises(RequestError, match="Levels: US, state, county"):
         smallest_epsilon(TRUTH, Target("block", "emd", 1.0))
+
+
+def test_plan_takes_an_earlier_release_and_either_question() -> None:
+    earlier = release(TRUTH, epsilon=2, insecure_seed=100)
+    assert plan(earlier, epsilon=1, runs=1).levels[2].emd > 0
+    found = plan(earlier, target="county: emd<=30", runs=1, mechanism="bottom-up")
+    assert found.levels[2].emd <= 30
+    with pytest.raises(RequestError, match="either epsilon"):
+        plan(earlier, runs=1)

@@ -71,6 +71,32 @@ def parse_target(text: str) -> Target:
     return Target(match[1], match[2], bound)
 
 
+def plan(
+    like: Release | ConfidentialCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
+) -> Prediction:
+    """Expected errors of a release before any budget is spent, or the smallest ε that meets a target.
+
+    Parameters
+    ----------
+    like
+        What to assume about the data: an earlier release, or assumed data
+        (:func:`tallytree.planning.shapes.assumed_counts`). Never the confidential data themselves: the prediction would
+        then be confidential too.
+    epsilon, target
+        Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's ``epsilon`` is then the answer.
+    runs
+        Simulated releases per prediction.
+    options
+        As for :func:`tallytree.release`.
+    """
+    if (epsilon is None) == (target is None):
+        raise RequestError("Say either epsilon, to predict errors, or target, to find the smallest epsilon.")
+    assumed = data_like(like) if isinstance(like, Release) else like
+    if target is None:
+        return predict(assumed, epsilon=epsilon, runs=runs, **options)
+    return smallest_epsilon(assumed, parse_target(target), runs=runs, **options)[1]
+
+
 def data_like(earlier: Release) -> ConfidentialCounts:
     """An earlier release taken as the assumed data: the same regions, totals and sizes."""
     tree = earlier.hierarchy
