@@ -3,6 +3,7 @@
 from tallytree.cli import (
     degrees,
     demo,
+    doctor,
     histogram,
     inspect,
     ledger,
@@ -18,6 +19,7 @@ from tallytree.cli.app import app, main
 COMMANDS = (
     degrees,
     demo,
+    doctor,
     histogram,
     inspect,
     ledger,
