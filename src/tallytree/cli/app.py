@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from tallytree.errors import BudgetError, TallytreeError, VerificationError
+from tallytree.model.notebook import plain
 
 DONE, CHECK_FAILED, BAD_REQUEST, BUDGET_REFUSED = 0, 1, 2, 3
 
@@ -62,21 +63,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     """A Rich table on a terminal, tab-separated text when piped."""
     if not output.is_terminal:
         for row in [columns, *rows]:
-            sys.stdout.write("\t".join(_cell(value) for value in row) + "\n")
+            sys.stdout.write("\t".join(plain(value) for value in row) + "\n")
         return
     table = Table(title=title, title_justify="left")
     numeric = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(columns))]
     for name, right in zip(columns, numeric):
         table.add_column(name, justify="right" if right else "left")
     for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+        table.add_row(*(plain(value) for value in row))
     output.print(table)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 @contextmanager

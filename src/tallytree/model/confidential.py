@@ -10,6 +10,7 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.notebook import html_table
 
 ENTITY = "entity"
 """The default privacy unit: one row."""
@@ -104,6 +105,13 @@ class ConfidentialCounts:
 
     def __repr__(self) -> str:
         return f"ConfidentialCounts({self.hierarchy!r}, values hidden)"
+
+    def _repr_html_(self) -> str:
+        names = enumerate(self.hierarchy.level_names)
+        rows = [[level, name, self.hierarchy.level_size(level)] for level, name in names]
+        return html_table(
+            "Confidential counts, values hidden", ["level", "name", "regions"], rows, note=self.groups_note
+        )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Confidential counts cannot be pickled; release them first.")

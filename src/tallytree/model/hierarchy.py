@@ -15,6 +15,7 @@ import numpy as np
 
 from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray, LabelArray, offsets_from_lengths, read_only
+from tallytree.model.notebook import html_table
 
 SEPARATOR = "/"
 
@@ -195,6 +196,10 @@ class Hierarchy:
     def __repr__(self) -> str:
         levels = ", ".join(f"{name}: {self.level_size(level):,}" for level, name in enumerate(self.level_names))
         return f"Hierarchy({levels})"
+
+    def _repr_html_(self) -> str:
+        rows = [[level, name, self.level_size(level)] for level, name in enumerate(self.level_names)]
+        return html_table("Hierarchy", ["level", "name", "regions"], rows)
 
 
 def hierarchy_from_leaves(

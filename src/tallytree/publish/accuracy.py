@@ -19,7 +19,7 @@ from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.evaluation import LevelErrors, evaluate
+from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
 from tallytree.release.release import Release
 
 METRICS = ("emd", "l1", "count_error")
@@ -38,6 +38,13 @@ class Prediction:
     def to_json(self) -> dict[str, Any]:
         """The prediction as JSON-ready facts."""
         return {"name": self.name, "epsilon": self.epsilon, "levels": [asdict(level) for level in self.levels]}
+
+    def __repr__(self) -> str:
+        return f"Prediction({self.name}, epsilon = {self.epsilon}, {emd_per_level(self.levels)})"
+
+    def _repr_html_(self) -> str:
+        caption = f"Predicted mean error per region: {self.name}, ε = {self.epsilon}"
+        return errors_html(caption, self.levels, note="No confidential data were read.")
 
 
 @dataclass(frozen=True)

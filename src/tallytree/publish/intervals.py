@@ -53,6 +53,9 @@ class Copies:
         released, *copied = (RegionCounts(path, table.size, table.count) for table in tables)
         return released, copied
 
+    def __repr__(self) -> str:
+        return f"Copies({len(self.copies)} of {self.release!r})"
+
 
 def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress: Progress = silent) -> Copies:
     """Release a release again, as its manifest says it was made.

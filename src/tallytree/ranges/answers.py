@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.notebook import html_table
 from tallytree.privacy.noise import Noise
 from tallytree.ranges.estimates import RangeErrors
 from tallytree.ranges.intervals import SMALL_ERRORS, half_widths, whole_half_widths
@@ -60,6 +61,14 @@ class Answers:
 
     def __iter__(self) -> Iterator[Answer]:
         return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Answers({len(self):,}, level {self.level:g})"
+
+    def _repr_html_(self) -> str:
+        rows = ([a.estimate, a.standard_error, a.low, a.high] for a in self)
+        columns = ["estimate", "standard error", "low", "high"]
+        return html_table(f"Answers with intervals at {self.level:g}", columns, rows, n_rows=len(self))
 
     def table(self) -> pa.Table:
         """The answers as an Arrow table: estimate, standard_error, low, high."""

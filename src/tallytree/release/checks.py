@@ -10,6 +10,7 @@ from tallytree.errors import VerificationError
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, order_of_runs, sum_over_regions
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.notebook import html_table
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,14 @@ class Verification:
 
     def __bool__(self) -> bool:
         return self.passed
+
+    def __repr__(self) -> str:
+        failed = [check.name for check in self.checks if not check.passed]
+        return f"Verification({len(self.checks)} checks, {'FAILED: ' + '; '.join(failed) if failed else 'all passed'})"
+
+    def _repr_html_(self) -> str:
+        rows = [["ok" if check.passed else "FAILED", check.name, check.detail] for check in self.checks]
+        return html_table("Verification", ["", "check", "where"], rows, n_rows=len(rows))
 
     def raise_if_failed(self) -> None:
         """Raise VerificationError naming every check that failed."""

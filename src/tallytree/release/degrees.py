@@ -16,6 +16,7 @@ from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.kernels.graphical import is_graphical
 from tallytree.measure.sorted_counts import ConfidentialSizes
 from tallytree.model.arrays import IntArray, read_only
+from tallytree.model.notebook import html_table
 from tallytree.privacy.accounting import MechanismRecord, record_to_json
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.noise import Noise
@@ -121,6 +122,13 @@ class DegreeSequence:
         loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
         mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
         return f"DegreeSequence({len(self.degrees):,} nodes, {self.manifest['method']['name']}, {loss}{mark})"
+
+    def _repr_html_(self) -> str:
+        degree, count = np.unique(self.degrees, return_counts=True)
+        rows = zip(degree.tolist(), count.tolist())
+        caption = f"Degree sequence of {len(self.degrees):,} nodes"
+        note = self.manifest["privacy"]["statement"]
+        return html_table(caption, ["degree", "nodes"], rows, n_rows=len(degree), note=note)
 
 
 def degrees_manifest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_sq
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
+from tallytree.model.notebook import html_table, plain
 from tallytree.release.release import Release
 
 WARNING = "not private: computed from the confidential data; do not publish"
@@ -46,6 +48,23 @@ class Evaluation:
     def to_json(self) -> dict[str, Any]:
         """The errors as JSON-ready facts, with the warning."""
         return {"warning": WARNING, "levels": [asdict(level) for level in self.levels]}
+
+    def __repr__(self) -> str:
+        return f"Evaluation(NOT PRIVATE; {emd_per_level(self.levels)})"
+
+    def _repr_html_(self) -> str:
+        return errors_html("Mean error per region", self.levels, note=WARNING)
+
+
+def emd_per_level(levels: Sequence[LevelErrors]) -> str:
+    """One line about errors: the EMD of every level."""
+    return "EMD " + ", ".join(f"{level.name}: {plain(level.emd)}" for level in levels)
+
+
+def errors_html(caption: str, levels: Sequence[LevelErrors], *, note: str) -> str:
+    """Errors per level as a table for notebooks."""
+    rows = [[level.name, level.regions, level.emd, level.l1, level.l2, level.count_error] for level in levels]
+    return html_table(caption, ["level", "regions", "EMD", "L1", "L2", "one count"], rows, note=note)
 
 
 def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:

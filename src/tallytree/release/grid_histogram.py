@@ -17,6 +17,7 @@ from tallytree.errors import RequestError, StorageError, TallytreeError, Verific
 from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
+from tallytree.model.notebook import html_table
 from tallytree.ranges.answers import Answer, Answers, whole_interval
 from tallytree.ranges.estimates import range_errors
 from tallytree.ranges.grid import GridErrors
@@ -137,6 +138,11 @@ class GridHistogram:
         mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
         cells = " x ".join(f"{axis.n_bins:,}" for axis in self.axes)
         return f"GridHistogram({cells} cells, {self.plan.strategy.name}, {loss}{mark})"
+
+    def _repr_html_(self) -> str:
+        rows = [[number, repr(axis)] for number, axis in enumerate(self.axes)]
+        caption = f"Grid histogram, {self.plan.strategy.name}"
+        return html_table(caption, ["axis", "bins"], rows, note=self.manifest["privacy"]["statement"])
 
 
 def summed_area(values: AnyArray) -> AnyArray:

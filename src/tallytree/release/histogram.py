@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tallytree.kernels.range_moments import running_sum
 from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
+from tallytree.model.notebook import html_table
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
 from tallytree.ranges.estimates import range_errors
 from tallytree.ranges.grid import GridErrors
@@ -188,3 +190,11 @@ class RangeHistogram:
         loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
         mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
         return f"RangeHistogram({self.bins!r}, {self.plan.strategy.name}, {loss}{mark})"
+
+    def _repr_html_(self) -> str:
+        edges, names = self.bins.edges, self.bins.categories
+        labels = names if names is not None else (f"{low:g} to {high:g}" for low, high in pairwise(edges))
+        rows = zip(labels, self.counts.tolist())
+        caption = f"Range histogram of {self.bins.n_bins:,} bins, {self.plan.strategy.name}"
+        note = self.manifest["privacy"]["statement"]
+        return html_table(caption, ["bin", "count"], rows, n_rows=self.bins.n_bins, note=note)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.model.notebook import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,11 @@ class RegionCounts:
 
     def __repr__(self) -> str:
         return f"RegionCounts({self.path!r}, {self.n_groups:,} groups, {self.n_entities:,} entities)"
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.path}: {self.n_groups:,} groups, {self.n_entities:,} entities"
+        rows = ([int(size), int(count)] for size, count in zip(self.size, self.count))
+        return html_table(caption, ["size", "groups"], rows, n_rows=len(self.size))
 
 
 def _at_least_zero(size: int) -> None:

@@ -12,6 +12,7 @@ from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.notebook import html_table
 from tallytree.release.checks import Check, Verification, check_counts
 from tallytree.release.region import RegionCounts
 from tallytree.release.tables import counts_reader, counts_table, noisy_reader, path_array, regions_reader
@@ -26,6 +27,9 @@ class CountIntervals:
     std_error: FloatArray
     low: IntArray
     high: IntArray
+
+    def __repr__(self) -> str:
+        return f"CountIntervals({len(self.low):,} counts, confidence {self.confidence:g})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +108,14 @@ class Release:
         loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
         mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
         return f"Release({self.hierarchy!r}, {self.manifest['mechanism']['name']}, {loss}{mark})"
+
+    def _repr_html_(self) -> str:
+        tree, facts = self.hierarchy, self.manifest["privacy"]["levels"]
+        groups = [int(self.n_groups[tree.level_slice(level)].sum()) for level in range(tree.n_levels)]
+        rows = [
+            [name, tree.level_size(level), groups[level], facts[level]["view"], facts[level]["share"]]
+            for level, name in enumerate(tree.level_names)
+        ]
+        columns = ["level", "regions", "groups", "view", "share of the budget"]
+        caption = f"Release by {self.manifest['mechanism']['name']}"
+        return html_table(caption, columns, rows, note=self.manifest["privacy"]["statement"])

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
 from tallytree.model.confidential_grid import Box
+from tallytree.model.notebook import html_table
 from tallytree.release.checks import Verification
 from tallytree.release.spatial_checks import check_map
 from tallytree.release.spatial_tables import boxes_table, noisy_table
@@ -135,3 +136,9 @@ class SpatialRelease:
         loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
         mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
         return f"SpatialRelease({' x '.join(self.columns)}, {self.estimates.leaves.sum():,} boxes, {self.method}, {loss}{mark})"
+
+    def _repr_html_(self) -> str:
+        rows = [[name, low, high, cells] for name, (low, high), cells in zip(self.columns, self.box, self.shape)]
+        caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.method}"
+        note = self.manifest["privacy"]["statement"]
+        return html_table(caption, ["column", "from", "to", "cells"], rows, note=note)

@@ -16,6 +16,7 @@ from tallytree.kernels.tree_least_squares import variances_from_below
 from tallytree.model.arrays import FloatArray
 from tallytree.model.box_tree import prefix_sums, uniform_density
 from tallytree.model.confidential_grid import Box
+from tallytree.model.notebook import html_table
 from tallytree.spatial.estimates import MapEstimates
 
 
@@ -67,6 +68,13 @@ class MapAnswers:
 
     def __iter__(self) -> Iterator[MapAnswer]:
         return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"MapAnswers({len(self):,})"
+
+    def _repr_html_(self) -> str:
+        rows = ([a.estimate, a.standard_error, a.by_area] for a in self)
+        return html_table("Answers", ["estimate", "standard error", "by area"], rows, n_rows=len(self))
 
     def table(self) -> pa.Table:
         """The answers as an Arrow table: estimate, standard_error, by_area."""
