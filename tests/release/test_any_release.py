@@ -35,7 +35,7 @@ def test_every_kind_loads_verifies_and_states_its_loss(tmp_path, name):
 def test_unknown_kinds_are_refused(tmp_path):
     folder = degrees([1], epsilon=1).save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "map"}))
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "painting"}))
     for action in (load, verify):
         with pytest.raises(RequestError, match="does not know"):
             action(folder)
