@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench bench-full docs clean
 
 demo: $(VENV)/base.stamp
 	$(BIN)/tallytree demo --out demo-release --overwrite
@@ -19,6 +19,9 @@ lint: $(VENV)/lint.stamp
 
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
+
+bench-full: $(VENV)/bench.stamp
+	$(BIN)/python -m benchmarks --full
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/python -m docs.cli_reference

@@ -1,0 +1,87 @@
+"""A whole country on one machine: 8.1 million blocks and 117 million households, released, verified, written, verified again.
+
+``make bench`` takes a tenth and a hundredth of the blocks, ``make bench-full`` all of them and a tenth. Each run is a process
+of its own, so that its peak memory is its own.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import benchmarks
+from benchmarks.scale_data import Dials, scale_counts
+from tallytree import release, verify
+from tallytree.planning.memory import cells_per_level, predicted_bytes
+from tallytree.planning.plan import PublicFacts, Request, plan_release
+from tallytree.reproduce.housing import housing_counts
+
+
+def measured(arguments: list[str]) -> dict[str, float]:
+    """Run one measurement of this file in a fresh process."""
+    done = subprocess.run([sys.executable, "-m", "benchmarks.country", *arguments], capture_output=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def timed(steps: dict[str, Callable[[], object]]) -> dict[str, float]:
+    figures = {}
+    for name, step in steps.items():
+        start = time.perf_counter()
+        step()
+        figures[name] = time.perf_counter() - start
+    figures["total"] = sum(figures.values())
+    figures["peak memory in GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    figures["load average"] = os.getloadavg()[0]
+    return figures
+
+
+def blocks(factor: int) -> dict[str, float]:
+    """The default mechanism on the country with ``factor`` times fewer blocks and households."""
+    release(scale_counts(Dials().fewer_blocks(10_000)), epsilon=1)  # compiles the kernels
+    counts = scale_counts(Dials() if factor == 1 else Dials().fewer_blocks(factor))
+    made = []
+    with tempfile.TemporaryDirectory(prefix="tallytree-bench-") as folder:
+        out = Path(folder) / "out"
+        steps: dict[str, Callable[[], object]] = {
+            "release": lambda: made.append(release(counts, epsilon=1)),
+            "verify": lambda: made[0].verify().raise_if_failed(),
+            "write": lambda: made[0].save(out),
+            "verify from disk": lambda: verify(out).raise_if_failed(),
+        }
+        figures = timed(steps)
+        figures["GB on disk"] = sum(file.stat().st_size for file in out.iterdir()) / 1e9
+    return figures
+
+
+def cumulative(max_size: int) -> dict[str, float]:
+    """kuo2018's own setting for the whole country: 52 states, 3,144 counties, ``cumulative`` at all levels."""
+    counts = housing_counts(117_000_000)
+    release(housing_counts(20_000), epsilon=1, view="cumulative", max_size=100)  # compiles the kernels
+    facts = PublicFacts(counts.hierarchy, groups_public=True, max_quantity=1)
+    plan = plan_release(Request(epsilon=1, view="cumulative", max_size=max_size), facts)
+    cells = cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups))
+    figures = timed({"release": lambda: release(counts, epsilon=1, view="cumulative", max_size=max_size)})
+    return {**figures, "predicted memory in GB": predicted_bytes(plan, cells) / 1e9}
+
+
+def main() -> dict[str, float]:
+    larger, smaller = (1, 10) if benchmarks.FULL else (10, 100)
+    max_size = 100_000 if benchmarks.FULL else 10_000
+    results = {f"1/{factor} of the blocks": measured(["blocks", str(factor)]) for factor in (larger, smaller)}
+    results[f"cumulative, K = {max_size:,}"] = measured(["cumulative", str(max_size)])
+    figures = {f"{name}: {what}": value for name, facts in results.items() for what, value in facts.items()}
+    totals = [facts["total"] for facts in results.values()]
+    figures["time at 10 times fewer blocks / time"] = totals[1] / totals[0]
+    for name, facts in results.items():
+        print(f"   {name}: " + ", ".join(f"{what} {value:.1f}" for what, value in facts.items()), flush=True)
+    print(f"   10 times fewer blocks take {totals[1] / totals[0]:.3f} of the time")
+    return figures
+
+
+if __name__ == "__main__":
+    print(json.dumps({"blocks": blocks, "cumulative": cumulative}[sys.argv[1]](int(sys.argv[2]))))
