@@ -65,7 +65,12 @@ class Session:
 
     def fetch(self, table: Any, source: str) -> pa.Table:
         """Run a query where its tables are, and bring back the rows it returns."""
-        return guarded(lambda: self.engine_of(table).to_pyarrow(table), source)
+        engine = self.engine_of(table)
+        if engine.name == "pyspark":
+            # Ibis would take the way through pandas.
+            session = engine._session
+            return guarded(lambda: session.sql(engine.compile(table)).toArrow(), source)
+        return guarded(lambda: engine.to_pyarrow(table), source)
 
     def bring(self, table: Any, source: str) -> Any:
         """The same rows as a table of our own DuckDB, streamed from another engine if need be."""

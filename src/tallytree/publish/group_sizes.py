@@ -23,7 +23,7 @@ from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.payment import Payment, pay, payment_from
-from tallytree.publish.progress import Progress, silent
+from tallytree.publish.progress import Progress, by_work, silent
 from tallytree.release.manifest import group_sizes_manifest, with_fit
 from tallytree.release.release import Release
 
@@ -110,7 +110,11 @@ def release(
     if not isinstance(counts, ConfidentialCounts):
         counts.check_plan(plan)
     elif counts.groups_public:
-        check_memory(plan, cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups)))
+        cells = cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups))
+        check_memory(plan, cells)
+        progress = by_work(
+            progress, [*cells, *(2 * n_cells for n_cells in cells)]
+        )  # estimating takes about twice as long
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)

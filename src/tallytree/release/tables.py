@@ -176,12 +176,13 @@ def _region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray) -> IntAr
         raise VerificationError("counts.parquet has rows without a region.")
     encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
     numbers = [np.zeros(0, dtype=np.int64)]
-    first: int | None = 0
+    first = 0
     for chunk in encoded.chunks:
         # A batch may come back in several chunks with the same dictionary.
-        first = _neighbours(paths, chunk.dictionary, first)
-        if first is None:
+        found = _neighbours(paths, chunk.dictionary, first)
+        if found is None:
             return _looked_up(paths, encoded.unify_dictionaries())
+        first = found
         numbers.append(chunk.indices.to_numpy() + np.int64(first))
     return np.concatenate(numbers)
 

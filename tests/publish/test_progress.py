@@ -1,0 +1,23 @@
+import tallytree as tt
+from tallytree.publish.progress import by_work
+from tests.planning.test_memory import TRUTH
+
+Report = tuple[int, int, str]
+
+
+def test_steps_count_by_their_work() -> None:
+    seen: list[Report] = []
+    report = by_work(lambda *step: seen.append(step), [1, 9, 30])
+    for done in range(3):
+        report(done, 3, "step")
+    report(1, 2, "other steps")
+    assert seen == [(0, 40, "step"), (1, 40, "step"), (10, 40, "step"), (1, 2, "other steps")]
+
+
+def test_a_release_reports_rising_shares_of_one_total() -> None:
+    seen: list[Report] = []
+    tt.release(TRUTH, epsilon=1, progress=lambda *step: seen.append(step))
+    done, totals, steps = zip(*seen)
+    assert list(done) == sorted(done)
+    assert len(set(totals)) == 1
+    assert steps == ("measuring total", "measuring leaf", "estimating total", "estimating leaf")
