@@ -1,0 +1,242 @@
+"""The distinguishing test on the real code path, with the real noise: right at the stated loss, caught at 30 % too little.
+
+A region is measured independently of all others, so one release of thousands of equal regions is thousands of runs. The
+root, which is measured once, gets a hundredth of the budget; the levels below lose the rest together.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.measure import spatial as measuring_maps
+from tallytree.measure.histogram import measure_histogram
+from tallytree.measure.noisy import NoisyCounts
+from tallytree.model.bins import numbered_bins
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.range_tree import RangeTree
+from tallytree.planning import plan as planning
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.noise import DiscreteLaplace, Noise
+from tallytree.privacy.randomness import KeyStream
+from tallytree.privacy.sensitivity import Sensitivity
+from tallytree.publish import degrees as releasing_degrees
+from tallytree.publish.degrees import degrees
+from tallytree.publish.group_sizes import measure_all
+from tallytree.publish.histogram import histogram
+from tallytree.ranges import plan as ranges_planning
+from tallytree.ranges.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
+from tallytree.spatial.options import MethodOptions
+from tests.attacks.distinguish import Loss, loss_at_least
+
+N_REGIONS = 60_000
+N_RUNS = 6_000
+HALF = Fraction(1, 2)
+PLANS = (planning, ranges_planning, measuring_maps, releasing_degrees)
+
+REGIONS = hierarchy_from_leaves(["state", "county"], [(f"{number:06d}", "all") for number in range(N_REGIONS)])
+
+Runs = Callable[[], tuple[Any, Any]]
+
+
+def many_regions(sizes: list[int], **kind: Any) -> ConfidentialCounts:
+    there = [size for size in sizes if size > 0 or kind.get("groups_public", True)]
+    leaf, size = np.repeat(np.arange(N_REGIONS), len(there)), np.tile(there, N_REGIONS)
+    table = counts_from_runs(leaf, size, np.ones(len(leaf), dtype=np.int64), N_REGIONS)
+    return ConfidentialCounts(hierarchy=REGIONS, leaf_counts=table, n_groups=table.n_groups(), **kind)
+
+
+def answers(noisy: NoisyCounts) -> Any:
+    """What each region was told on both levels below the root: of every query the first entries and the last one."""
+    columns = []
+    for level in noisy.levels[1:]:
+        here = REGIONS.level_slice(level.level)
+        columns.append(noisy.n_groups[here])
+        for query in level.queries:
+            lengths = np.diff(query.offsets)
+            if query.name == "cumulative":
+                # What was measured is the number of larger groups; it was taken from the number of groups afterwards.
+                larger = np.repeat(noisy.n_groups[here], lengths) - query.values
+                query = replace(query, values=larger)
+            for entry in range(min(12, int(lengths.min()))):
+                columns.append(query.values[query.offsets[:-1] + entry])
+            if lengths.min() > 0:
+                columns.append(query.values[query.offsets[1:] - 1])
+    return np.stack(columns, axis=1)
+
+
+def regions(sizes: list[int], more: list[int], kind: dict[str, Any] | None = None, **options: Any) -> tuple[Any, Any]:
+    """Runs on regions with these sizes and with those; matching goes all the way, other mechanisms up to the noise."""
+    request = {"budget": ["0.01", "0.495", "0.495"], "max_size": 10, **options}
+    told = []
+    for counts in (many_regions(one, **(kind or {})) for one in (sizes, more)):
+        if "mechanism" in options:
+            facts = planning.PublicFacts(REGIONS, counts.groups_public, counts.max_quantity, counts.contributions)
+            plan = planning.plan_release(planning.Request(**request), facts)
+            told.append(answers(measure_all(counts, plan, KeyStream.from_system())))
+        else:
+            told.append(answers(tt.release(counts, **request).noisy))  # type: ignore[arg-type]
+    return told[0], told[1]
+
+
+def repeated(make: Callable[[Any], Any], one: Any, other: Any, n_runs: int = N_RUNS) -> tuple[Any, Any]:
+    return tuple(np.stack([make(given) for _ in range(n_runs)]) for given in (one, other))  # type: ignore[return-value]
+
+
+def sorted_counts(**options: Any) -> tuple[Any, Any]:
+    apart = np.arange(N_REGIONS) * 1000  # every group keeps its place when it grows
+    made = [degrees(counts, method="noisy", **options).noisy for counts in (apart, apart + 1)]
+    return tuple((noisy - apart).reshape(-1, 1) for noisy in made)  # type: ignore[return-value]
+
+
+def bins(**options: Any) -> tuple[Any, Any]:
+    made = [histogram(np.full(N_REGIONS, count), strategy="flat", **options).noisy for count in (3, 4)]
+    return tuple(noisy.levels[0].reshape(-1, 1) for noisy in made)  # type: ignore[union-attr,return-value]
+
+
+def all_levels(strategy: Strategy) -> tuple[Any, Any]:
+    plan = ranges_planning.plan_histogram(strategy, Budget("pure", Fraction(2)))
+    axes = (numbered_bins(strategy.n_bins),)
+
+    def make(counts: Any) -> Any:
+        noisy = measure_histogram(ConfidentialHistogram(axes, counts), plan, KeyStream.from_system())
+        return np.concatenate(noisy.levels)
+
+    few = np.arange(strategy.n_bins)
+    return repeated(make, few, few + (few == 1))
+
+
+def maps() -> tuple[Any, Any]:
+    def make(counts: Any) -> Any:
+        grid = ConfidentialGrid(counts, ((0.0, 4.0), (0.0, 2.0)), ("x", "y"))
+        options = MethodOptions(method="kd-tree", depth=1)
+        noisy = measuring_maps.measure_map(grid, Budget("pure", Fraction(2)), options, KeyStream.from_system())
+        measured = [np.asarray(one.values) for one in noisy.measurements]
+        return np.concatenate([*measured, noisy.tree.low[1:].ravel(), noisy.tree.high[1:].ravel()])[:30]
+
+    few = np.array([[0, 1], [2, 0], [1, 0], [0, 3]])
+    more = few.copy()
+    more[3, 1] += 1
+    return repeated(make, few, more, n_runs=2000)
+
+
+def chain() -> tuple[Any, Any]:
+    tree = hierarchy_from_leaves(["state"], [("GA",), ("NY",)])
+    request = planning.Request(epsilon=2, mechanism="chain", max_size=3)
+    plan = planning.plan_release(request, planning.PublicFacts(tree, True, 1))
+
+    def make(sizes: list[int]) -> Any:
+        table = counts_from_runs(np.arange(2), np.array(sizes), np.ones(2, dtype=np.int64), 2)
+        counts = ConfidentialCounts(hierarchy=tree, leaf_counts=table, n_groups=table.n_groups())
+        noisy = measure_all(counts, plan, KeyStream.from_system())
+        return np.concatenate([level["chain"].values for level in noisy.levels])
+
+    return repeated(make, [1, 1], [1, 2], n_runs=9000)
+
+
+PURE: dict[str, Any] = {"epsilon": 1}
+ZCDP: dict[str, Any] = {"rho": Fraction(1, 2), "definition": "zcdp"}
+# A group that changes its size changes two counts on each level; more budget on one level leaves more runs at the extremes.
+LEAVES = {"budget": ["0.01", "0.02", "0.97"]}
+PRIVATE = {"groups_public": False}
+CASES: dict[str, tuple[float, Runs]] = {
+    "naive": (1, lambda: regions([1, 2, 5], [1, 2, 6], view="naive", **LEAVES, **PURE)),
+    "sizes": (1, lambda: regions([1, 2, 5], [1, 2, 6], view="sizes", **PURE)),
+    "cumulative": (1, lambda: regions([1, 2, 5], [1, 3, 5], view="cumulative", **PURE)),
+    "hybrid, below": (1, lambda: regions([1, 2, 90], [1, 3, 90], view="hybrid", **PURE)),
+    "hybrid, tail": (1, lambda: regions([1, 2, 90], [1, 2, 91], view="hybrid", **PURE)),
+    "hybrid, quantities": (1, lambda: regions([1, 2, 90], [1, 2, 93], {"max_quantity": 3}, view="hybrid", **PURE)),
+    "sizes, units": (
+        1,
+        lambda: regions([1, 2, 9], [1, 2, 11], {"unit": "person", "contributions": 2}, view="sizes", **PURE),
+    ),
+    "cumulative, private groups": (1, lambda: regions([1, 2, 0], [1, 2, 1], PRIVATE, view="cumulative", **PURE)),
+    "bottom-up": (
+        1,
+        lambda: regions([1, 2, 5], [1, 2, 6], mechanism="bottom-up", view="sizes", budget="equal", **PURE),
+    ),
+    "tree-dp": (1, lambda: regions([1, 2, 5], [1, 2, 6], mechanism="tree-dp", **LEAVES, **PURE)),
+    "cumulative-dp": (1, lambda: regions([1, 2, 5], [1, 2, 6], mechanism="cumulative-dp", **PURE)),
+    "degrees": (1, lambda: sorted_counts(**PURE)),
+    "flat": (1, lambda: bins(**PURE)),
+    "hierarchical": (2, lambda: all_levels(TreeStrategy("tree", RangeTree(4, (2, 1)), (HALF, HALF)))),
+    "wavelet": (2, lambda: all_levels(WaveletStrategy(2, (HALF, HALF)))),
+    "matrix": (2, lambda: all_levels(matrix_strategy("matrix", np.array([[1, 1], [1, -1]])))),
+    "kd-tree": (2, maps),
+    "chain": (2, chain),
+    "sizes, zcdp": (0.5, lambda: regions([1, 2, 5], [1, 2, 6], view="sizes", **ZCDP)),
+    "cumulative, zcdp": (0.5, lambda: regions([1, 2, 5], [1, 3, 5], view="cumulative", **ZCDP)),
+    "flat, zcdp": (0.5, lambda: bins(**ZCDP)),
+    "degrees, zcdp": (0.5, lambda: sorted_counts(**ZCDP)),
+}
+
+
+def seen(case: str, loss: Loss) -> float:
+    return loss.rho if "zcdp" in case else loss.epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_the_stated_loss_is_not_exceeded(case: str) -> None:
+    stated, runs = CASES[case]
+    found = seen(case, loss_at_least(*runs()))
+    assert found <= stated
+    # The test is worth something only if it comes near; a choice and a count leave few runs at the extremes.
+    assert found > stated / (5 if case == "kd-tree" else 2)
+
+
+def with_too_little_noise(monkeypatch: pytest.MonkeyPatch, factor: Fraction) -> None:
+    for module in PLANS:
+        right = module.noise_for
+
+        def too_little(*arguments: Any, right: Any = right) -> Noise:
+            noise: Noise = right(*arguments)
+            if isinstance(noise, DiscreteLaplace):
+                return replace(noise, scale=noise.scale * factor)
+            return replace(noise, sigma2=noise.sigma2 * factor**2)
+
+        monkeypatch.setattr(module, "noise_for", too_little)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [case for case in CASES if case != "kd-tree"])
+def test_noise_that_is_30_percent_too_small_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_too_little_noise(monkeypatch, Fraction(7, 10))
+    stated, runs = CASES[case]
+    assert seen(case, loss_at_least(*runs())) > stated
+
+
+@pytest.mark.slow
+def test_the_papers_scale_of_the_chain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """fioretto2021 §9.2 with the sensitivity that the paper takes, 1: its loss is (ε/L) Σ |R_l| = 3/2 ε here."""
+    monkeypatch.setattr(planning, "chain_sensitivity", lambda *_, **__: Sensitivity(1, 1))
+    assert loss_at_least(*chain()).epsilon > 2
+
+
+OFF_BY_ONE = {
+    "naive": "counts_sensitivity",
+    "hybrid, quantities": "hybrid_sensitivity",
+    "sizes, units": "sizes_sensitivity",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", OFF_BY_ONE)
+def test_a_planted_off_by_one_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = getattr(planning, OFF_BY_ONE[case])
+
+    def too_small(**options: Any) -> Sensitivity:
+        true = right(**options)
+        return Sensitivity(true.l1 - 1, true.l2_squared)
+
+    monkeypatch.setattr(planning, OFF_BY_ONE[case], too_small)
+    stated, runs = CASES[case]
+    assert loss_at_least(*runs()).epsilon > stated
