@@ -97,18 +97,24 @@ def test_labels_are_the_text_of_the_values_in_order(column: pa.Array, labels: li
     assert list(counts.hierarchy.labels[1:]) == labels
 
 
-def test_two_leaves_with_the_same_hash_are_still_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tallytree.ingest import group_sizes
+HASHES = {
+    "half hash": None,
+    "hash": lambda above, label: (above * 1000 + label.cast("uint64")).cast("uint64"),
+    "labels": lambda above, label: above,
+}
 
-    asked = []
 
-    def hash_to_zero(label_type: object) -> object:
-        asked.append(label_type)
-        return lambda above, label: above
+@pytest.mark.parametrize("key", HASHES)
+def test_leaves_whose_hashes_agree_are_still_told_apart(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallytree.ingest import counting, group_sizes
 
-    monkeypatch.setattr(group_sizes, "_hash_with", hash_to_zero)
+    used = []
+    with_keys = counting.with_keys
+    monkeypatch.setattr(counting, "with_keys", lambda rows, key: used.append(key) or with_keys(rows, key))
+    if HASHES[key] is not None:
+        monkeypatch.setattr(group_sizes, "_hash_with", lambda label_type: HASHES[key])
     assert counts_as_dict(read(PEOPLE, group="household", levels=LEVELS)) == EXPECTED
-    assert len(asked) == 2
+    assert used == [key]
 
 
 entities = st.lists(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ibis
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,6 +15,7 @@ from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, require_columns
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.group_sizes import (
+    Key,
     Rows,
     compacted,
     counts_of,
@@ -34,7 +37,7 @@ from tallytree.ingest.regions import (
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.count_of_counts import counts_from_runs
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,10 @@ def count_groups(
     with open_session() as session:
         opened, rows = open_inputs(session, inputs, shape, groups_private=groups_private)
         rows, regions = find_regions(session, rows, opened, shape, root)
-        runs = session.fetch(counts_of(rows), opened.source.name)
+        runs = _runs(session, rows, regions, opened)
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
-    counts = _in_leaf_order(runs, regions)
+    leaf, size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("leaf", "size", "n"))
+    counts = counts_from_runs(leaf, size, count, regions.hierarchy.n_leaves)
     return ConfidentialCounts(
         hierarchy=regions.hierarchy,
         leaf_counts=counts,
@@ -120,27 +124,55 @@ def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTabl
     source = open_source(session, hierarchy, Wanted())
     column = region if region in source.columns else source.columns[0]
     labels = {name: identifier(source.table, name, source.name).cast("string") for name in source.columns}
-    return region_table(source.name, session.fetch(source.table.select(**labels), source.name), column)
+    regions = region_table(source.name, session.fetch(source.table.select(**labels), source.name), column)
+    in_order = session.register(regions.labels).order_by([f"t{level}" for level in range(len(regions.level_names))])
+    return replace(regions, labels=session.fetch(in_order, source.name))
 
 
 def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
     """The rows with the key of their leaf, and the regions with the number of each key."""
     if not shape.levels:
         return rows, root_alone(root)
-    hashed = session.engine_of(rows.table).name == "duckdb"
-    keyed = with_keys(rows, hashed=hashed)
-    leaves = session.fetch(leaves_of(keyed), opened.regions_name)
-    if hashed and pc.count_distinct(leaves["k0"], mode="all").as_py() < len(leaves):
-        keyed = with_keys(rows, hashed=False)
-        leaves = session.fetch(leaves_of(keyed), opened.regions_name)
+    key, leaves = _leaves(session, rows, opened)
     if len(leaves) == 0:
         raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
     for level, column in enumerate(shape.levels):
         if leaves[f"t{level}"].null_count:
             raise InputError(missing_region((column,), opened.regions_name))
     if opened.hierarchy is not None:
-        return keyed, regions_from_table(leaves, opened.hierarchy, root)
-    return keyed, regions_from_leaves(leaves, shape.levels, root)
+        return with_keys(rows, key), regions_from_table(leaves, opened.hierarchy, root)
+    return with_keys(rows, key), regions_from_leaves(leaves, shape.levels, root)
+
+
+def _leaves(session: Session, rows: Rows, opened: Opened) -> tuple[Key, pa.Table]:
+    """The leaves in the order of their labels, and the shortest key that tells them apart."""
+
+    def fetch(key: Key) -> pa.Table:
+        leaves = session.bring(leaves_of(rows, key), opened.regions_name)
+        return session.fetch(leaves.order_by([f"t{level}" for level in range(rows.n_levels)]), opened.regions_name)
+
+    if session.engine_of(rows.table).name != "duckdb":
+        return "labels", fetch("labels")
+    leaves = fetch("hash")
+    whole = leaves["k0"].to_numpy()
+    half = (whole >> np.uint64(32)).astype(np.uint32)
+    if _all_different(half):
+        return "half hash", leaves.set_column(0, "k0", pa.array(half))
+    return ("hash", leaves) if _all_different(whole) else ("labels", fetch("labels"))
+
+
+def _all_different(values: npt.NDArray[Any]) -> bool:
+    in_order = np.sort(values)
+    return not bool(np.any(in_order[1:] == in_order[:-1]))
+
+
+def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
+    """The counts with the number of their leaf, in its order."""
+    counts = session.bring(counts_of(rows), opened.source.name)
+    if not rows.n_key_columns:
+        return session.fetch(counts.mutate(leaf=ibis.literal(0, "int64")), opened.source.name)
+    numbered = counts.left_join(session.register(regions.leaf_of_key), rows.keys)
+    return session.fetch(numbered.order_by(["leaf", "size"]).select("leaf", "size", "n", "problem"), opened.source.name)
 
 
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:
@@ -151,15 +183,6 @@ def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> N
     if worst is not Problem.NONE:
         groups = None if opened.groups is None else opened.groups.name
         raise InputError(describe(worst, shape, opened.source.name, groups))
-
-
-def _in_leaf_order(runs: pa.Table, regions: Regions) -> CountsBySize:
-    keys = [column for column in regions.leaf_of_key.column_names if column != "leaf"]
-    if keys:
-        runs = runs.join(regions.leaf_of_key, keys, join_type="inner")
-    leaf = runs["leaf"].to_numpy() if keys else np.zeros(len(runs), dtype=np.int64)
-    size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("size", "n"))
-    return counts_from_runs(leaf, size, count, regions.hierarchy.n_leaves)
 
 
 def _groups_note(opened: Opened, groups_private: bool) -> str:

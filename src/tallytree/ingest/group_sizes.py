@@ -2,9 +2,10 @@
 
 Everything that can be wrong with a row rides along in that query as a :class:`~tallytree.ingest.columns.Problem`.
 
-A leaf is named inside the query by its *key*. On DuckDB that is a 64-bit hash of its labels, which makes grouping and
-the check that no group lies in two leaves cheap; the hashes of the leaves that exist are compared beforehand, and if two
-ever agree the labels themselves are the key. On other engines they always are.
+A leaf is named inside the query by its *key*. On DuckDB that is a hash of its labels, which makes grouping and the check
+that no group lies in two leaves cheap. The leaves that exist are found and their hashes compared beforehand: the key is half
+a hash where that tells all leaves apart, else the whole one, and if two ever agree the labels themselves. On other engines
+the key is always the labels.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import or_
-from typing import Any
+from typing import Any, Literal
 
 import ibis
 import ibis.expr.datatypes as dt
@@ -23,6 +24,8 @@ from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
+
+Key = Literal["half hash", "hash", "labels"]
 
 
 @dataclass(frozen=True)
@@ -135,20 +138,22 @@ def _same_types(one: Any, other: Any, columns: Sequence[str]) -> tuple[Any, Any]
     return one, other
 
 
-def with_keys(rows: Rows, *, hashed: bool) -> Rows:
-    """The rows with the key of their leaf: a hash of its labels, or the labels themselves."""
-    if rows.n_levels == 0:
-        return rows
-    labels = [rows.table[label] for label in rows.labels]
-    if not hashed:
-        named = {f"k{place}": label for place, label in enumerate(labels)}
-        return replace(rows, table=rows.table.mutate(**named), n_key_columns=rows.n_levels)
-    key = ibis.literal(0, "uint64")
+def with_keys(rows: Rows, key: Key) -> Rows:
+    """The rows with the key of their leaf (``k0``, ``k1`` …)."""
+    columns = _key_columns(rows.table, rows.labels, key)
+    if rows.some_unlabelled and key != "labels":
+        labelled = rows.table[rows.labels[-1]].notnull()
+        columns = {"k0": ibis.cases((labelled, columns["k0"]), else_=ibis.null(columns["k0"].type()))}
+    return replace(rows, table=rows.table.mutate(**columns), n_key_columns=len(columns))
+
+
+def _key_columns(table: Any, labels: Sequence[str], key: Key) -> dict[str, Any]:
+    if not labels or key == "labels":
+        return {f"k{place}": table[label] for place, label in enumerate(labels)}
+    whole = ibis.literal(0, "uint64")
     for label in labels:
-        key = _hash_with(label.type())(key, label)
-    if rows.some_unlabelled:
-        key = ibis.cases((labels[-1].notnull(), key), else_=ibis.null("uint64"))
-    return replace(rows, table=rows.table.mutate(k0=key), n_key_columns=1)
+        whole = _hash_with(table[label].type())(whole, table[label])
+    return {"k0": whole if key == "hash" else (whole >> 32).cast("uint32")}
 
 
 @cache
@@ -161,14 +166,14 @@ def _hash_with(label_type: Any) -> Any:
     return ibis.udf.scalar.builtin(combine, name="hash", signature=((dt.uint64, label_type), dt.uint64))
 
 
-def leaves_of(rows: Rows) -> Any:
+def leaves_of(rows: Rows, key: Key) -> Any:
     """Query for the distinct leaves: their keys, and their labels as text (``t0``, ``t1`` …)."""
     table = rows.table
     if "listed" in table.columns:
         table = table.filter(table.listed == 1)
-    distinct = table.select(*dict.fromkeys(rows.labels + rows.keys)).distinct()
+    distinct = table.select(*rows.labels).distinct()
     text = {f"t{level}": distinct[label].cast("string") for level, label in enumerate(rows.labels)}
-    return distinct.select(*rows.keys, **text)
+    return distinct.select(**_key_columns(distinct, rows.labels, key), **text)
 
 
 def counts_of(rows: Rows) -> Any:

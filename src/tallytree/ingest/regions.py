@@ -43,13 +43,16 @@ class RegionTable:
 
 
 def regions_from_leaves(leaves: pa.Table, level_names: Sequence[str], root: str) -> Regions:
-    """The hierarchy whose leaves are those of a query with columns ``k0`` … (key) and ``t0`` … (labels as text)."""
+    """The hierarchy whose leaves are those of a table with columns ``t0`` … (labels as text), sorted by them.
+
+    All other columns are the key.
+    """
     texts = [f"t{level}" for level in range(len(level_names))]
-    ordered = leaves.sort_by([(text, "ascending") for text in texts]) if texts else leaves
-    keys = [column for column in ordered.column_names if column not in texts]
-    hierarchy = hierarchy_from_columns(level_names, [label_array(ordered[text]) for text in texts], root=root)
-    leaf_of_key = ordered.select(keys).append_column("leaf", pa.array(np.arange(len(ordered))))
-    return Regions(hierarchy, leaf_of_key, _repeated_labels(hierarchy))
+    labels = [label_array(leaves[text]) for text in texts]
+    hierarchy = hierarchy_from_columns(level_names, labels, root=root)
+    leaf_of_key = leaves.drop_columns(texts).append_column("leaf", pa.array(np.arange(len(leaves))))
+    n_distinct = [pc.count_distinct(leaves[text]).as_py() for text in texts]
+    return Regions(hierarchy, leaf_of_key, _repeated_labels(hierarchy, n_distinct))
 
 
 def root_alone(root: str) -> Regions:
@@ -101,15 +104,10 @@ def label_array(column: pa.ChunkedArray) -> LabelArray:
     return distinct[codes.indices.to_numpy(zero_copy_only=False)] if len(distinct) else np.empty(0, dtype=object)
 
 
-def _repeated_labels(hierarchy: Hierarchy) -> tuple[str, ...]:
-    remarks = []
-    for level in range(2, hierarchy.n_levels):
-        labels = hierarchy.labels[hierarchy.level_slice(level)]
-        n_repeated = len(labels) - len(set(labels))
-        if n_repeated:
-            name, above = hierarchy.level_names[level], hierarchy.level_names[level - 1]
-            remarks.append(
-                f"Some labels of level {name!r} occur below more than one region of level {above!r}; they count as "
-                "different regions, told apart by their paths."
-            )
-    return tuple(remarks)
+def _repeated_labels(hierarchy: Hierarchy, n_distinct: Sequence[int]) -> tuple[str, ...]:
+    repeated = [level for level in range(2, hierarchy.n_levels) if hierarchy.level_size(level) > n_distinct[level - 1]]
+    return tuple(
+        f"Some labels of level {hierarchy.level_names[level]!r} occur below more than one region of level "
+        f"{hierarchy.level_names[level - 1]!r}; they count as different regions, told apart by their paths."
+        for level in repeated
+    )
