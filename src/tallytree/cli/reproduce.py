@@ -19,6 +19,7 @@ class Paper(StrEnum):
 
     kuo2018 = "kuo2018"
     qardaji2013 = "qardaji2013"
+    slides = "slides"
     hay2010 = "hay2010"
     fioretto2021 = "fioretto2021"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -61,6 +62,7 @@ def hierarchical(draft: Draft, options: MethodOptions) -> None:
         draft.count(nodes, ALL / n_levels, f"level {level + 1}")
 
 
+@lru_cache(maxsize=64)
 def best_grid_branching(shape: tuple[int, ...]) -> int:
     """The branching factor with the least average variance over all boxes, worked out on a square grid of this size."""
     side = round(math.prod(shape) ** (1 / len(shape)))
