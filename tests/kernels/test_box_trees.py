@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels.box_trees import box_variances, fewest_boxes
+from tallytree.kernels.box_trees import box_uncertainty, fewest_boxes
 from tallytree.kernels.tree_least_squares import variances_from_below
 from tallytree.spatial.draft import Draft
 from tests.reference.boxes import box_variance, leaf_weights
@@ -31,9 +31,13 @@ def test_variances_are_those_of_dense_least_squares(seed, prune):
     rng, tree, variances, low, high = random_tree(seed)
     stops = tree.is_leaf | (prune & (rng.random(tree.n_nodes) < 0.2))
     leaves = stops & ~tree.below(stops)
-    found = box_variances(tree, leaves, variances, variances_from_below(variances, tree.child_starts), low, high)
+    values = rng.normal(size=tree.n_nodes)
+    noise = variances, variances_from_below(variances, tree.child_starts), values
+    found, by_area = box_uncertainty(tree, leaves, noise, low, high)
     expected = [box_variance(tree, leaves, variances, a, b) for a, b in zip(low, high)]
     assert found == pytest.approx(expected, rel=1e-9)
+    weights = [leaf_weights(tree, leaves, a, b) for a, b in zip(low, high)]
+    assert by_area == pytest.approx([w[w < 1] @ values[leaves][w < 1] for w in weights])
 
 
 @settings(max_examples=30, deadline=None)

@@ -17,7 +17,7 @@ BOX = [(0, 10), (0, 10)]
 
 
 def small_map(method="auto", **options):
-    options = {"epsilon": 1, "insecure_seed": 1, "resolution": 32} | options
+    options = {"epsilon": 1, "insecure_seed": 1, "resolution": 64} | options
     return tt.spatial(POINTS, box=BOX, method=method, **options)
 
 
@@ -37,6 +37,12 @@ def test_every_method_saves_loads_and_verifies(method, tmp_path):
     assert made.estimates.published.dtype == np.int64
     total = made.total()
     assert total.estimate == pytest.approx(6000, abs=10 * total.standard_error + 1)
+
+
+def test_auto_is_chosen_by_the_size_of_the_grid_alone():
+    assert small_map(resolution=32).method == "flat"
+    assert small_map(resolution=33).method == "adaptive-tree"
+    assert small_map(resolution=33, epsilon="0.001").method == "adaptive-tree"
 
 
 def test_shares_and_noise_of_every_step_stand_in_the_manifest(tmp_path):
@@ -63,7 +69,7 @@ def test_a_step_that_costs_more_than_it_states_is_found(tmp_path):
 def test_answers_are_sums_over_boxes_by_area():
     made = small_map("adaptive-grid")
     box = [(1.3, 7.77), (0.0, 5.01)]
-    low, high = np.array([1.3, 0.0]) * 3.2, np.array([7.77, 5.01]) * 3.2
+    low, high = np.array([1.3, 0.0]) * 6.4, np.array([7.77, 5.01]) * 6.4
     leaves = made.estimates.leaves
     weights = leaf_weights(made.estimates.tree, leaves, low, high)
     values = made.estimates.published[leaves]
@@ -79,7 +85,7 @@ def test_grid_adds_up_whatever_its_resolution():
     made = small_map("quad-opt")
     for resolution in (1, 7, 32, (5, 64)):
         assert made.grid(resolution).sum() == pytest.approx(made.total().estimate)
-    np.testing.assert_allclose(made.grid(32), made.surface.density, atol=1e-6)
+    np.testing.assert_allclose(made.grid(64), made.surface.density, atol=1e-6)
     assert made.grid((2, 3))[1, 2] == pytest.approx(made.range([(5, 10), (20 / 3, 10)]).estimate)
 
 
@@ -91,7 +97,7 @@ def test_errors_of_unbiased_answers_are_as_large_as_stated():
     for method in ("quadtree", "flat", "hierarchical"):
         scores = []
         for seed in range(40):
-            made = small_map(method, insecure_seed=seed, nonnegative=False, integers=False)
+            made = small_map(method, resolution=32, insecure_seed=seed, nonnegative=False, integers=False)
             answers = made.ranges(boxes)
             scores.append((answers.estimate - box_sums(truth, low, high)) / answers.standard_error)
         assert np.mean(np.square(scores), axis=0) == pytest.approx(np.ones(4), abs=0.7), method
@@ -99,7 +105,7 @@ def test_errors_of_unbiased_answers_are_as_large_as_stated():
 
 
 def test_pruning_merges_boxes_with_low_counts():
-    plain, pruned = small_map("quadtree"), small_map("quadtree", prune=30)
+    plain, pruned = small_map("quadtree"), small_map("quadtree", prune=20)
     assert pruned.estimates.leaves.sum() < plain.estimates.leaves.sum() / 2
     assert pruned.total().estimate == plain.total().estimate
     assert pruned.verify()

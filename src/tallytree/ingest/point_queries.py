@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
@@ -26,7 +27,7 @@ def count_in_grid(where: Column, box: Sequence[tuple[float, float]], shape: Sequ
             problem = ibis.least(problem, axis_problem)
         points = opened.table.select(**columns, problem=problem)
         axes = [points[f"x{axis}"] for axis in range(len(shape))]
-        missing = reduce(or_, [x.isnull() | is_nan(x) for x in axes])
+        missing = reduce(or_, [_is_no_number(x) for x in axes])
         outside = reduce(or_, [(x < low) | (x > high) for x, (low, high) in zip(axes, box)])
         cell = ibis.literal(0, "int64")
         for x, (low, high), n_cells in zip(axes, box, shape):
@@ -43,8 +44,14 @@ def count_in_grid(where: Column, box: Sequence[tuple[float, float]], shape: Sequ
     return binned(rows, tuple(shape), opened.name)
 
 
+def _is_no_number(x: Any) -> Any:
+    return x.isnull() | is_nan(x) | (x == math.inf) | (x == -math.inf)
+
+
 def _cell(x: Any, low: float, high: float, n_cells: int) -> Any:
-    inside = ((x - low) * n_cells / (high - low)).floor().cast("int64")
+    # Engines may work out all branches of a case, so what is cast to a whole number must fit one, whatever x is.
+    safe = ibis.cases((_is_no_number(x) | (x <= low), low), (x >= high, high), else_=x)
+    inside = ((safe - low) * n_cells / (high - low)).floor().cast("int64")
     return ibis.cases(
         (x <= low, ibis.literal(0, "int64")),
         (x >= high, ibis.literal(n_cells - 1, "int64")),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.kernels.jit import as_input, run_in_chunks, serial
-from tallytree.model.arrays import FloatArray
+from tallytree.model.arrays import BoolArray, FloatArray
 from tallytree.model.box_tree import BoxTree
 
 
@@ -30,15 +30,18 @@ def _overlap(low, high, node, query_low, query_high, query):  # type: ignore[no-
 
 
 @serial
-def _variances(low, high, starts, leaves, own, from_below, below, depth, query_low, query_high, out, begin, end):  # type: ignore[no-untyped-def]
+def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, begin, end):  # type: ignore[no-untyped-def]
+    low, high, starts, leaves = boxes
+    own, from_below, below, values = noise
     node, child = np.empty(depth + 1, np.int64), np.empty(depth + 1, np.int64)
     covariance, variance = np.empty(depth + 1), np.empty(depth + 1)
     for query in range(begin, end):
         inside = _overlap(low, high, 0, query_low, query_high, query)
         if inside >= 1.0 or leaves[0]:
             out[query] = inside * inside * from_below[0]
+            by_area[query] = inside * values[0] if inside < 1.0 else 0.0
             continue
-        top = 0
+        top, cut = 0, 0.0
         node[0], child[0], covariance[0], variance[0] = 0, starts[0], 0.0, 0.0
         while top >= 0:
             v = node[top]
@@ -49,6 +52,8 @@ def _variances(low, high, starts, leaves, own, from_below, below, depth, query_l
                 if w >= 1.0 or leaves[c]:
                     covariance[top] += w * from_below[c]
                     variance[top] += w * w * from_below[c]
+                    if w < 1.0:
+                        cut += w * values[c]
                 elif w > 0.0:
                     top += 1
                     node[top], child[top], covariance[top], variance[top] = c, starts[c], 0.0, 0.0
@@ -63,7 +68,7 @@ def _variances(low, high, starts, leaves, own, from_below, below, depth, query_l
                 covariance[top] += k
                 variance[top] += u
             else:
-                out[query] = u
+                out[query], by_area[query] = u, cut
 
 
 @serial
@@ -95,34 +100,35 @@ def _fewest(low, high, starts, own, values, depth, query_low, query_high, out, o
         out[query], out_variance[query] = total, variance
 
 
-def box_variances(
+def box_uncertainty(
     tree: BoxTree,
-    leaves: np.ndarray,
-    variances: FloatArray,
-    from_below: FloatArray,
+    leaves: BoolArray,
+    noise: tuple[FloatArray, FloatArray, FloatArray],
     query_low: FloatArray,
     query_high: FloatArray,
-) -> FloatArray:
-    """Variance of the least-squares answer to each query.
+) -> tuple[FloatArray, FloatArray]:
+    """Variance of the least-squares answer to each query, and the part of the answer that comes from leaves it cuts.
 
     Parameters
     ----------
     tree, leaves
         The boxes, and which of them tile the map.
-    variances, from_below
-        Variance of each node's own count (infinite: none), and of its best estimate from the counts at and below it.
+    noise
+        Variance of each node's own count (infinite: none), variance of its best estimate from the counts at and below it,
+        and its published count.
     query_low, query_high
         One row per query, in cells of the grid.
     """
+    own, from_below, values = noise
     below = np.zeros(tree.n_nodes)
     np.add.at(below, tree.parent[1:], from_below[1:])
-    out = np.empty(len(query_low))
-    arrays = (tree.low, tree.high, tree.child_starts, as_input(leaves, np.int64))
-    reals = tuple(as_input(part, np.float64) for part in (variances, from_below, below))
+    out, by_area = np.empty(len(query_low)), np.empty(len(query_low))
+    boxes = (tree.low, tree.high, tree.child_starts, as_input(leaves, np.int64))
+    reals = tuple(as_input(part, np.float64) for part in (own, from_below, below, values))
     low, high = as_input(query_low, np.float64), as_input(query_high, np.float64)
     depth = int(tree.depth[-1])
-    run_in_chunks(lambda a, b: _variances(*arrays, *reals, depth, low, high, out, a, b), len(out), smallest=256)
-    return out
+    run_in_chunks(lambda a, b: _uncertainty(boxes, reals, depth, low, high, out, by_area, a, b), len(out), smallest=256)
+    return out, by_area
 
 
 def fewest_boxes(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import RequestError
-from tallytree.kernels.box_trees import box_variances
+from tallytree.kernels.box_trees import box_uncertainty
 from tallytree.kernels.tree_least_squares import variances_from_below
 from tallytree.model.arrays import FloatArray
 from tallytree.model.box_tree import prefix_sums, uniform_density
@@ -51,14 +51,18 @@ class MapAnswers:
     estimate: FloatArray
 
     @cached_property
+    def _uncertainty(self) -> tuple[FloatArray, FloatArray]:
+        return self.surface.uncertainty(self.low, self.high)
+
+    @property
     def standard_error(self) -> FloatArray:
         """Standard errors from the noise alone."""
-        return np.sqrt(self.surface.variances(self.low, self.high))
+        return np.sqrt(self._uncertainty[0])
 
-    @cached_property
+    @property
     def by_area(self) -> FloatArray:
         """The part of each estimate that rests on the uniformity assumption."""
-        return self.estimate - self.surface.whole_boxes(self.low, self.high)
+        return self._uncertainty[1]
 
     def __len__(self) -> int:
         return len(self.estimate)
@@ -110,20 +114,11 @@ class MapSurface:
             total += sign * interpolate(self.sums, corner)
         return total
 
-    def variances(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Variance of the unbiased estimate of each box."""
+    def uncertainty(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Variance of the unbiased estimate of each box, and the part of the published one that rests on uniformity."""
         part = self.estimates
-        return box_variances(part.tree, part.leaves, part.variances, self._from_below, low, high)
-
-    def whole_boxes(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """The part of each estimate that comes from leaves wholly inside the box."""
-        tree, leaves = self.estimates.tree, np.flatnonzero(self.estimates.leaves)
-        leaf_low, leaf_high, values = tree.low[leaves], tree.high[leaves], self.estimates.published[leaves]
-        inside = np.zeros(len(low))
-        for i in range(len(low)):
-            whole = np.all((leaf_low >= low[i]) & (leaf_high <= high[i]), axis=1)
-            inside[i] = values[whole].sum()
-        return inside
+        noise = part.variances, self._from_below, part.published.astype(np.float64)
+        return box_uncertainty(part.tree, part.leaves, noise, low, high)
 
 
 def interpolate(sums: FloatArray, points: FloatArray) -> FloatArray:

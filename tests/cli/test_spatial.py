@@ -1,0 +1,78 @@
+"""``tallytree spatial`` as a user meets it."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.test_commands import tallytree
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("maps")
+    points = RNG.normal((2, 3), 0.5, size=(3000, 2)).clip(0, 9)
+    pq.write_table(pa.table({"lon": points[:, 0], "lat": points[:, 1]}), folder / "trips.parquet")
+    bad = np.append(points[:, 0], np.nan)
+    pq.write_table(pa.table({"lon": bad, "lat": np.append(points[:, 1], 1.0)}), folder / "bad.parquet")
+    done = run(folder, "--out", "map", "--picture", "map.png", "--json")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def run(folder, *options, source="trips.parquet", box="0:10,0:10", columns="lon,lat"):
+    fixed = ["--columns", columns, f"--box={box}", "--epsilon", "1", "--resolution", "64"]
+    return tallytree("spatial", source, *fixed, *options, cwd=folder)
+
+
+def test_a_map_is_released_with_a_picture_verified_and_queried(place):
+    assert (place / "map.png").read_bytes().startswith(b"\x89PNG")
+    for options in ((), ("--privacy",)):
+        checked = tallytree("verify", "map", *options, cwd=place)
+        assert checked.returncode == 0, checked.stderr
+    asked = tallytree("query", "map", "--range", "1:3,2:4", "--range", "0:10,0:10", "--json", cwd=place)
+    assert asked.returncode == 0, asked.stderr
+    found = json.loads(asked.stdout)
+    middle, everything = found["answers"]
+    assert 2400 < middle["estimate"] < 2950
+    assert everything["estimate"] == pytest.approx(3000, abs=60)
+    assert everything["standard_error"] > 0
+    assert "evenly spread" in found["note"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"box": "0:1,0:1"}, "lie outside"),
+        ({"box": "0:10,4:4"}, "no area"),
+        ({"box": "wide"}, "LOW:HIGH"),
+        ({"columns": "lon", "box": "0:10"}, "at least two columns"),
+        ({"source": "bad.parquet"}, "missing"),
+        ({"extra": ("--method", "adaptive-grid", "--alpha", "1.5")}, "alpha"),
+    ],
+)
+def test_bad_requests_end_with_one_sentence_and_leave_nothing(place, options, says):
+    extra = options.pop("extra", ())
+    done = run(place, "--out", "none", *extra, **options)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (place / "none").exists()
+
+
+def test_questions_that_a_map_cannot_answer_are_refused(place):
+    assert tallytree("query", "map", "--range", "5:20,0:1", cwd=place).returncode == 2
+    assert tallytree("query", "map", "--mean", "--size", "3", cwd=place).returncode == 2
+
+
+def test_a_map_is_paid_from_a_ledger(place):
+    created = tallytree("ledger", "create", "--dataset", "trips", "--epsilon", "1", "--ledger", "ledger.db", cwd=place)
+    assert created.returncode == 0, created.stderr
+    paid = run(place, "--out", "paid", "--ledger", "ledger.db", "--dataset", "trips")
+    assert paid.returncode == 0, paid.stderr
+    assert run(place, "--out", "unpaid", "--ledger", "ledger.db", "--dataset", "trips").returncode == 3
+    assert not (place / "unpaid").exists()
