@@ -28,7 +28,7 @@ class BinnedValues:
     n_unlisted
         Values that are none of the categories, and so have no nearest bin.
     n_missing
-        Values that are null or NaN.
+        Values that are null or NaN; points with a coordinate that is null, NaN or infinite.
     source
         What messages call the input.
     """
@@ -49,7 +49,9 @@ class BinnedValues:
         Missing values are refused under each of them. No message says how many there are.
         """
         if self.n_missing:
-            raise InputError(f"{self.source} has missing values (null or NaN) in a column to count; fill or drop them.")
+            raise InputError(
+                f"{self.source} has missing values (null, NaN, an infinite coordinate) in a column to count; fill or drop them."
+            )
         if outside not in ("error", "clip", "drop"):
             raise RequestError(f"outside is one of error, clip, drop; got {outside!r}.")
         if outside == "error" and (self.n_unlisted or self.outside.any()):
