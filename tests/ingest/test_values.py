@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -176,3 +177,14 @@ def test_bad_columns() -> None:
     with pytest.raises(InputError, match="no rows"):
         read_values(bad.slice(0, 0), "x", edges=[0, 1])
     assert read_values(bad, "text", categories=["1"]).n_unlisted == 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, None])
+def test_coordinates_that_are_no_numbers_are_found_in_parquet_files_too(bad: float | None, tmp_path: Path) -> None:
+    # The file's statistics say that the largest x is 2.
+    pq.write_table(pa.table({"x": [1.0, 2.0, bad], "y": [1.0, 2.0, 3.0]}), tmp_path / "points.parquet")
+    found = read_points(str(tmp_path / "points.parquet"), ["x", "y"], [(0, 9), (0, 9)], [3, 3])
+    assert found.n_missing == 1
+    assert int(found.counts.sum()) == 2
+    with pytest.raises(InputError, match="missing values"):
+        found.settle("clip")
