@@ -18,6 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+# Not by PYTHONPATH, which the executors would inherit: they must find the package by themselves.
+sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
+
 import tallytree as tt
 from tallytree.distributed.session import spark_session
 from tallytree.privacy.budget import Budget

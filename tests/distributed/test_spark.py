@@ -16,15 +16,14 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17 or later, and there is no java here"),
 ]
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("spark")
-    # No variable of the user's helps Spark to find the interpreter.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    # No variable of the user's helps Spark to find the interpreter or the package.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "PYTHON"))
+    }
     command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("spark_driver.py")), str(folder)]
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600, check=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -151,10 +152,11 @@ def _run(rows: Any, public: list[bytes], job: Job, task: str) -> list[Arrays]:
 
     The job travels with the code of the task, in the memory of driver and executors; the public side of a piece as a row.
     """
-    import_from = PACKAGE_PARENT
+    import_from, pickled_job = PACKAGE_PARENT, pickle.dumps(job)
 
     def work(confidential: pa.Table, described: pa.Table) -> pa.Table:
-        # Pickled by value: a worker that does not have the package installed finds it where the driver did.
+        # Pickled by value, the job as bytes: a worker without the package installed finds it where the driver did.
+        import pickle
         import sys
 
         if import_from not in sys.path:
@@ -162,7 +164,7 @@ def _run(rows: Any, public: list[bytes], job: Job, task: str) -> list[Arrays]:
         from tallytree.distributed import tasks
 
         columns = [confidential[name].to_numpy().astype("int64") for name in ("region", "size", "n")]
-        made = getattr(tasks, task)(job, columns, described["public"][0].as_py())
+        made = getattr(tasks, task)(pickle.loads(pickled_job), columns, described["public"][0].as_py())
         return pa.table({"piece": described["piece"], "made": pa.array([made], pa.binary())})
 
     table = pa.table({"piece": pa.array(range(len(public)), pa.int64()), "public": pa.array(public, pa.binary())})
