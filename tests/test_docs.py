@@ -8,6 +8,7 @@ import importlib
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from docs.cli_reference import PAGE, reference
 from rich.console import Console
 
 from tallytree.cli import main
+from tallytree.distributed.session import spark_session
 from tests.privacy.postgres_server import postgres_server
 
 ROOT = Path(__file__).parent.parent
@@ -24,7 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 RUNNABLE = ("python", "console")
 # Pages whose examples need a server or another program: the page stands here with the fixture that provides it.
-NEEDS = {"docs/how-to/postgres.md": "postgres_address", "docs/how-to/spark.md": "spark_session"}
+NEEDS = {"docs/how-to/postgres.md": "postgres_address", "docs/how-to/spark.md": "spark_cluster"}
 
 
 class Block(NamedTuple):
@@ -56,25 +58,31 @@ def postgres_address() -> Iterator[None]:
 
 
 @pytest.fixture
-def spark_session() -> Iterator[None]:
-    """Spark 4 and Java, or a loud skip."""
-    spark = pytest.importorskip("pyspark.sql", reason="SKIPPED LOUDLY: PySpark is not installed")
-    try:
-        session = spark.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    except Exception:  # whatever a missing or unfit Java makes PySpark raise
-        pytest.skip("SKIPPED LOUDLY: Spark does not start here; see tallytree doctor")
-    yield
-    session.stop()
+def spark_cluster() -> Iterator[None]:
+    """A Spark session whose workers find the package, or a loud skip."""
+    pytest.importorskip("pyspark", reason="SKIPPED LOUDLY: install the extra spark to run this page")
+    if shutil.which("java") is None:
+        pytest.skip("SKIPPED LOUDLY: Spark needs Java 17 or later, and there is no java here")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+        session = spark_session("local[1]", {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
+        yield
+        session.stop()
 
 
-@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES, ids=map(name_of, PAGES_WITH_EXAMPLES))
+def parameter(page: Path):  # type: ignore[no-untyped-def]
+    slow = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")] if name_of(page) == "docs/how-to/spark.md" else []
+    return pytest.param(page, id=name_of(page), marks=slow)  # Spark leaves sockets open, which is its own business
+
+
+@pytest.mark.parametrize("page", [parameter(page) for page in PAGES_WITH_EXAMPLES])
 def test_every_example_runs(
     page: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {"__name__": "__main__"}
+    monkeypatch.chdir(tmp_path)
     if name_of(page) in NEEDS:
         request.getfixturevalue(NEEDS[name_of(page)])
-    monkeypatch.chdir(tmp_path)
     terminal = Console(force_terminal=True, width=120, no_color=True, color_system=None)
     monkeypatch.setattr(importlib.import_module("tallytree.cli.app"), "output", terminal)
     capture = request.getfixturevalue("capsys")
