@@ -40,7 +40,7 @@ def test_ranges_are_sums_of_bins_with_whole_intervals(strategy):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=NAMES)
+@pytest.mark.parametrize("strategy", STRATEGIES[:3], ids=NAMES[:3])  # the others: see test_range_accuracy
 def test_intervals_hold_the_truth_and_errors_are_as_predicted(strategy, definition):
     loss = {"epsilon": 1} if definition == "pure" else {"rho": 0.05}
     ranges = [(0, 60), (10, 11), (5, 47), (20, 24)]

@@ -74,3 +74,13 @@ def test_gains_on_real_data_are_near_those_we_measured_before(data_folder):
         cells = hay2010.figure_5(name, counts, runs=50)
         gains = [cell.ours for cell in cells if cell.table == "Figure 5 in ratios"]
         np.testing.assert_allclose(gains, expected[name], rtol=0.25)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_inference_beats_blocks_at_all_range_sizes_on_real_data(data_folder):
+    for name, counts in hay2010.load_counts(data_folder, hay2010.HISTOGRAMS).items():
+        for rows in tables(hay2010.figure_6(name, counts, runs=10)).values():
+            noisy, zeroed, ours = (by_column(rows, row) for row in ("H̃", "H̄ (zeroed subtrees)", "H̄ (top-down)"))
+            assert all(zeroed[size] < noisy[size] for size in noisy)
+            assert all(ours[size] < zeroed[size] for size in noisy)
