@@ -38,7 +38,8 @@ from tallytree.release.histogram_manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.release.histogram_manifest import KIND as HISTOGRAM
 from tallytree.release.histogram_manifest import plan_from_manifest
 from tallytree.release.histogram_tables import rows_from_table
-from tallytree.release.spatial_checks import check_steps
+from tallytree.release.spatial_checks import check_charges, check_steps
+from tallytree.release.spatial_loading import load_map
 from tallytree.release.spatial_manifest import KIND as MAP
 from tallytree.storage.folder import Manifest, read_manifest, read_table
 
@@ -47,7 +48,7 @@ def verify_privacy(path: str | Path) -> Verification:
     """Recompute the privacy loss of a release on disk from its manifest, and compare it with what is stated."""
     manifest = read_manifest(path)
     if manifest.get("kind") == MAP:
-        return Verification((check_steps(manifest), _check_secure(manifest)))
+        return _verify_map(path, manifest)
     try:
         stated, record = stated_budget(manifest), _record(manifest)
         sensitivities = _check_sensitivities(record, _expected_sensitivities(path, manifest, record))
@@ -65,6 +66,18 @@ def verify_privacy(path: str | Path) -> Verification:
             _check_secure(manifest),
         )
     )
+
+
+def _verify_map(path: str | Path, manifest: Manifest) -> Verification:
+    """Which boxes a map asks about follows from noisy answers, so its loss is added up cell by cell."""
+    checks = [check_steps(manifest), _check_secure(manifest)]
+    try:
+        made = load_map(path)
+    except TallytreeError as error:
+        return Verification((*checks, Check("tables can be read", False, str(error))))
+    if made.measurements is not None:
+        checks.append(check_charges(made.estimates, manifest, made.measurements))
+    return Verification(tuple(checks))
 
 
 def recomputed_loss(path: str | Path) -> Budget:

@@ -40,8 +40,7 @@ def check_map(estimates: MapEstimates, manifest: Manifest, measurements: Sequenc
     if promised["integers"]:
         checks.append(Check("counts are whole numbers", published.dtype == np.int64))
     if measurements is not None:
-        within = _within_budget(estimates, manifest, measurements)
-        checks.append(Check("no cell was asked for more than the whole budget", within))
+        checks.append(check_charges(estimates, manifest, measurements))
         checks.append(Check("counts follow from the noisy ones", _follows(estimates, manifest, measurements)))
     return Verification(tuple(checks))
 
@@ -90,6 +89,12 @@ def _score_sensitivity(query: str, contributions: int) -> int:
     if query == "boundary":
         return deviation_score_sensitivity(contributions=contributions).l1
     return median_score_sensitivity(contributions=contributions).l1
+
+
+def check_charges(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> Check:
+    """What every cell was asked for, added up from the raw measurements."""
+    within = _within_budget(estimates, manifest, measurements)
+    return Check("no cell was asked for more than the whole budget", within)
 
 
 def _within_budget(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> bool:
