@@ -17,6 +17,7 @@ import pytest
 from docs.cli_reference import PAGE, reference
 from rich.console import Console
 
+import tallytree
 from tallytree.cli import main
 from tallytree.distributed.session import spark_session
 from tests.privacy.postgres_server import postgres_server
@@ -126,3 +127,16 @@ def test_the_cli_reference_is_current() -> None:
 def test_skeletons_tell_words_apart() -> None:
     assert skeleton("│ US │ 1,234 │") == skeleton("│ US    │ 7 │")
     assert skeleton("county 3") != skeleton("state 3")
+
+
+def test_the_python_reference_holds_every_public_name() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    documented = {line.rpartition(".")[2] for line in page.splitlines() if line.startswith("::: ")}
+    assert set(tallytree.__all__) <= documented
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in target]
+    assert [target for target in targets if target and not (page.parent / target).exists()] == []
