@@ -68,6 +68,13 @@ def maps(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
     return from_counts(rng, (8, 4), make, **options)
 
 
+def lines(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
+    def make(counts: Any, **more: Any) -> Any:
+        return spatial(counts=counts, box=[(0, 12)], **more)
+
+    return from_counts(rng, (12,), make, **options)
+
+
 @dataclass(frozen=True)
 class Stream:
     """What was told of a stream, in the form of a release."""
@@ -114,6 +121,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "adaptive-grid": lambda rng: maps(rng, method="adaptive-grid", **PURE),
     "adaptive-grid, units, zcdp": lambda rng: maps(rng, method="adaptive-grid", contributions=3, **ZCDP),
     "adaptive-tree": lambda rng: maps(rng, method="adaptive-tree", **PURE),
+    "noisy-first": lambda rng: lines(rng, method="noisy-first", **PURE),
+    "structure-first": lambda rng: lines(rng, method="structure-first", **PURE),
+    "structure-first, units, zcdp": lambda rng: lines(rng, method="structure-first", contributions=2, **ZCDP),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
     "degrees": lambda rng: from_counts(rng, (6,), degrees, **PURE),

@@ -12,6 +12,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import InputError, RequestError
+from tallytree.ingest.values import read_points, read_values
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -126,6 +127,70 @@ def test_the_statement_and_the_noise_are_for_the_unit() -> None:
     )
     assert {level["sensitivity"]["l1"] for level in privacy["levels"]} == {3}
     assert (privacy["unit_column"], privacy["contributions"]) == ("driver", 3)
+
+
+@pytest.mark.parametrize("form", SOME_FORMATS)
+def test_histograms_and_maps_bound_units_too(form: str, tmp_path: Path) -> None:
+    source, options = in_format(as_table(TRIPS), form, tmp_path)
+    read = read_values(source, "miles", edges=list(range(11)), unit="driver", contributions=2, **options)
+    counts = read.settle("error")
+    assert counts.sum() == sum(min(2, n) for n in Counter(row["driver"] for row in TRIPS).values())
+    source, options = in_format(as_table(TRIPS[::-1]), form, tmp_path / "again")
+    again = read_values(source, "miles", edges=list(range(11)), unit="driver", contributions=2, **options)
+    assert (again.settle("error") == counts).all()
+    source, options = in_format(as_table(TRIPS), form, tmp_path / "points")
+    points = read_points(
+        source, ["taxi", "miles"], [(0, 10), (0, 10)], [2, 2], unit="driver", contributions=1, **options
+    )
+    assert points.settle("error").sum() == 5
+
+
+def test_values_of_one_unit_are_drawn_by_their_digest() -> None:
+    table = pa.table({"who": ["a"] * 9, "what": list("pqrstuvwx")})
+    read = read_values(table, "what", categories=list("pqrstuvwx"), unit="who", contributions=4)
+    marked = bounded(table.to_pylist(), "who", ["what"], 4)
+    assert read.settle("error").tolist() == [
+        int(kept) for _, kept in sorted(((row["what"], kept) for row, kept in marked))
+    ]
+
+
+def test_releases_of_every_kind_name_the_unit() -> None:
+    table = as_table(TRIPS)
+    made = [
+        tt.histogram(table, column="miles", bins=5, bounds=(0, 10), unit="driver", contributions=2, epsilon=1),
+        tt.histogram(table, column="city", categories=["A", "B"], unit="driver", epsilon=1),
+        tt.spatial(table, columns=["taxi", "miles"], box=[(0, 9), (0, 9)], unit="driver", contributions=2, epsilon=1),
+        tt.degrees(table, column="taxi", unit="driver", contributions=2, epsilon=1),
+    ]
+    for release, k in zip(made, (2, 1, 2, 2), strict=True):
+        privacy = release.manifest["privacy"]
+        assert privacy["statement"].startswith(
+            f"Adding or removing all rows of one driver (of which at most {k} are counted) changes"
+        )
+        assert (privacy["unit_column"], privacy["contributions"]) == ("driver", k)
+
+
+UNIT_REFUSED: dict[str, Any] = {
+    "histogram of values": lambda: tt.histogram([1, 2], bins=2, bounds=(0, 3), unit="driver", epsilon=1),
+    "map of arrays": lambda: tt.spatial(np.ones((3, 2)), box=[(0, 2), (0, 2)], unit="driver", epsilon=1),
+    "map of counts": lambda: tt.spatial(counts=np.ones((3, 2), dtype=int), unit="driver", epsilon=1),
+    "degrees of edges": lambda: tt.degrees(as_table(TRIPS), edges=("taxi", "miles"), unit="driver", epsilon=1),
+    "with a count": lambda: read_values(
+        as_table(TRIPS), "taxi", edges=[0, 9], count="miles", unit="driver", contributions=1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNIT_REFUSED)
+def test_a_unit_needs_rows_that_are_entities(name: str) -> None:
+    with pytest.raises(RequestError, match="unit="):
+        UNIT_REFUSED[name]()
+
+
+def test_values_without_a_unit_are_refused() -> None:
+    table = pa.table({"x": [1, 2], "who": ["a", None]})
+    with pytest.raises(InputError, match="every row needs a protected unit"):
+        read_values(table, "x", edges=[0, 9], unit="who", contributions=1)
 
 
 # Removing a unit changes no query by more than the stated sensitivity: by brute force, through the real reader.

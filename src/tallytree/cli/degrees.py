@@ -11,6 +11,7 @@ from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.errors import RequestError
 from tallytree.ingest.read import read
+from tallytree.model.confidential import ENTITY
 from tallytree.publish.degrees import degrees as release_degrees
 from tallytree.publish.payment import publish_once
 from tallytree.release.degrees import DegreeSequence, load_degrees
@@ -30,7 +31,10 @@ def degrees(
     size: Annotated[str | None, typer.Option(help="Rows are groups: column of their counts.")] = None,
     method: Annotated[str, typer.Option(help="isotonic, sorted or noisy.")] = "isotonic",
     graphical: Annotated[bool, typer.Option("--graphical", help="Publish degrees that some graph has.")] = False,
-    contributions: Annotated[int, typer.Option(help="Rows that one protected unit has at most.")] = 1,
+    unit: sources.Unit = ENTITY,
+    contributions: Annotated[
+        int, typer.Option(help="Rows that count of one --unit, or that one unit has at most.")
+    ] = 1,
     table: sources.TableName = None,
     sql: sources.Sql = None,
     insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
@@ -66,6 +70,7 @@ def degrees(
             sql=sql if in_database else None,
             method=method,
             graphical=graphical,
+            unit=unit,
             contributions=contributions,
             insecure_seed=insecure_seed,
             ledger=payment,

@@ -12,6 +12,7 @@ import typer
 from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.errors import RequestError
+from tallytree.model.confidential import ENTITY
 from tallytree.publish.histogram import histogram as release_histogram
 from tallytree.publish.payment import publish_once
 from tallytree.release.histogram import RangeHistogram
@@ -43,7 +44,10 @@ def histogram(
     workload: Annotated[str, typer.Option(help="ranges, prefixes, identity, or ranges 0:18,65:120")] = "ranges",
     nonnegative: Annotated[str, typer.Option(help="top-down, least-squares, subtree or no.")] = "top-down",
     real: Annotated[bool, typer.Option("--real", help="Publish real numbers instead of whole ones.")] = False,
-    contributions: Annotated[int, typer.Option(help="Rows that one protected unit has at most.")] = 1,
+    unit: sources.Unit = ENTITY,
+    contributions: Annotated[
+        int, typer.Option(help="Rows that count of one --unit, or that one unit has at most.")
+    ] = 1,
     entity: Annotated[str, typer.Option(help="What one protected unit is called (person, trip …).")] = "row",
     table: sources.TableName = None,
     sql: sources.Sql = None,
@@ -82,6 +86,7 @@ def histogram(
             workload=_workload(workload),
             nonnegative=nonnegative,
             integers=not real,
+            unit=unit,
             contributions=contributions,
             entity=entity,
             table=table,

@@ -12,6 +12,7 @@ import typer
 from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.errors import RequestError
+from tallytree.model.confidential import ENTITY
 from tallytree.publish.payment import publish_once
 from tallytree.publish.spatial import spatial as release_spatial
 from tallytree.release.spatial import SpatialRelease
@@ -49,7 +50,10 @@ def spatial(
     prune: Annotated[float | None, typer.Option(help="Boxes with a lower count become leaves.")] = None,
     allow_negative: Annotated[bool, typer.Option("--allow-negative", help="Publish negative counts too.")] = False,
     real: Annotated[bool, typer.Option("--real", help="Publish real numbers instead of whole ones.")] = False,
-    contributions: Annotated[int, typer.Option(help="Rows that one protected unit has at most.")] = 1,
+    unit: sources.Unit = ENTITY,
+    contributions: Annotated[
+        int, typer.Option(help="Rows that count of one --unit, or that one unit has at most.")
+    ] = 1,
     entity: Annotated[str, typer.Option(help="What one protected unit is called (person, trip …).")] = "row",
     picture: Annotated[Path | None, typer.Option(help="Save a picture of the map (PNG).", metavar="FILE")] = None,
     table: sources.TableName = None,
@@ -89,6 +93,7 @@ def spatial(
             prune=prune,
             nonnegative=not allow_negative,
             integers=not real,
+            unit=unit,
             contributions=contributions,
             entity=entity,
             table=table,

@@ -1,10 +1,10 @@
 """Bounding what one unit adds: of all rows of a unit at most ``contributions`` are counted.
 
 Which rows these are depends on nothing but the rows of the unit themselves: they are put in the order of an MD5 digest of
-their contents, and the first ones count. So the result does not depend on the order of the table, nor on the engine, and
-removing one unit removes its counted rows and changes nothing else: the sensitivities of
-:mod:`tallytree.privacy.sensitivity` hold with k = ``contributions``. The digest serves as a fair draw among a unit's rows;
-it hides nothing and needs no secret.
+their contents, and the first ones count. So the result does not depend on the order of the table, nor on the engine (but
+for how it writes fractional numbers), and removing one unit removes its counted rows and changes nothing else: the
+sensitivities of :mod:`tallytree.privacy.sensitivity` hold with k = ``contributions``. The digest serves as a fair draw among
+a unit's rows; it hides nothing and needs no secret.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.binning import check_counts, check_outside
 from tallytree.ingest.values import Outside, read_points
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import ENTITY
 from tallytree.model.confidential_grid import Box, ConfidentialGrid, check_box, check_cells
 
 # Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …
@@ -22,6 +23,9 @@ NOTES: dict[Outside, str] = {
     "clip": "points outside the box count at its border",
     "drop": "points outside the box are left out",
 }
+UNIT_NEEDS_TABLE = (
+    "unit= names a column, so it goes with a table; of other data state contributions=, which is then trusted."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,7 @@ class MapSource:
     contributions: int = 1
     entity: str = "row"
     one_column: bool = False
+    unit: str = ENTITY
 
 
 def read_grid(source: MapSource) -> ConfidentialGrid:
@@ -57,6 +62,8 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
         _check_columns(counts.ndim, source.one_column)
         shape = check_cells(counts.shape)
         box = check_box(source.box, len(shape)) if source.box is not None else tuple((0.0, float(n)) for n in shape)
+        if source.unit != ENTITY:
+            raise RequestError(UNIT_NEEDS_TABLE)
         return ConfidentialGrid(counts, box, _names(source.columns, len(shape)), source.entity, contributions)
     if source.box is None:
         raise RequestError(
@@ -64,6 +71,8 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
             "outermost points away."
         )
     arrays = _columns_of(source.points)
+    if source.unit != ENTITY and arrays is not None:
+        raise RequestError(UNIT_NEEDS_TABLE)
     n_columns = len(source.columns or ()) if arrays is None else len(arrays)
     _check_columns(n_columns, source.one_column)
     shape = _shape(source.resolution, n_columns)
@@ -71,11 +80,12 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
     if arrays is not None:
         counts = count_points(arrays, box, shape, outside)
     else:
-        read = read_points(
-            source.points, list(names), list(box), list(shape), count=source.count, table=source.table, sql=source.sql
-        )
+        bound = {} if source.unit == ENTITY else {"unit": source.unit, "contributions": contributions}
+        place: dict[str, Any] = {"count": source.count, "table": source.table, "sql": source.sql, **bound}
+        read = read_points(source.points, list(names), list(box), list(shape), **place)
         counts = read.settle(outside)
-    return ConfidentialGrid(counts, box, names, source.entity, contributions, NOTES[outside])
+    unit = "" if source.unit == ENTITY else source.unit
+    return ConfidentialGrid(counts, box, names, source.entity, contributions, NOTES[outside], unit)
 
 
 def count_points(points: Sequence[Any], box: Box, shape: tuple[int, ...], outside: Outside) -> IntArray:

@@ -20,12 +20,12 @@ def count_in_grid(where: Column, box: Sequence[tuple[float, float]], shape: Sequ
     """Count points per cell; those outside the box in the cell that is nearest in every dimension."""
     with open_session() as session:
         opened = where.open(session)
-        weight, problem = where.weight(opened)
-        columns: dict[str, Any] = {"n": weight}
+        columns: dict[str, Any] = {}
+        problem = ibis.literal(0, "int8")
         for axis, name in enumerate(where.names):
             columns[f"x{axis}"], axis_problem = number(opened.table, name, opened.name)
             problem = ibis.least(problem, axis_problem)
-        points = opened.table.select(**columns, problem=problem)
+        points = where.rows(session, opened, columns, problem)
         axes = [points[f"x{axis}"] for axis in range(len(shape))]
         missing = reduce(or_, [_is_no_number(x) for x in axes])
         outside = reduce(or_, [(x < low) | (x > high) for x, (low, high) in zip(axes, box)])

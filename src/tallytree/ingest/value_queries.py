@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, is_nan, number, whole_number
+from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session, open_session
-from tallytree.ingest.problems import describe_number
+from tallytree.ingest.problems import describe_number, missing_unit
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.ingest.values import BinnedValues
 from tallytree.model.arrays import FloatArray, IntArray
@@ -21,13 +22,17 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Column:
-    """One column (or several, for points) of an input, with the column of how many entities a row stands for."""
+    """One column (or several, for points) of an input, with the column of how many entities a row stands for, or with the
+    column of the protected unit, of which at most ``contributions`` rows count.
+    """
 
     source: Any
     column: str | tuple[str, ...]
     count: str | None = None
     table: str | None = None
     sql: str | None = None
+    unit: str | None = None
+    contributions: int = 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -36,7 +41,7 @@ class Column:
 
     def open(self, session: Session) -> Source:
         """Open the input, with its columns checked."""
-        wanted = Wanted([*self.names, *([self.count] if self.count is not None else [])])
+        wanted = Wanted([*self.names, *(column for column in (self.count, self.unit) if column is not None)])
         return open_source(session, self.source, wanted, table=self.table, sql=self.sql)
 
     def weight(self, opened: Source) -> tuple[Any, Any]:
@@ -45,11 +50,23 @@ class Column:
             return ibis.literal(1, "int64"), ibis.literal(0, "int8")
         return whole_number(opened.table, self.count, opened.name, count=True)
 
+    def rows(self, session: Session, opened: Source, values: dict[str, Any], problem: Any) -> Any:
+        """The rows as a table: the values, how many entities each stands for (``n``) and what is wrong (``problem``)."""
+        weight, weight_problem = self.weight(opened)
+        columns = {**values, "n": weight, "problem": ibis.least(problem, weight_problem)}
+        if self.unit is None:
+            return opened.table.select(**columns)
+        table = opened.table.select(**columns, u=identifier(opened.table, self.unit, opened.name))
+        marked = with_kept(session, table, list(values), self.contributions, opened.name)
+        return marked.mutate(n=marked.n * marked.kept).drop("kept")
+
     def refuse(self, rows: pa.Table, opened: Source) -> None:
         """Refuse the rows of a result if one of them has a problem."""
         if len(rows) == 0:
             raise InputError(f"{opened.name} has no rows; there is nothing to count.")
         worst = Problem(pc.min(rows["problem"]).as_py())
+        if worst is Problem.UNIT_MISSING:
+            raise InputError(missing_unit(str(self.unit), opened.name))
         if worst is not Problem.NONE:
             is_count = worst >= Problem.COUNT_MISSING
             columns = [str(self.count)] if is_count else list(self.names)
@@ -65,7 +82,7 @@ def count_in_edges(where: Column, edges: FloatArray) -> BinnedValues:
     with open_session() as session:
         opened = where.open(session)
         value, problem = number(opened.table, where.names[0], opened.name)
-        values = session.bring(_by_value(where, opened, value, problem), opened.name)
+        values = session.bring(_by_value(where.rows(session, opened, {"x": value}, problem)), opened.name)
         bins = session.register(pa.table({"lower": edges[:-1], "bin": np.arange(len(edges) - 1)}))
         found = values.asof_join(bins, values.x >= bins.lower)
         missing = found.x.isnull() | is_nan(found.x)
@@ -81,8 +98,8 @@ def count_in_categories(where: Column, categories: list[str]) -> BinnedValues:
     with open_session() as session:
         opened = where.open(session)
         value = identifier(opened.table, where.names[0], opened.name).cast("string")
-        by_value = _by_value(where, opened, value, ibis.literal(0, "int8"))
-        values = session.bring(by_value, opened.name)
+        listed = where.rows(session, opened, {"x": value}, ibis.literal(0, "int8"))
+        values = session.bring(_by_value(listed), opened.name)
         bins = session.register(pa.table({"category": categories, "bin": np.arange(len(categories))}))
         found = values.left_join(bins, values.x == bins.category)
         place = ibis.cases((found.x.isnull(), -1), (found["bin"].isnull(), -2), else_=found["bin"])
@@ -91,9 +108,7 @@ def count_in_categories(where: Column, categories: list[str]) -> BinnedValues:
     return binned(rows, (len(categories),), opened.name)
 
 
-def _by_value(where: Column, opened: Source, value: Any, problem: Any) -> Any:
-    weight, weight_problem = where.weight(opened)
-    rows = opened.table.select(x=value, n=weight, problem=ibis.least(problem, weight_problem))
+def _by_value(rows: Any) -> Any:
     return rows.group_by("x").agg(n=rows.n.sum(), problem=rows.problem.min())
 
 

@@ -10,7 +10,9 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
+from tallytree.ingest.shapes import checked_unit
 from tallytree.model.arrays import FloatArray, IntArray, read_only
+from tallytree.model.confidential import ENTITY
 
 Outside = Literal["error", "clip", "drop"]
 
@@ -81,6 +83,8 @@ def read_values(
     count: str | None = None,
     table: str | None = None,
     sql: str | None = None,
+    unit: str = ENTITY,
+    contributions: int | None = None,
 ) -> BinnedValues:
     """Count the values of a column per bin, inside the engine that holds the table.
 
@@ -97,6 +101,9 @@ def read_values(
         One bin per category; a value belongs to the category with the same text.
     count
         Column that says how many entities have the value of a row; each row is one if not given.
+    unit, contributions
+        Column that names the protected unit, and how many rows of one unit count at most; see
+        :mod:`tallytree.ingest.contribution`.
 
     Examples
     --------
@@ -109,7 +116,7 @@ def read_values(
         raise RequestError("Describe the bins of a column of numbers by edges=, those of other columns by categories=.")
     from tallytree.ingest.value_queries import Column, count_in_categories, count_in_edges  # loads Ibis and DuckDB
 
-    where = Column(source, column, count=count, table=table, sql=sql)
+    where = Column(source, column, count, table, sql, *_checked_unit(unit, contributions, count))
     if categories is not None:
         return count_in_categories(where, _checked_categories(categories))
     return count_in_edges(where, _checked_edges(edges))
@@ -124,12 +131,14 @@ def read_points(
     count: str | None = None,
     table: str | None = None,
     sql: str | None = None,
+    unit: str = ENTITY,
+    contributions: int | None = None,
 ) -> BinnedValues:
     """Count points per cell of a regular grid, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, count, table, sql
+    source, count, table, sql, unit, contributions
         As for :func:`read_values`.
     columns
         One column of numbers per dimension.
@@ -159,7 +168,14 @@ def read_points(
     from tallytree.ingest.point_queries import count_in_grid  # loads Ibis and DuckDB
     from tallytree.ingest.value_queries import Column
 
-    return count_in_grid(Column(source, tuple(columns), count=count, table=table, sql=sql), sides, cells)
+    bound = _checked_unit(unit, contributions, count)
+    return count_in_grid(Column(source, tuple(columns), count, table, sql, *bound), sides, cells)
+
+
+def _checked_unit(unit: str, contributions: int | None, count: str | None) -> tuple[str | None, int]:
+    if unit != ENTITY and count is not None:
+        raise RequestError("unit= goes with rows that are entities; with count= a row stands for several of them.")
+    return checked_unit(unit, contributions)
 
 
 def _checked_edges(edges: Any) -> FloatArray:

@@ -41,6 +41,8 @@ class ConfidentialGrid:
         Public bound on how many entities one protected unit has.
     note
         What was done to points outside the box; goes into the manifest.
+    unit
+        The column that names the protected unit where its rows were bounded while reading; otherwise empty.
     """
 
     counts: IntArray
@@ -49,6 +51,7 @@ class ConfidentialGrid:
     entity: str = "row"
     contributions: int = 1
     note: str = "counts per cell were given"
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):

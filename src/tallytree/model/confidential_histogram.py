@@ -26,6 +26,8 @@ class ConfidentialHistogram:
         What one entity is called, for the privacy statement.
     contributions
         Public bound on how many entities one protected unit has.
+    unit
+        The column that names the protected unit where its rows were bounded while reading; otherwise empty.
     note
         What was done to values outside the bins; goes into the manifest.
     """
@@ -35,6 +37,7 @@ class ConfidentialHistogram:
     entity: str = "row"
     contributions: int = 1
     note: str = "no value lies outside the bins"
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if not self.axes or self.counts.shape != tuple(axis.n_bins for axis in self.axes):

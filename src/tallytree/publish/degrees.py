@@ -12,7 +12,7 @@ from tallytree.ingest.binning import check_counts
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.read import read
 from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
-from tallytree.model.confidential import ConfidentialCounts, ConfidentialDegrees
+from tallytree.model.confidential import ENTITY, ConfidentialCounts, ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.privacy.budget import Definition, noise_for
 from tallytree.privacy.randomness import KeyStream
@@ -20,6 +20,8 @@ from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensit
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.release.degrees import DegreeSequence, degrees_manifest
+
+UNIT_NEEDS_COLUMN = "unit= names the protected unit of rows, so it goes with column=; edges are protected one by one."
 
 
 def degrees(
@@ -36,6 +38,7 @@ def degrees(
     sql: str | None = None,
     method: str = "isotonic",
     graphical: bool = False,
+    unit: str = ENTITY,
     contributions: int = 1,
     insecure_seed: int | None = None,
     ledger: str | Payment | None = None,
@@ -65,8 +68,9 @@ def degrees(
         ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be negative).
     graphical
         Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from the estimate.
-    contributions
-        How many rows or edges one protected unit has at most.
+    unit, contributions
+        ``unit``: with ``column``, the column that names the protected unit, of whose rows at most ``contributions`` are then
+        counted. Without it, how many rows or edges one protected unit has at most, which is taken on trust.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
     ledger, dataset
@@ -83,6 +87,8 @@ def degrees(
         raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
     if graphical and way == "noisy":
         raise RequestError("A graphical sequence needs method 'isotonic' or 'sorted'.")
+    if unit != ENTITY and column is None:
+        raise RequestError(UNIT_NEEDS_COLUMN)
     if column is not None and edges is not None:
         raise RequestError("Give either column= or edges=, not both.")
     if edges is not None:
@@ -90,7 +96,8 @@ def degrees(
             raise RequestError("edges= names two columns, the two ends of an edge.")
         source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql)
     elif column is not None:
-        source = read(source, group=column, table=table, sql=sql)
+        bound = {} if unit == ENTITY else {"unit": unit, "contributions": contributions}
+        source = read(source, group=column, table=table, sql=sql, **bound)  # type: ignore[arg-type]
     sizes = confidential_sizes(source, contributions)
     noise = noise_for(budget, sizes.sensitivity)
     promised = {"name": way, "graphical": bool(graphical)}
@@ -132,7 +139,9 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
 
 
 def _unit(entity: str, contributions: int, column: str = "") -> dict[str, str]:
-    if contributions == 1 and not column:
+    if column:
+        words = f"all rows of one {column} (of which at most {contributions} are counted)"
+        return {"unit": words, "unit_column": column}
+    if contributions == 1:
         return {"unit": f"one {entity}"}
-    name = column or "unit"
-    return {"unit": f"all rows of one {name}, at most {contributions} ({entity})", "unit_column": name}
+    return {"unit": f"all rows of one unit, at most {contributions} ({entity})", "unit_column": "unit"}

@@ -10,6 +10,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import NOTES, check_counts, check_outside, count_values
+from tallytree.ingest.grids import UNIT_NEEDS_TABLE
 from tallytree.ingest.values import Outside, read_values
 from tallytree.measure.histogram import measure_histogram
 from tallytree.model.arrays import FloatArray, IntArray
@@ -21,6 +22,7 @@ from tallytree.model.bins import (
     equal_bins,
     numbered_bins,
 )
+from tallytree.model.confidential import ENTITY
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
@@ -57,6 +59,7 @@ def histogram(
     workload: Any = "ranges",
     nonnegative: str | bool = "top-down",
     integers: bool = True,
+    unit: str = ENTITY,
     contributions: int = 1,
     entity: str = "row",
     insecure_seed: int | None = None,
@@ -95,8 +98,10 @@ def histogram(
     nonnegative, integers
         What is published: see :data:`tallytree.ranges.finishing.Nonnegative` (True is ``"top-down"``, False ``"no"``),
         in whole numbers or not. ``nonnegative="no", integers=False`` publishes the unbiased estimates.
-    contributions, entity
-        How many rows one protected unit has at most, and what that unit is called in the privacy statement.
+    unit, contributions, entity
+        ``unit``: with ``column``, the column that names the protected unit, of whose rows at most ``contributions`` are then
+        counted. Without it, how many rows one protected unit has at most, which is taken on trust. ``entity`` is what that
+        unit is called in the privacy statement.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
     ledger, dataset
@@ -111,7 +116,7 @@ def histogram(
     loss = stated_budget(epsilon, rho, definition)
     rule = check_nonnegative(nonnegative)
     confidential = _confidential(
-        _Source(values, counts, column, count, table, sql),
+        _Source(values, counts, column, count, table, sql, unit),
         _bins(bins, edges, width, categories, bounds),
         check_outside(outside),
         contributions,
@@ -197,18 +202,24 @@ class _Source:
     count: str | None
     table: str | None
     sql: str | None
+    unit: str = ENTITY
 
-    def counted(self, bins: Bins | None, outside: Outside) -> tuple[IntArray, str]:
+    def counted(self, bins: Bins | None, outside: Outside, contributions: int) -> tuple[IntArray, str]:
         """Counts per bin, and what was done to values outside."""
         if (self.values is None) == (self.counts is None):
             raise RequestError("Give either values or counts=, one of the two.")
         if self.column is None and any(option is not None for option in (self.count, self.table, self.sql)):
             raise RequestError("count=, table= and sql= go with column=, the column of a table to count.")
+        if self.column is None and self.unit != ENTITY:
+            raise RequestError(UNIT_NEEDS_TABLE)
         if self.column is not None:
             if bins is None or self.values is None:
                 raise RequestError("column= needs a table, and its bins: edges, bins, width or categories.")
-            cuts = {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
-            read = read_values(self.values, self.column, count=self.count, table=self.table, sql=self.sql, **cuts)
+            how: dict[str, Any] = {"count": self.count, "table": self.table, "sql": self.sql}
+            how |= {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
+            if self.unit != ENTITY:
+                how |= {"unit": self.unit, "contributions": contributions}
+            read = read_values(self.values, self.column, **how)
             return read.settle(outside), NOTES[outside]
         if self.counts is None and bins is not None:
             return count_values(self.values, bins, outside=outside), NOTES[outside]
@@ -220,10 +231,11 @@ def _confidential(
 ) -> ConfidentialHistogram:
     if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
         raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
-    counts, note = source.counted(bins, outside)
+    counts, note = source.counted(bins, outside, contributions)
     if counts.ndim != 1:
         raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.grid_histogram.")
     axis = bins if bins is not None else numbered_bins(len(counts))
     if len(counts) != axis.n_bins:
         raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")
-    return ConfidentialHistogram((axis,), counts, entity=entity, contributions=contributions, note=note)
+    unit = "" if source.unit == ENTITY else source.unit
+    return ConfidentialHistogram((axis,), counts, entity=entity, contributions=contributions, note=note, unit=unit)

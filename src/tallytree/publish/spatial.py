@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.ingest.grids import MapSource, read_grid
 from tallytree.measure.spatial import measure_map
+from tallytree.model.confidential import ENTITY
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.budget import Budget, Definition, exact
 from tallytree.privacy.randomness import KeyStream
@@ -42,6 +43,7 @@ def spatial(
     prune: float | None = None,
     nonnegative: bool = True,
     integers: bool = True,
+    unit: str = ENTITY,
     contributions: int = 1,
     entity: str = "row",
     insecure_seed: int | None = None,
@@ -77,8 +79,10 @@ def spatial(
         Parameters of methods; see :class:`tallytree.spatial.options.MethodOptions`.
     nonnegative, integers
         What is published. ``nonnegative=False, integers=False`` publishes the unbiased estimates.
-    contributions, entity
-        How many points one protected unit has at most, and what that unit is called in the privacy statement.
+    unit, contributions, entity
+        ``unit``: the column that names the protected unit, of whose rows at most ``contributions`` are then counted. Without
+        it, how many points one protected unit has at most, which is taken on trust. ``entity`` is what that unit is called
+        in the privacy statement.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
     ledger, dataset
@@ -96,7 +100,9 @@ def spatial(
     )
     line = method in LINES
     grid = read_grid(
-        MapSource(points, counts, columns, box, outside, resolution, count, table, sql, contributions, entity, line)
+        MapSource(
+            points, counts, columns, box, outside, resolution, count, table, sql, contributions, entity, line, unit
+        )
     )
     return release_map(
         grid,

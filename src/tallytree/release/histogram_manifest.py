@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree
 from tallytree.privacy.accounting import Composition, MechanismRecord, record_to_json
@@ -41,13 +42,13 @@ def histogram_manifest(
             "private": secure,
             "definition": plan.budget.definition,
             loss: str(plan.budget.total),
-            "unit": _unit(histogram),
-            "unit_column": histogram.entity if histogram.contributions > 1 else None,
+            "unit": unit_in_words(histogram),
+            "unit_column": unit_name(histogram),
             "contributions": histogram.contributions,
             "neighbours": "add or remove one unit",
-            "statement": privacy_statement(plan.budget, _unit(histogram), secure=secure),
+            "statement": privacy_statement(plan.budget, unit_in_words(histogram), secure=secure),
             "levels": [_level(plan, level, loss) for level in range(len(plan.noise))],
-            "composition": record_to_json(composition_of(plan, _unit(histogram))),
+            "composition": record_to_json(composition_of(plan, unit_in_words(histogram))),
         },
         "public": {"bins": "the edges or categories of the bins", "outside": histogram.note},
         "versions": library_versions(),
@@ -67,10 +68,20 @@ def composition_of(plan: HistogramPlan, unit: str) -> Composition:
     )
 
 
-def _unit(histogram: ConfidentialHistogram) -> str:
-    if histogram.contributions == 1:
-        return f"one {histogram.entity}"
-    return f"all rows of one {histogram.entity}, at most {histogram.contributions}"
+def unit_in_words(data: ConfidentialHistogram | ConfidentialGrid) -> str:
+    """What is protected: one entity, or all entities of a unit."""
+    if data.unit:
+        return f"all rows of one {data.unit} (of which at most {data.contributions} are counted)"
+    return (
+        f"one {data.entity}"
+        if data.contributions == 1
+        else f"all rows of one {data.entity}, at most {data.contributions}"
+    )
+
+
+def unit_name(data: ConfidentialHistogram | ConfidentialGrid) -> str | None:
+    """The name of a unit of several entities, by which the ledger knows it; None for one entity."""
+    return data.unit or (data.entity if data.contributions > 1 else None)
 
 
 def privacy_statement(budget: Budget, unit: str, *, secure: bool) -> str:

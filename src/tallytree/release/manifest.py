@@ -81,7 +81,7 @@ def privacy_statement(plan: Plan, counts: Description, *, secure: bool) -> str:
 
 def _unit(counts: Description) -> str:
     if counts.unit:
-        return f"all rows of one {counts.unit}, of which at most {counts.contributions} are counted"
+        return f"all rows of one {counts.unit} (of which at most {counts.contributions} are counted)"
     return f"one {counts.entity}"
 
 

@@ -10,7 +10,7 @@ from tallytree.measure.spatial import NoisyMap, Step
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
-from tallytree.release.histogram_manifest import privacy_statement
+from tallytree.release.histogram_manifest import privacy_statement, unit_in_words, unit_name
 from tallytree.spatial.options import MethodOptions
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
@@ -30,8 +30,7 @@ def planned_manifest(
     grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, bool], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    many = grid.contributions > 1
-    unit = f"all rows of one {grid.entity}, at most {grid.contributions}" if many else f"one {grid.entity}"
+    unit = unit_in_words(grid)
     asked = {name: value for name, value in asdict(options).items() if name != "method"}
     return {
         "kind": KIND,
@@ -46,7 +45,7 @@ def planned_manifest(
             "definition": budget.definition,
             budget.symbol: str(budget.total),
             "unit": unit,
-            "unit_column": grid.entity if many else None,
+            "unit_column": unit_name(grid),
             "contributions": grid.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(budget, unit, secure=secure),
