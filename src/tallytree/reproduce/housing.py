@@ -1,6 +1,6 @@
 """A US-like housing data set to try things on, made as kuo2018 §6.1 describes. Synthetic: no household in it is real.
 
-Household sizes per state follow the published national shares with some variation, sizes above 7 fall by the ratio of
+Household sizes per state follow the published national shares with some variation, sizes above 6 fall by the ratio of
 7-person to 6-person households, 50 outliers stand for dormitories and prisons, and groups are spread over the counties of a
 state in proportion to county size. NumPy's generator is used here because nothing confidential is involved.
 """
@@ -77,8 +77,9 @@ def housing_counts(
 def _state_sizes(rng: np.random.Generator, n_households: int) -> tuple[IntArray, IntArray]:
     shares = SIZE_SHARES * rng.lognormal(sigma=0.05, size=len(SIZE_SHARES))
     counts = list(rng.multinomial(n_households, shares / shares.sum()))
-    ratio = min(counts[6] / max(counts[5], 1), 0.9)
-    # The last bin holds 7 and more; spread it so that each size keeps the ratio to the one before, in expectation.
+    # The last bin holds 7 and more; spread it so that each size keeps the ratio r to the one before, in expectation:
+    # of R households with 7 or more, R (1 − r) have 7, and that is r times those with 6.
+    ratio = counts[6] / max(counts[5] + counts[6], 1)
     remaining = counts.pop()
     while remaining > 0:
         leaving = int(rng.binomial(remaining, 1 - ratio))
