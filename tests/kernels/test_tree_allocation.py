@@ -94,7 +94,7 @@ def test_wrong_input_is_refused() -> None:
     hierarchy = hierarchy_from_leaves(["county"], [("a",), ("b",)])
     with pytest.raises(InputError, match="one row for each of the 3 regions"):
         allocate_over_tree(hierarchy, np.zeros((2, 4), dtype=np.int64), 1)
-    with pytest.raises(InputError, match="2\\^48"):
+    with pytest.raises(InputError, match="2\\^44"):
         allocate_over_tree(hierarchy, np.full((3, 1), 2**50), 1)
     with pytest.raises(InputError, match="one whole weight"):
         allocate_over_tree(hierarchy, np.zeros((3, 1), dtype=np.int64), 1, weights=np.array([1, 0]))

@@ -12,7 +12,7 @@ Needs the extra ``solvers``. The relaxed programs go to a quadratic solver (OSQP
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def solve_counts(
     require_solver()
     start = make_whole(hierarchy, np.cumsum(relax_counts(hierarchy, noisy, totals, weights=weights), axis=1), totals)
     program = counts_program(hierarchy, noisy, totals, weights)
-    return _solve(program, start, time_limit, lambda x: x.reshape(noisy.shape))
+    return _solve(program, start, time_limit)
 
 
 def solve_cumulative(
@@ -93,8 +93,8 @@ def solve_cumulative(
     if np.ndim(totals) > 0:
         target[:, -1] = totals
     program = cumulative_program(hierarchy, target, totals, weights)
-    to_counts = lambda x: np.diff(x.reshape(noisy.shape), axis=1, prepend=0)  # noqa: E731
-    return _solve(program, np.cumsum(start, axis=1), time_limit, to_counts)
+    solved = _solve(program, np.cumsum(start, axis=1), time_limit)
+    return replace(solved, table=np.diff(solved.table, axis=1, prepend=0))
 
 
 def counts_program(hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, weights: IntArray | None) -> Program:
@@ -175,7 +175,7 @@ def require_solver() -> Any:
     return highspy
 
 
-def _solve(program: Program, start: IntArray, time_limit: float | None, to_counts: Any) -> Solved:
+def _solve(program: Program, start: IntArray, time_limit: float | None) -> Solved:
     """Add chords until the solution of the linear program has its true cost; the best table seen is always kept."""
     began = time.perf_counter()
     limit = DEFAULT_SECONDS if time_limit is None else float(time_limit)
@@ -201,7 +201,7 @@ def _solve(program: Program, start: IntArray, time_limit: float | None, to_count
         if not optimal and not solver.add_missing_chords(values, costs):
             solver.ask_for_whole_numbers()
     detail = {"solver": f"HiGHS {solver.version}", "rounds": rounds, "time limit": limit}
-    return Solved(to_counts(best), best_cost, optimal, time.perf_counter() - began, detail)
+    return Solved(best.reshape(start.shape), best_cost, optimal, time.perf_counter() - began, detail)
 
 
 def _cost(program: Program, whole: IntArray) -> int:

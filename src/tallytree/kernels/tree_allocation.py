@@ -31,8 +31,8 @@ from tallytree.kernels.tree_units import (
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.hierarchy import Hierarchy
 
-# The largest magnitude of a target; prices, sums over a few levels of weighted targets, then stay far inside 64 bits.
-LARGEST_TARGET = 2**48
+# The largest magnitude of a target and of a weight: prices, which add up over the levels, then stay inside 64 bits.
+LARGEST_TARGET = 2**44
 LARGEST_WEIGHT = 1000
 
 
@@ -150,7 +150,7 @@ def _by_size(hierarchy: Hierarchy, target: IntArray, total: int) -> IntArray:
             f"Give one row for each of the {hierarchy.n_regions} regions and one column per size, got {target.shape}."
         )
     if not 0 <= total <= LARGEST_TARGET or np.abs(target).max() > LARGEST_TARGET:
-        raise InputError(f"Noisy counts and the total must lie within ±2^48 = {LARGEST_TARGET}.")
+        raise InputError(f"Noisy counts and the total must lie within ±2^44 = {LARGEST_TARGET}.")
     by_size = np.ascontiguousarray(target.T, dtype=np.int64)
     if hierarchy.n_levels == 1:
         by_size = np.concatenate([by_size, by_size], axis=1)
