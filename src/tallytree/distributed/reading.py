@@ -46,8 +46,10 @@ FILES = ("source", "groups")
 
 
 def _open(session: Any, path: str) -> Any:
-    if "://" not in path and "*" not in path and not Path(path).exists():
-        raise InputError(f"There is no file {path}; check the path or the pattern.")
+    if "://" not in path:
+        if "*" not in path and not Path(path).exists():
+            raise InputError(f"There is no file {path}; check the path or the pattern.")
+        path = str(Path(path).absolute())  # the folder that Spark was started in may be another one
     if path.lower().endswith(CSV):
         separator = "\t" if path.lower().endswith(".tsv") else ","
         return session.read.csv(path, header=True, inferSchema=False, sep=separator, escape='"')

@@ -67,9 +67,7 @@ class Session:
         """Run a query where its tables are, and bring back the rows it returns."""
         engine = self.engine_of(table)
         if engine.name == "pyspark":
-            # Ibis would take the way through pandas.
-            session = engine._session
-            return guarded(lambda: session.sql(engine.compile(table)).toArrow(), source)
+            return guarded(lambda: _from_spark(engine, table), source)
         return guarded(lambda: engine.to_pyarrow(table), source)
 
     def bring(self, table: Any, source: str) -> Any:
@@ -86,7 +84,14 @@ def _without_untyped_columns(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(typed))
 
 
+def _from_spark(engine: Any, table: Any) -> pa.Table:
+    """What a query on Spark returns, not by way of pandas as Ibis would have it."""
+    return engine._session.sql(engine.compile(table)).toArrow()
+
+
 def _stream(engine: Any, table: Any) -> pa.RecordBatchReader:
+    if engine.name == "pyspark":
+        return _from_spark(engine, table).to_reader()
     if engine.name != "duckdb":
         return engine.to_pyarrow_batches(table)
     if table.op().find(ops.InMemoryTable):
