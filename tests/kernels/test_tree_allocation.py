@@ -79,6 +79,16 @@ def test_relaxation_is_optimal_and_below_the_integer_optimum() -> None:
         assert float((gradient * (whole - real)).sum()) >= -1e-7
 
 
+def test_chunks_in_threads_give_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(14)
+    hierarchy = hierarchy_from_leaves(["a", "b"], [(f"a{a}", f"b{b}") for a in range(5) for b in range(4)])
+    noisy = np.rint(rng.laplace(3, 20, (hierarchy.n_regions, 80))).astype(np.int64)
+    alone = allocate_over_tree(hierarchy, noisy, 1000)
+    for module in ("tree_prices", "tree_allocation"):
+        monkeypatch.setattr(f"tallytree.kernels.{module}.sizes_per_chunk", lambda _: 1)
+    np.testing.assert_array_equal(allocate_over_tree(hierarchy, noisy, 1000), alone)
+
+
 def test_ties_are_spread_over_siblings() -> None:
     hierarchy = hierarchy_from_leaves(["county"], [(f"c{c}",) for c in range(10)])
     noisy = np.zeros((11, 100), dtype=np.int64)

@@ -82,13 +82,8 @@ def _settle_sizes(tree, state, child_price, real_value, top_price, start, stop):
 
 
 @serial
-def _add_to_size(tree, state, size):  # type: ignore[no-untyped-def]
-    add_unit(tree, _units_of_size(state, size), 0, turn_of_size(size))
-
-
-@serial
-def _remove_from_size(tree, state, size):  # type: ignore[no-untyped-def]
-    remove_unit(tree, _units_of_size(state, size), 0, turn_of_size(size))
+def _next_cost(state, size, adding):  # type: ignore[no-untyped-def]
+    return state.cost_to_add[size, 0] if adding else -state.saved_by_removing[size, 0]
 
 
 @serial
@@ -106,25 +101,22 @@ def _new_state(tree: Tree, target: IntArray) -> Units:
     return Units._make((*bottom, *internal, target))
 
 
-def _reach_total(tree: Tree, state: Units, total: int) -> None:
+@serial
+def _reach_total(tree, state, total):  # type: ignore[no-untyped-def]
     """Add the cheapest or remove the dearest units, over all sizes, until the roots hold ``total``."""
-    missing = total - int(state.value[:, 0].sum())
-    sizes = range(len(state.value))
-    # The middle key breaks ties between sizes evenly instead of small sizes first.
-    if missing > 0:
-        heap = [(int(state.cost_to_add[size, 0]), int(turn_of_size(size)), size) for size in sizes]
-        heapq.heapify(heap)
-        for _ in range(missing):
-            _, turn, size = heap[0]
-            _add_to_size(tree, state, size)
-            heapq.heapreplace(heap, (int(state.cost_to_add[size, 0]), turn, size))
-    elif missing < 0:
-        heap = [(-int(state.saved_by_removing[size, 0]), int(turn_of_size(size)), size) for size in sizes]
-        heapq.heapify(heap)
-        for _ in range(-missing):
-            _, turn, size = heap[0]
-            _remove_from_size(tree, state, size)
-            heapq.heapreplace(heap, (-int(state.saved_by_removing[size, 0]), turn, size))
+    missing = total - state.value[:, 0].sum()
+    adding = missing > 0
+    # Smallest first: what a unit costs, or minus what it saves. Then a key that breaks ties between sizes evenly instead
+    # of small sizes first.
+    heap = [(_next_cost(state, size, adding), turn_of_size(size), size) for size in range(len(state.value))]
+    heapq.heapify(heap)
+    for _ in range(abs(missing)):
+        _, turn, size = heap[0]
+        if adding:
+            add_unit(tree, _units_of_size(state, size), 0, turn)
+        else:
+            remove_unit(tree, _units_of_size(state, size), 0, turn)
+        heapq.heapreplace(heap, (_next_cost(state, size, adding), turn, size))
 
 
 def tree_of(hierarchy: Hierarchy, weights: IntArray | None = None) -> Tree:

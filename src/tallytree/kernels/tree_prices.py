@@ -96,6 +96,12 @@ def _hand_down(tree, target, top_price, start, stop, intercept, slope, price):  
 
 
 @serial
+def _newton_round(tree, target, top_price, start, stop, intercept, slope, price, n_active):  # type: ignore[no-untyped-def]
+    _hand_down(tree, target, top_price, start, stop, intercept, slope, price)
+    _sum_up(tree, target, price, start, stop, intercept, slope, n_active)
+
+
+@serial
 def _root_response(tree, target, intercept, slope):  # type: ignore[no-untyped-def]
     """Sum of all roots as a line in the price they share."""
     stretch = 2.0 * tree.weights[0]
@@ -114,6 +120,52 @@ def sizes_per_chunk(tree: Tree) -> int:
     return max(1, 20_000 // len(tree.parent))
 
 
+@serial
+def _newton_alone(tree, target, total, max_rounds, intercept, slope, price, n_active):  # type: ignore[no-untyped-def]
+    """All rounds in one go, for tables too small to be worth threads; returns the roots' price and the rounds."""
+    n_sizes = len(target)
+    top_price = np.inf
+    _sum_up(tree, target, price, 0, n_sizes, intercept, slope, n_active)
+    for rounds in range(1, max_rounds + 1):
+        active_before = n_active.sum()
+        at_zero, rise = _root_response(tree, target, intercept, slope)
+        if rise == 0.0:  # no active leaf, by rounding of floats alone
+            return top_price, rounds
+        top_price = (total - at_zero) / rise
+        _newton_round(tree, target, top_price, 0, n_sizes, intercept, slope, price, n_active)
+        # With the same leaves active the linear system would repeat itself: solved.
+        if n_active.sum() == active_before:
+            return top_price, rounds
+    return top_price, max_rounds
+
+
+def _newton_in_chunks(tree, target, total, max_rounds, intercept, slope, price, n_active):  # type: ignore[no-untyped-def]
+    """The same rounds, each spread over threads."""
+    n_sizes, smallest = len(target), sizes_per_chunk(tree)
+    top_price = np.inf
+    run_in_chunks(
+        lambda start, stop: _sum_up(tree, target, price, start, stop, intercept, slope, n_active),
+        n_sizes,
+        smallest=smallest,
+    )
+    for rounds in range(1, max_rounds + 1):
+        active_before = n_active.sum()
+        at_zero, rise = _root_response(tree, target, intercept, slope)
+        if rise == 0.0:
+            return top_price, rounds
+        top_price = (total - at_zero) / rise
+        run_in_chunks(
+            lambda start, stop, at=top_price: _newton_round(  # type: ignore[misc]
+                tree, target, at, start, stop, intercept, slope, price, n_active
+            ),
+            n_sizes,
+            smallest=smallest,
+        )
+        if n_active.sum() == active_before:
+            return top_price, rounds
+    return top_price, max_rounds
+
+
 def fit_tree_prices(tree: Tree, target: IntArray, total: int, *, max_rounds: int = 200) -> RealFit:
     """Solve the relaxation.
 
@@ -126,29 +178,11 @@ def fit_tree_prices(tree: Tree, target: IntArray, total: int, *, max_rounds: int
 
     Cost: a few passes over the table; time and memory linear in its size.
     """
-    n_sizes, smallest = target.shape[0], sizes_per_chunk(tree)
-    n_internal = int(tree.level_starts[-2])
+    n_sizes, n_internal = target.shape[0], int(tree.level_starts[-2])
     price = np.full((n_sizes, n_internal), np.inf)
     intercept = np.empty((n_sizes, n_internal))
     slope = np.empty((n_sizes, n_internal))
     n_active = np.empty(n_sizes, dtype=np.int64)
-    previous_active, top_price, rounds = -1, 0.0, 0
-    while rounds < max_rounds:
-        rounds += 1
-        run_in_chunks(
-            lambda start, stop: _sum_up(tree, target, price, start, stop, intercept, slope, n_active),
-            n_sizes,
-            smallest=smallest,
-        )
-        at_zero, rise = _root_response(tree, target, intercept, slope)
-        # With the same leaves active the linear system repeats itself: solved. No active leaf only by rounding of floats.
-        if int(n_active.sum()) == previous_active or rise == 0.0:
-            break
-        previous_active = int(n_active.sum())
-        top_price = (total - at_zero) / rise
-        run_in_chunks(
-            lambda start, stop, at=top_price: _hand_down(tree, target, at, start, stop, intercept, slope, price),  # type: ignore[misc]
-            n_sizes,
-            smallest=smallest,
-        )
+    newton = _newton_alone if n_sizes < 2 * sizes_per_chunk(tree) else _newton_in_chunks
+    top_price, rounds = newton(tree, target, total, max_rounds, intercept, slope, price, n_active)
     return RealFit(price, intercept + slope * price, top_price, rounds)
