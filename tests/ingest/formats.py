@@ -15,7 +15,8 @@ import pyarrow.parquet
 
 FORMATS = [
     "parquet", "parquet path", "parquet glob", "parquet folder", "csv", "csv.gz", "csv glob", "tsv", "pandas", "pandas object",
-    "polars", "polars lazy", "arrow", "arrow dictionary", "arrow dataset", "arrow reader", "arrow batch", "ibis memory",
+    "polars", "polars lazy", "polars category", "polars lazy category",
+    "arrow", "arrow dictionary", "arrow dataset", "arrow reader", "arrow batch", "ibis memory",
     "ibis duckdb", "ibis sqlite", "duckdb url", "duckdb sql", "sqlite url",
 ]  # fmt: skip
 # One of each kind, for what does not depend on how a table is opened.
@@ -88,6 +89,10 @@ def _in_memory(table: pa.Table, form: str) -> Any:
             return pl.from_arrow(table)
         case "polars lazy":
             return pl.from_arrow(table).lazy()
+        case "polars category":
+            return pl.from_arrow(table).cast({pl.String: pl.Categorical})
+        case "polars lazy category":
+            return pl.from_arrow(table).cast({pl.String: pl.Categorical}).lazy()
         case "arrow":
             return table
         case "arrow dictionary":

@@ -13,6 +13,7 @@ import pytest
 
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest import read
+from tallytree.ingest.sources import read_to_the_end
 from tests.ingest.formats import SOME_FORMATS, in_format
 
 SECRETS = ("SECRETGROUP", "SECRETREGION", "987654")
@@ -223,6 +224,16 @@ def test_damaged_csv(tmp_path: Path) -> None:
         assert f"{name} cannot be read" in refusal(tmp_path / name, group="g", levels=["state", "county"])
     (tmp_path / "none.csv").write_bytes(b"")
     assert "none.csv is empty" in refusal(tmp_path / "none.csv", group="g")
+
+
+def test_compressed_files_are_read_to_the_end(tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole.csv.gz", tmp_path / "cut.csv.gz"
+    content = gzip.compress(b"g,state\n" + b"1,GA\n" * 50_000)
+    whole.write_bytes(content)
+    cut.write_bytes(content[:-9])
+    read_to_the_end([str(whole)])
+    with pytest.raises(OSError):  # noqa: PT011  (its text is Arrow's own)
+        read_to_the_end([str(whole), str(cut)])
 
 
 def test_things_that_are_no_tables(tmp_path: Path) -> None:

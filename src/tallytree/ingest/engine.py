@@ -65,10 +65,7 @@ class Session:
 
     def fetch(self, table: Any, source: str) -> pa.Table:
         """Run a query where its tables are, and bring back the rows it returns."""
-        engine = self.engine_of(table)
-        if engine.name == "pyspark":
-            return guarded(lambda: _from_spark(engine, table), source)
-        return guarded(lambda: engine.to_pyarrow(table), source)
+        return guarded(lambda: _whole(self.engine_of(table), table), source)
 
     def bring(self, table: Any, source: str) -> Any:
         """The same rows as a table of our own DuckDB, streamed from another engine if need be."""
@@ -84,18 +81,18 @@ def _without_untyped_columns(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(typed))
 
 
-def _from_spark(engine: Any, table: Any) -> pa.Table:
-    """What a query on Spark returns, not by way of pandas as Ibis would have it."""
-    return engine._session.sql(engine.compile(table)).toArrow()
+def _whole(engine: Any, table: Any) -> pa.Table:
+    if engine.name == "pyspark":
+        # Ibis would take the way through pandas.
+        return engine._session.sql(engine.compile(table)).toArrow()
+    return engine.to_pyarrow(table)
 
 
 def _stream(engine: Any, table: Any) -> pa.RecordBatchReader:
-    if engine.name == "pyspark":
-        return _from_spark(engine, table).to_reader()
+    if engine.name == "pyspark" or table.op().find(ops.InMemoryTable):
+        return _whole(engine, table).to_reader()
     if engine.name != "duckdb":
         return engine.to_pyarrow_batches(table)
-    if table.op().find(ops.InMemoryTable):
-        return engine.to_pyarrow(table).to_reader()
     # Ibis 12 streams from DuckDB by a method that DuckDB 2 no longer has. DuckDB widens sums, so the types are restored.
     stream = pa.RecordBatchReader.from_stream(engine.con.sql(engine.compile(table)))
     return stream.cast(table.schema().to_pyarrow())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import ibis
 import pyarrow as pa
 
@@ -107,9 +108,21 @@ def _open_polars(session: Session, source: Any, wanted: Wanted) -> Source:
     name = "the Polars table"
     columns = tuple(guarded(source.collect_schema, name).names())
     narrowed = source.select([columns[place] for place in wanted.places(columns, name)])
-    if hasattr(narrowed, "collect"):
-        narrowed = guarded(narrowed.collect, name)
-    return Source(session.register(narrowed.to_arrow()), columns, name)
+    if not hasattr(narrowed, "collect"):
+        return Source(session.register(narrowed.to_arrow()), columns, name)
+    if not hasattr(narrowed, "collect_batches"):  # Polars before 1.34
+        return Source(session.register(guarded(narrowed.collect, name).to_arrow()), columns, name)
+    return Source(guarded(lambda: session.load(_polars_stream(narrowed)), name), columns, name)
+
+
+def _polars_stream(frame: Any) -> pa.RecordBatchReader:
+    """A lazy table batch by batch, never whole in memory. Categories become text: each batch numbers them anew."""
+    import polars as pl
+
+    frame = frame.with_columns(pl.selectors.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
+    schema = pl.DataFrame(schema=frame.collect_schema()).to_arrow().schema
+    batches = (batch for part in frame.collect_batches() for batch in part.to_arrow().to_batches())
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _open_arrow(session: Session, source: Any, wanted: Wanted) -> Source:
@@ -151,10 +164,20 @@ def _read_csv(session: Session, files: list[str], remote: bool) -> Any:
     header = "" if remote else _first_line(files[0])
     if not remote and not header:
         raise InputError(f"{files[0]} is empty; a CSV file needs a line with the names of its columns.")
+    if not remote and int(duckdb.__version__.partition(".")[0]) < 2:
+        read_to_the_end([file for file in files if file.endswith(COMPRESSED)])
     separator = {} if remote else {"delim": max(",;\t|", key=header.count)}
     return session.connection.read_csv(
         files, header=True, all_varchar=True, quote='"', escape='"', comment="", skip=0, **separator
     )
+
+
+def read_to_the_end(files: Sequence[str]) -> None:
+    """Fail on compressed files that were cut short: DuckDB before 2.0 takes what is left of them for the whole."""
+    for file in files:
+        with pa.input_stream(file, compression="detect") as stream:
+            while stream.read(2**24):
+                pass
 
 
 def _first_line(path: str) -> str:
