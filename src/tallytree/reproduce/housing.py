@@ -79,7 +79,8 @@ def _state_sizes(rng: np.random.Generator, n_households: int) -> tuple[IntArray,
     counts = list(rng.multinomial(n_households, shares / shares.sum()))
     # The last bin holds 7 and more; spread it so that each size keeps the ratio r to the one before, in expectation:
     # of R households with 7 or more, R (1 − r) have 7, and that is r times those with 6.
-    ratio = counts[6] / max(counts[5] + counts[6], 1)
+    # In a small sample nobody may have 6; the ratio then stays below 1, so that the tail ends.
+    ratio = min(counts[6] / max(counts[5] + counts[6], 1), 0.9)
     remaining = counts.pop()
     while remaining > 0:
         leaving = int(rng.binomial(remaining, 1 - ratio))
