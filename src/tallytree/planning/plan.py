@@ -156,7 +156,7 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
             level=level,
             name=facts.hierarchy.level_names[level],
             view=view,
-            norm=_norm(request.norm, view),
+            norm=_norm(request.norm, view, budget.definition),
             share=share,
             query=query(for_levels * share, view_sensitivity(view, facts, level)) if share > 0 else None,
         )
@@ -305,10 +305,13 @@ def _max_size(given: int | str | None) -> int | None:
     return size
 
 
-def _norm(given: int | None, view: View) -> Norm:
-    """L1 for cumulative counts, L2 for sorted sizes, unless asked otherwise (kuo2018 §4.2, §4.3)."""
+def _norm(given: int | None, view: View, definition: Definition) -> Norm:
+    """L1 for cumulative counts, L2 for sorted sizes, unless asked otherwise (kuo2018 §4.2, §4.3).
+
+    Under Gaussian noise L2 is the distance of likely truths, for cumulative counts too.
+    """
     if given is None:
-        return 1 if view == "cumulative" else 2
+        return 1 if view == "cumulative" and definition == "pure" else 2
     if given not in (1, 2):
         raise RequestError(f"norm {given!r} is not known. Choose 1 or 2.")
     return 1 if given == 1 else 2
