@@ -40,6 +40,13 @@ class Session:
         for engine in (*self._engines, self.connection):
             engine.disconnect()
 
+    def look_for_nan(self) -> None:
+        """Find NaN wherever there is one, at the price of some speed.
+
+        The statistics of Parquet files leave NaN out; DuckDB would conclude that there is none and drop our checks.
+        """
+        self.connection.con.execute("SET disabled_optimizers = 'statistics_propagation'")
+
     def register(self, arrow: Any) -> Any:
         """An Ibis table over an Arrow table or dataset, which is scanned where it lies."""
         if isinstance(arrow, pa.Table):
@@ -111,8 +118,6 @@ def open_session() -> Iterator[Session]:
         try:
             connection.con.execute("SET preserve_insertion_order = false")
             connection.con.execute("SET enable_progress_bar = false")
-            # The statistics of Parquet files leave NaN out; DuckDB would conclude that there is none and drop our checks.
-            connection.con.execute("SET disabled_optimizers = 'statistics_propagation'")
             _encrypt_spilled_files(connection)
             yield session
         finally:

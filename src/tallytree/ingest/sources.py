@@ -75,7 +75,9 @@ def open_source(
         opened = _open_files(session, str(source))
     else:
         opened = _open_in_memory(session, source, wanted)
-    wanted.places(opened.columns, opened.name)
+    used = [opened.columns[place] for place in wanted.places(opened.columns, opened.name)]
+    if any(opened.table[column].type().is_floating() for column in used):
+        session.look_for_nan()
     return opened
 
 
