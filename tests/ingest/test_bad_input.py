@@ -126,6 +126,22 @@ def test_bad_sizes_in_files(form: str, tmp_path: Path) -> None:
     assert "negative values" in message
 
 
+@pytest.mark.parametrize(
+    ("column", "options"),
+    [
+        ("g", {"group": "g", "levels": "state"}),
+        ("state", {"group": "g", "levels": "state"}),
+        ("n", {"size": "n", "levels": "state"}),
+        ("n", {"group": "g", "quantity": "n", "max_quantity": 9, "levels": "state"}),
+    ],
+)
+def test_nan_that_the_statistics_of_a_file_leave_out(column: str, options: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    rows = {"g": [1, 2, 3], "state": [1, 1, 2], "n": [1, 2, 1], column: pa.array([1.0, float("nan"), 2.0])}
+    pyarrow.parquet.write_table(pa.table(rows), file)
+    assert f"Column '{column}' of {file} has missing values" in refusal(file, **options)
+
+
 def test_text_late_in_a_size_column_of_a_csv(tmp_path: Path) -> None:
     file = tmp_path / "sizes.csv"
     file.write_text("size\n" + "1\n" * 50_000 + "SECRETGROUP\n")
