@@ -1,8 +1,5 @@
 """The report in a real browser: what a person would do with it."""
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +9,10 @@ from tallytree import degrees, evaluate, histogram, release, with_intervals
 from tallytree.errors import RequestError
 from tallytree.report.html import report_html, write_report
 from tallytree.reproduce.housing import housing_counts
+from tests.report.browsing import Visit
 
 TRUTH = housing_counts(200_000)
 RELEASE = with_intervals(release(TRUTH, epsilon=1, insecure_seed=1, view="hybrid"), copies=2)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="SKIPPED LOUDLY: playwright is not installed")
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium on this machine: .ci/run installs it")
-        pytest.skip("SKIPPED LOUDLY: no Chromium on this machine")
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=arguments)
-        yield chromium
-        chromium.close()
-
-
-class Visit:
-    """A page opened from disk, with what went wrong on it and what it tried to fetch."""
-
-    def __init__(self, browser: Any, file: Path, **context: Any) -> None:
-        self.page = browser.new_context(viewport={"width": 1200, "height": 1000}, **context).new_page()
-        self.problems: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(file.as_uri())
-        self.page.wait_for_selector("body[data-ready=yes]", timeout=30_000)
-
-    def assert_clean(self) -> None:
-        assert self.problems == []
-        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
 
 
 def test_search_click_down_to_a_leaf_and_read_the_chart(browser: Any, tmp_path: Path) -> None:
@@ -63,8 +28,9 @@ def test_search_click_down_to_a_leaf_and_read_the_chart(browser: Any, tmp_path: 
     assert page.inner_text("#region") == county.replace("/", " / ")
     counts = RELEASE.region(county)
     assert f"{counts.n_groups:,}" in page.inner_text("#facts")
-    tooltip = page.text_content("#bars rect >> nth=1 >> title")
-    assert tooltip == f"size {counts.size[1]}: {counts.count[1]:,}"
+    tooltip = page.text_content(f"#bars rect >> nth={counts.size[1] - 1} >> title")
+    assert tooltip is not None
+    assert tooltip.startswith(f"size {counts.size[1]}: {counts.count[1]:,} (")
     assert page.locator("#bars .whisker").count() > 0
     visit.assert_clean()
 
@@ -91,6 +57,19 @@ def test_keyboard_breadcrumbs_and_comparison(browser: Any, tmp_path: Path) -> No
     visit.assert_clean()
 
 
+def test_what_is_empty_says_so(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report_html(RELEASE), encoding="utf-8")
+    visit = Visit(browser, file)
+    visit.page.fill("#search", "no such place")
+    assert visit.page.inner_text("#list") == "No region has this in its name."
+    visit.page.fill("#search", "Georgia county 003")
+    visit.page.keyboard.press("Enter")
+    assert visit.page.inner_text("#list") == "No regions below this one."
+    visit.page.keyboard.press("Enter")
+    visit.assert_clean()
+
+
 def test_a_link_opens_its_region(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(report_html(RELEASE), encoding="utf-8")
@@ -111,13 +90,42 @@ def test_the_owners_copy_is_marked_and_kept_out_of_the_release(browser: Any, tmp
     visit.assert_clean()
 
 
-def test_histograms_and_degree_sequences_have_pages(browser: Any, tmp_path: Path) -> None:
-    ages = histogram([3, 4, 4, 18, 40, 41, 70], edges=list(range(0, 101, 10)), epsilon=1, insecure_seed=1)
-    nodes = degrees([1, 1, 2, 2, 5], epsilon=1, insecure_seed=1)
-    for name, made in {"histogram": ages, "degrees": nodes}.items():
-        file = tmp_path / f"{name}.html"
-        file.write_text(report_html(made), encoding="utf-8")
-        Visit(browser, file).assert_clean()
+def test_a_histogram_answers_ranges(browser: Any, tmp_path: Path) -> None:
+    ages = histogram([3, 4, 4, 18, 40, 41, 70] * 90, edges=list(range(0, 101, 10)), epsilon=1, insecure_seed=1)
+    file = tmp_path / "histogram.html"
+    file.write_text(report_html(ages), encoding="utf-8")
+    visit = Visit(browser, file)
+    page = visit.page
+    assert not page.is_visible("nav")
+    assert page.text_content("#bars rect >> nth=0 >> title").startswith(f"bin 0 to 10: {ages.counts[0]}")
+    page.focus("#from")
+    page.keyboard.press("ArrowRight")
+    answer = ages.range(10, 100)
+    shown = page.inner_text("#range-answer")
+    assert shown.startswith(f"10 to 100: {answer.estimate:,} ± ")
+    assert float(shown.split(" ± ")[1].split()[0]) == pytest.approx(answer.standard_error, abs=0.01)
+    visit.assert_clean()
+
+
+def test_categories_have_no_cumulative_curve(browser: Any, tmp_path: Path) -> None:
+    colours = histogram(["red", "red", "blue"] * 50, categories=["red", "blue", "green"], epsilon=1, insecure_seed=1)
+    file = tmp_path / "categories.html"
+    file.write_text(report_html(colours), encoding="utf-8")
+    visit = Visit(browser, file)
+    assert not visit.page.is_visible("#curve")
+    assert not visit.page.is_visible("#range-section")
+    assert "red" in visit.page.inner_text("#facts")
+    visit.assert_clean()
+
+
+def test_a_degree_sequence_has_a_page(browser: Any, tmp_path: Path) -> None:
+    nodes = degrees([1, 1, 2, 2, 5] * 20, epsilon=1, insecure_seed=1)
+    file = tmp_path / "degrees.html"
+    file.write_text(report_html(nodes), encoding="utf-8")
+    visit = Visit(browser, file)
+    assert f"{nodes.total():,}" in visit.page.inner_text("#facts")
+    assert visit.page.is_visible("#curve")
+    visit.assert_clean()
 
 
 def test_labels_cannot_break_out_of_the_page() -> None:

@@ -70,7 +70,7 @@ def _page(title: str, data: bytes) -> str:
     parts = {
         "__TITLE__": html.escape(title),
         "__STYLE__": _part("page.css"),
-        "__SCRIPT__": _part("page.js"),
+        "__SCRIPT__": _part("charts.js") + _part("page.js"),
         "__DATA__": base64.b64encode(data).decode(),
     }
     page = _part("page.html")

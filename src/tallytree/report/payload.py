@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import CountIntervals, Release
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
+# The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.
+_MOST_BINS_WITH_ERRORS = 128
 USE = (
     "Every number contains noise. Differences smaller than a few standard errors mean nothing.",
     "Numbers of larger regions are relatively more exact; prefer them where you can.",
@@ -40,10 +43,16 @@ def group_sizes_payload(
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
+    entities = _plural(release.manifest["privacy"]["unit"])
+    levels = ", ".join(
+        f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
+    )
     return {
         **_common(release.manifest, release.verify().checks, watermark=CONFIDENTIAL if evaluation is not None else ""),
         "title": f"Group sizes of {hierarchy.labels[0]}",
-        "words": {"groups": "groups", "total": "entities", "size": "size", "largest": "Largest groups", "bin": None},
+        "lead": f"How many groups have each size ({entities} per group), in {hierarchy.labels[0]}"
+        + (f" and below it: {levels}." if levels else "."),
+        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"},
         "regions": regions,
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
@@ -52,25 +61,56 @@ def group_sizes_payload(
 
 def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
     """The page of a range histogram: one region, its bins as sizes."""
-    labels = list(histogram.bins.categories or (f"{edge:g}" for edge in histogram.bins.edges[:-1]))
+    names, edges = histogram.bins.categories, [f"{edge:g}" for edge in histogram.bins.edges]
+    labels = list(names) if names is not None else [f"{low} to {high}" for low, high in pairwise(edges)]
     answers = histogram.bin_answers()
-    counts = np.maximum(np.asarray(histogram.counts, dtype=np.float64), 0)
     bounds = [
-        [i, max(0.0, float(low)), max(0.0, float(high))] for i, (low, high) in enumerate(zip(answers.low, answers.high))
+        [i, max(0, low), max(0, high)] for i, (low, high) in enumerate(zip(answers.low.tolist(), answers.high.tolist()))
     ]
+    total = histogram.total()
+    regions: dict[str, Any] = {
+        "labels": ["all"],
+        "parent": [-1],
+        "runs": [_interleave(np.flatnonzero(histogram.counts), histogram.counts[histogram.counts != 0])],
+        "bounds": [bounds],
+    }
+    if names is None and len(labels) <= _MOST_BINS_WITH_ERRORS:
+        regions["errors"] = _range_errors(histogram)
+    entities = _plural(histogram.manifest["privacy"]["unit"])
     return {
         **_common(histogram.manifest, histogram.verify().checks),
-        "title": f"Histogram of {histogram.bins.n_bins:,} bins",
-        "words": {"groups": "counts", "total": "", "size": "bin", "largest": "", "bin": labels},
-        "regions": {
-            "labels": ["all"],
-            "parent": [-1],
-            "runs": [_interleave(np.flatnonzero(counts), counts[counts > 0])],
-            "bounds": [bounds],
+        "title": f"Histogram of {len(labels):,} bins",
+        "lead": f"How many {entities} fall into each of {len(labels):,} bins"
+        + ("." if names is not None else f" from {edges[0]} to {edges[-1]}."),
+        "words": {
+            "groups": entities,
+            "size": "bin",
+            "largest": "",
+            "bin": labels,
+            "edges": None if names is not None else edges,
+            "axis": "value",
         },
-        "budget": [],
-        "use": list(USE[:1]),
+        "facts": [
+            [f"{entities} in all", f"{total.estimate:,.6g}"],
+            ["standard error of that", f"{total.standard_error:,.3g}"],
+            ["bins", f"{len(labels):,}"],
+            ["fullest bin", labels[int(np.argmax(histogram.counts))]],
+            *([] if names is not None else [["median", f"{histogram.quantile(0.5).value:.4g}"]]),
+        ],
+        "regions": regions,
+        "budget": _budget(histogram.manifest),
+        "use": [*USE[:1], "A range is the sum of its bins, but its error is smaller than the sum of theirs."],
     }
+
+
+def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
+    """Standard error of every range, by its first bin and its length."""
+    edges, n_bins = histogram.bins.edges, histogram.bins.n_bins
+    errors = [
+        histogram.ranges([(edges[first], high) for high in edges[first + 1 :]]).standard_error
+        for first in range(n_bins)
+    ]
+    return [row.round(3).tolist() for row in errors]
 
 
 def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
@@ -78,13 +118,8 @@ def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
     return {
         **_common(sequence.manifest, sequence.verify().checks),
         "title": "Degree sequence",
-        "words": {
-            "groups": "nodes",
-            "total": "sum of degrees",
-            "size": "degree",
-            "largest": "Largest degrees",
-            "bin": None,
-        },
+        "lead": f"How many of {len(sequence.degrees):,} nodes have each degree, without saying which is which.",
+        "words": {"groups": "nodes", "total": "sum of degrees", "size": "degree", "largest": "Largest degrees"},
         "regions": {
             "labels": ["all"],
             "parent": [-1],
@@ -101,16 +136,28 @@ def _common(manifest: dict[str, Any], checks: Any, *, watermark: str = "") -> di
         watermark = watermark or "NOT PRIVATE: made with an insecure seed, for tests and experiments only."
     versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
     return {
-        "statement": privacy["statement"],
+        "statement": privacy["statement"] if privacy["private"] else "",
         "watermark": watermark,
         "checks": [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in checks],
-        "public": [str(text) for text in manifest.get("public", {}).values() if isinstance(text, str)],
+        "public": [
+            f"{key.replace('_', ' ').capitalize()}: {text}"
+            for key, text in manifest.get("public", {}).items()
+            if isinstance(text, str)
+        ],
         "made": f"Mechanism: {_mechanism(manifest)}. Made with {versions}.",
     }
 
 
+def _plural(unit: str) -> str:
+    """What is counted, from the protected unit: ``one person`` gives ``people``."""
+    word = unit.removeprefix("one ")
+    if word == "person":
+        return "people"
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
 def _mechanism(manifest: dict[str, Any]) -> str:
-    facts = manifest.get("mechanism") or manifest.get("strategy") or {}
+    facts = manifest.get("mechanism") or manifest.get("strategy") or manifest.get("method") or {}
     return str(facts.get("name", manifest["kind"])) if isinstance(facts, dict) else str(facts)
 
 
@@ -119,7 +166,7 @@ def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     privacy = manifest["privacy"]
     loss = "epsilon" if "epsilon" in privacy else "rho"
     total = Fraction(privacy[loss])
-    parts = [(level["name"], level) for level in privacy["levels"]]
+    parts = [(level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]]
     parts += [
         (f"{query['query']} {query.get('level', '')}".strip(), query) for query in privacy.get("side_queries", [])
     ]
