@@ -29,6 +29,7 @@ from tallytree.privacy.randomness import KeyStream
 
 MASTER = "local-cluster[2,1,1024]"
 READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US"}
+BOUNDED: dict[str, Any] = {**READING, "unit": "owner", "contributions": 2}
 HOW: dict[str, Any] = {"epsilon": 1}
 
 
@@ -38,9 +39,9 @@ def people(n_households: int = 6_000) -> pa.Table:
     size[0] = 900
     county = np.repeat(rng.integers(0, 60, n_households), size)
     household = np.repeat(np.arange(n_households), size)
-    return pa.table(
-        {"household": household, "state": [f"s{c // 10}" for c in county], "county": [f"c{c:02d}" for c in county]}
-    )
+    owner = rng.integers(0, len(household) // 4, len(household))
+    labels = {"state": [f"s{c // 10}" for c in county], "county": [f"c{c:02d}" for c in county]}
+    return pa.table({"household": household, "owner": owner, **labels})
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -104,6 +105,7 @@ def main(folder: Path) -> dict[str, Any]:
     options = {"matching": {"view": ["sizes", "cumulative", "hybrid"]}, "bottom-up": {"mechanism": "bottom-up"}}
     for name, how in options.items():
         tt.release(here, **HOW, **how).save(folder / f"{name} local")
+    tt.release(tt.read(str(folder / "people.parquet"), **BOUNDED), **HOW).save(folder / "unit local")
     session = spark_session(MASTER, {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
     context = session.sparkContext
     context.setLogLevel("OFF")
@@ -112,6 +114,7 @@ def main(folder: Path) -> dict[str, Any]:
     there = tt.read(table, **READING)
     for name, how in options.items():
         tt.release(there, **HOW, **how).save(folder / f"{name} spark")
+    tt.release(tt.read(table, **BOUNDED), **HOW).save(folder / "unit spark")
 
     ledger = str(folder / "ledger.db")
     create_account(ledger, "people", Budget("pure", Fraction(1)))
@@ -128,7 +131,9 @@ def main(folder: Path) -> dict[str, Any]:
         "killed": len(killed),
         "same after a kill": after_kill.table().equals(tt.load(folder / "matching local").table()),
         "ledger": [[entry.kind, str(entry.amount)] for entry in read_history(ledger, "people")],
-        "digests": {name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")] for name in options},
+        "digests": {
+            name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")] for name in (*options, "unit")
+        },
         "collected": seen,
         "repr": repr(there),
     }

@@ -32,8 +32,9 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("mechanism", ["matching", "bottom-up"])
+@pytest.mark.parametrize("mechanism", ["matching", "bottom-up", "unit"])
 def test_files_are_equal_byte_for_byte(facts: dict[str, Any], mechanism: str) -> None:
+    """Two mechanisms, and one with rows of which at most two per owner count."""
     local, spark = facts["digests"][mechanism]
     assert set(local) == {"counts.parquet", "manifest.json", "noisy.parquet", "regions.parquet"}
     assert spark == local

@@ -63,10 +63,9 @@ def _count_on_spark(
     from tallytree.ingest.engine import guarded, open_session
     from tallytree.ingest.group_sizes import counts_of
 
-    if groups_private or shape.unit:
+    if groups_private:
         raise RequestError(
-            "The Spark engine takes public numbers of groups and the privacy unit 'entity'; "
-            "leave out groups_private and unit, or read the table without Spark."
+            "The Spark engine takes public numbers of groups; leave out groups_private, or read the table without Spark."
         )
     session = inputs.source.sparkSession
     use_this_python(session)
