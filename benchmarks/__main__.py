@@ -1,13 +1,14 @@
 """Run the benchmarks and write their figures as JSON.
 
 ``python -m benchmarks`` runs all of them; ``python -m benchmarks sampling release`` the named ones;
-``--full`` takes the sizes that the documentation quotes instead of a tenth of them.
+``--full`` takes the sizes that the documentation quotes instead of a tenth of them, ``--mechanism NAME`` that mechanism where
+the default one is measured.
 """
 
+import argparse
 import importlib
 import json
 import pkgutil
-import sys
 import time
 from pathlib import Path
 
@@ -34,5 +35,10 @@ def main(wanted: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    benchmarks.FULL = "--full" in sys.argv
-    main([argument for argument in sys.argv[1:] if not argument.startswith("--")])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="the scripts to run; all of them where none is named")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--mechanism")
+    asked = parser.parse_args()
+    benchmarks.FULL, benchmarks.MECHANISM = asked.full, asked.mechanism
+    main(asked.names)

@@ -24,7 +24,8 @@ from tallytree.reproduce.housing import housing_counts
 
 def measured(arguments: list[str]) -> dict[str, float]:
     """Run one measurement of this file in a fresh process."""
-    done = subprocess.run([sys.executable, "-m", "benchmarks.country", *arguments], capture_output=True, check=True)
+    command = [sys.executable, "-m", "benchmarks.country", *arguments, *benchmarks.default_options().values()]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -42,13 +43,14 @@ def timed(steps: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 def blocks(factor: int) -> dict[str, float]:
     """The default mechanism on the country with ``factor`` times fewer blocks and households."""
-    release(scale_counts(Dials().fewer_blocks(10_000)), epsilon=1)  # compiles the kernels
+    options = benchmarks.default_options()
+    release(scale_counts(Dials().fewer_blocks(10_000)), epsilon=1, **options)  # compiles the kernels
     counts = scale_counts(Dials() if factor == 1 else Dials().fewer_blocks(factor))
     made = []
     with tempfile.TemporaryDirectory(prefix="tallytree-bench-") as folder:
         out = Path(folder) / "out"
         steps: dict[str, Callable[[], object]] = {
-            "release": lambda: made.append(release(counts, epsilon=1)),
+            "release": lambda: made.append(release(counts, epsilon=1, **options)),
             "verify": lambda: made[0].verify().raise_if_failed(),
             "write": lambda: made[0].save(out),
             "verify from disk": lambda: verify(out).raise_if_failed(),
@@ -61,11 +63,12 @@ def blocks(factor: int) -> dict[str, float]:
 def cumulative(max_size: int) -> dict[str, float]:
     """kuo2018's own setting for the whole country: 52 states, 3,144 counties, ``cumulative`` at all levels."""
     counts = housing_counts(117_000_000)
-    release(housing_counts(20_000), epsilon=1, view="cumulative", max_size=100)  # compiles the kernels
+    options = {"mechanism": "matching", "view": "cumulative"}
+    release(housing_counts(20_000), epsilon=1, **options, max_size=100)  # compiles the kernels
     facts = PublicFacts(counts.hierarchy, groups_public=True, max_quantity=1)
-    plan = plan_release(Request(epsilon=1, view="cumulative", max_size=max_size), facts)
+    plan = plan_release(Request(epsilon=1, **options, max_size=max_size), facts)
     cells = cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups))
-    figures = timed({"release": lambda: release(counts, epsilon=1, view="cumulative", max_size=max_size)})
+    figures = timed({"release": lambda: release(counts, epsilon=1, **options, max_size=max_size)})
     return {**figures, "predicted memory in GB": predicted_bytes(plan, cells) / 1e9}
 
 
@@ -84,4 +87,5 @@ def main() -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    benchmarks.MECHANISM = next(iter(sys.argv[3:]), None)
     print(json.dumps({"blocks": blocks, "cumulative": cumulative}[sys.argv[1]](int(sys.argv[2]))))

@@ -21,23 +21,35 @@ Point = tuple[float, float, float]
 
 def by_groups(factor: int) -> tuple[float, ConfidentialCounts, dict[str, Any]]:
     n_groups = 4_000_000 * factor
-    return n_groups, scale_counts(replace(BASE, groups=n_groups, quarters_per_million=200 // factor)), {}
+    return (
+        n_groups,
+        scale_counts(replace(BASE, groups=n_groups, quarters_per_million=200 // factor)),
+        benchmarks.default_options(),
+    )
 
 
 def by_regions(factor: int) -> tuple[float, ConfidentialCounts, dict[str, Any]]:
     regions = (1, 52, 800, 10_000 * factor)
-    return regions[-1], scale_counts(replace(BASE, regions=regions, groups=100 * regions[-1])), {}
+    return (
+        regions[-1],
+        scale_counts(replace(BASE, regions=regions, groups=100 * regions[-1])),
+        benchmarks.default_options(),
+    )
 
 
 def by_sizes(factor: int) -> tuple[float, ConfidentialCounts, dict[str, Any]]:
     small = Dials(regions=(1, 52, 800), groups=1_000_000, outliers=5)
-    return 1_000 * factor, scale_counts(small), {"view": "cumulative", "max_size": 1_000 * factor}
+    return (
+        1_000 * factor,
+        scale_counts(small),
+        {"mechanism": "matching", "view": "cumulative", "max_size": 1_000 * factor},
+    )
 
 
 def by_levels(factor: int) -> tuple[float, ConfidentialCounts, dict[str, Any]]:
     n_levels = {1: 2, 2: 3, 4: 4, 8: 5}[factor]
     regions = (*(1, 20, 400, 4_000)[: n_levels - 1], 40_000)
-    return n_levels, scale_counts(replace(BASE, regions=regions)), {}
+    return n_levels, scale_counts(replace(BASE, regions=regions)), benchmarks.default_options()
 
 
 DIMENSIONS: dict[str, Callable[[int], tuple[float, ConfidentialCounts, dict[str, Any]]]] = {

@@ -1,11 +1,12 @@
 """From person rows in Parquet to exact counts with all checks, beside the bare DuckDB query: 300 million rows with ``--full``.
 
-``python -m benchmarks.ingestion 30000000`` measures as many rows, in counties and in tracts, in two orders.
+``python -m benchmarks.ingestion 30`` takes a thirtieth of them. The rows lie region by region as in a census file, and once
+more in no order at all. Each measurement is a process of its own, so that its peak memory is its own.
 """
 
+import json
 import os
-import resource
-import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,85 +14,93 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 import benchmarks
+from benchmarks.scale_data import LEVEL_NAMES, Dials, scale_counts, write_people
 from tallytree import read
 
-LEVELS = ["state", "county", "tract"]
 # The least that any reader must do: no check, no order, no hierarchy.
 BARE = """
     SELECT {levels}, size, count(*) AS n
     FROM (SELECT {levels}, household, count(*) AS size FROM read_parquet('{file}') GROUP BY ALL)
     GROUP BY ALL
 """
-# Households of 2 and 3 people in 73,000 tracts, 3,174 counties and 52 states.
-PEOPLE = """
-    COPY (
-        SELECT household, lpad((tract // 1404)::VARCHAR, 2, '0') AS state, lpad((tract // 23)::VARCHAR, 5, '0') AS county,
-               lpad(tract::VARCHAR, 6, '0') AS tract
-        FROM (
-            SELECT person, household, (hash(household) % 73000)::INTEGER AS tract
-            FROM (SELECT person, (person * 2) // 5 AS household FROM range({n_rows}) AS people(person))
-        )
-        {order}
-    ) TO '{file}' (FORMAT parquet)
-"""
-ORDERS = {"households together": "", "people shuffled": "ORDER BY hash(person)"}
-BYTES_PER_ROW = 30
+SHUFFLE = "COPY (FROM '{file}' ORDER BY hash(household, random())) TO '{to}' (FORMAT parquet, COMPRESSION zstd)"
+LEAVES = ("county", "tract", "block")
 
 
 def bare(file: Path, levels: Sequence[str]) -> int:
     with duckdb.connect() as engine:
         engine.execute(f"SET temp_directory = '{file.parent}/spill'")
-        return len(engine.sql(BARE.format(levels=", ".join(levels), file=file)).to_arrow_table())
+        names = ", ".join(f'"{level}"' for level in levels)
+        return len(engine.sql(BARE.format(levels=names, file=file)).to_arrow_table())
 
 
 def ours(file: Path, levels: Sequence[str]) -> int:
     return len(read(file, group="household", levels=levels, root="US").leaf_counts.size)
 
 
-def timed(action: Callable[[Path, Sequence[str]], int], file: Path, levels: Sequence[str]) -> tuple[float, int]:
+def one(side: str, file: str, leaf: str) -> dict[str, float]:
+    """One measurement, after a small one that loads the libraries."""
+    action: Callable[[Path, Sequence[str]], int] = {"bare": bare, "ours": ours}[side]
+    read(pa.table({"g": [1], "r": ["a"]}), group="g", levels=["r"])
     start = time.perf_counter()
-    n_counts = action(file, levels)
-    return time.perf_counter() - start, n_counts
+    n_counts = action(Path(file), LEVEL_NAMES[1 : LEVEL_NAMES.index(leaf) + 1])
+    seconds = time.perf_counter() - start
+    return {"counts": n_counts, "seconds": seconds, "GB": peak_memory()}
 
 
-def compare(file: Path, levels: Sequence[str], repeats: int) -> tuple[float, float]:
-    """Best seconds of the bare query and of reading, taken in turns."""
-    runs = [(timed(bare, file, levels), timed(ours, file, levels)) for _ in range(repeats)]
-    assert len({n_counts for pair in runs for _, n_counts in pair}) == 1
-    bare_seconds, our_seconds = (min(pair[side][0] for pair in runs) for side in (0, 1))
-    return bare_seconds, our_seconds
+def peak_memory() -> float:
+    """GB; without what the process that started this one had, which getrusage counts."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e6
 
 
-def main(n_rows: int | None = None) -> dict[str, float]:
-    n_rows = n_rows or (300_000_000 if benchmarks.FULL else 5_000_000)
-    repeats = 1 if n_rows > 100_000_000 else 3
-    figures: dict[str, float] = {"million rows": n_rows / 1e6, "load average": os.getloadavg()[0]}
-    with tempfile.TemporaryDirectory(prefix="tallytree-bench-") as folder:
-        if shutil.disk_usage(folder).free < 3 * BYTES_PER_ROW * n_rows:
-            print("   skipped: too little room in the temporary folder for the rows and for what DuckDB spills")
-            return {}
-        file = Path(folder) / "people.parquet"
-        for order_name, order in ORDERS.items():
-            with duckdb.connect() as engine:
-                engine.execute(f"SET temp_directory = '{folder}/spill'")
-                engine.execute(PEOPLE.format(n_rows=n_rows, order=order, file=file))
-            for levels in (LEVELS[:2], LEVELS):
-                bare_seconds, our_seconds = compare(file, levels, repeats)
-                name = f"{n_rows:,} rows in {levels[-1]} regions, {order_name}"
-                figures |= {
-                    f"{name}: bare seconds": bare_seconds,
-                    f"{name}: read seconds": our_seconds,
-                    f"{name}: ratio": our_seconds / bare_seconds,
-                }
-                print(
-                    f"   {name}: read {our_seconds:.2f} s, bare query {bare_seconds:.2f} s, {our_seconds / bare_seconds:.2f}×"
-                )
-    figures["peak memory in GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"   peak memory {figures['peak memory in GB']:.2f} GB")
+def measured(side: str, file: Path, leaf: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.ingestion", side, str(file), leaf]
+    return dict(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+
+
+def compare(file: Path, leaf: str, repeats: int) -> dict[str, float]:
+    """Best seconds and largest memory of the bare query and of reading, taken in turns."""
+    runs = [(measured("bare", file, leaf), measured("ours", file, leaf)) for _ in range(repeats)]
+    assert len({side["counts"] for pair in runs for side in pair}) == 1
+    figures = {}
+    for name, sides in zip(("bare", "read"), zip(*runs)):
+        figures[f"{name} seconds"] = min(side["seconds"] for side in sides)
+        figures[f"{name} peak memory in GB"] = max(side["GB"] for side in sides)
+    return {**figures, "ratio": figures["read seconds"] / figures["bare seconds"]}
+
+
+def write_rows(folder: Path, fewer: int, *, shuffled: bool) -> tuple[Path, int]:
+    """The people of the country, or of so many times fewer blocks; the file and its number of rows."""
+    file, moved = folder / "people.parquet", folder / "shuffled.parquet"
+    n_rows = write_people(scale_counts(Dials() if fewer == 1 else Dials().fewer_blocks(fewer)), file)
+    if shuffled:
+        with duckdb.connect() as engine:
+            engine.execute(f"SET temp_directory = '{folder}/spill'")
+            engine.execute(SHUFFLE.format(file=file, to=moved))
+    return (moved if shuffled else file), n_rows
+
+
+def main(fewer: int | None = None) -> dict[str, float]:
+    fewer = fewer or (1 if benchmarks.FULL else 60)
+    figures: dict[str, float] = {"load average": os.getloadavg()[0]}
+    # A tenth at most is shuffled: sorting all rows would take longer than everything else.
+    for order, times_fewer in (("region by region", fewer), ("shuffled", max(fewer, 10))):
+        with tempfile.TemporaryDirectory(prefix="tallytree-bench-") as folder:
+            file, n_rows = write_rows(Path(folder), times_fewer, shuffled=order == "shuffled")
+            for leaf in LEAVES:
+                found = compare(file, leaf, repeats=1 if times_fewer == 1 else 3)
+                name = f"{n_rows:,} rows {order}, {leaf} leaves"
+                figures |= {f"{name}: {what}": value for what, value in found.items()}
+                print(f"   {name}: " + ", ".join(f"{what} {value:.2f}" for what, value in found.items()), flush=True)
     return figures
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if len(sys.argv) == 4:
+        print(json.dumps(one(*sys.argv[1:])))
+    else:
+        main(*map(int, sys.argv[1:]))

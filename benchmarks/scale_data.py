@@ -1,8 +1,18 @@
-"""A US-like tree down to blocks, with dials for every dimension. Synthetic: nothing in it is real."""
+"""A US-like tree down to blocks, with dials for every dimension. Synthetic: nothing in it is real.
 
+``python -m benchmarks.scale_data DIR`` writes it as (labels, size, count) rows, ``--people`` also as one row per person, some
+300 million of them; ``--fewer 10`` takes a tenth of the blocks and households.
+"""
+
+import argparse
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
@@ -77,3 +87,69 @@ def tree(dials: Dials, rng: np.random.Generator) -> Hierarchy:
         width = len(str(dials.regions[level]))
         labels.append(np.array([f"{PREFIXES[level]}{i:0{width}d}" for i in range(dials.regions[level])], dtype=object))
     return Hierarchy(LEVEL_NAMES[: len(dials.regions)], starts, np.concatenate(parent), np.concatenate(labels))
+
+
+def label_columns(hierarchy: Hierarchy, leaf: np.ndarray) -> dict[str, pa.DictionaryArray]:
+    """Labels of some leaves on every level below the root: ascending leaves, so that a dictionary holds neighbours only."""
+    columns = {}
+    region = leaf + hierarchy.level_slice(hierarchy.n_levels - 1).start
+    for level in range(hierarchy.n_levels - 1, 0, -1):
+        opens = np.flatnonzero(np.diff(region, prepend=-1))
+        codes = np.repeat(np.arange(len(opens), dtype=np.int32), np.diff(opens, append=len(region)))
+        names = pa.array(hierarchy.labels[region[opens]], pa.string())
+        columns[hierarchy.level_names[level]] = pa.DictionaryArray.from_arrays(codes, names)
+        region = hierarchy.parent[region]
+    return dict(reversed(columns.items()))
+
+
+def write_counts(counts: ConfidentialCounts, file: Path) -> int:
+    """One row per region and size, with the number of groups; returns the number of rows."""
+    runs = counts.leaf_counts
+    labels = label_columns(counts.hierarchy, runs.region_of_run())
+    pq.write_table(pa.table({**labels, "size": runs.size, "count": runs.count}), file, compression="zstd")
+    return len(runs.size)
+
+
+def write_people(counts: ConfidentialCounts, file: Path) -> int:
+    """One row per person with the number of the household, region by region as in a census file; returns the number of rows."""
+    parts = people(counts)
+    first = next(parts)
+    n_rows = len(first)
+    with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(part)
+            n_rows += len(part)
+    return n_rows
+
+
+def people(counts: ConfidentialCounts, rows_at_once: int = 2_000_000) -> Iterator[pa.Table]:
+    """The same in tables of about so many rows, households whole. Never more than one of them is in memory."""
+    runs = counts.leaf_counts
+    ends = np.cumsum(runs.size * runs.count)
+    bounds = np.unique(np.searchsorted(ends, np.arange(0, ends[-1] + rows_at_once, rows_at_once)).clip(0, len(ends)))
+    region = runs.region_of_run()
+    n_households = 0
+    for start, stop in itertools.pairwise(bounds):
+        size = np.repeat(runs.size[start:stop], runs.count[start:stop])
+        leaf = np.repeat(np.repeat(region[start:stop], runs.count[start:stop]), size)
+        household = np.repeat(n_households + np.arange(len(size)), size)
+        n_households += len(size)
+        yield pa.table({"household": household, **label_columns(counts.hierarchy, leaf)})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--people", action="store_true", help="write one row per person too")
+    parser.add_argument("--fewer", type=int, default=1, help="so many times fewer blocks and households")
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    counts = scale_counts(Dials() if asked.fewer == 1 else Dials().fewer_blocks(asked.fewer))
+    print(f"{write_counts(counts, asked.folder / 'counts.parquet'):,} rows of counts")
+    if asked.people:
+        print(f"{write_people(counts, asked.folder / 'people.parquet'):,} people")
+
+
+if __name__ == "__main__":
+    main()
