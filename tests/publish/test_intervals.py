@@ -6,7 +6,7 @@ import pytest
 from tallytree import load, release, verify, with_intervals
 from tallytree.errors import RequestError
 from tallytree.model.count_of_counts import counts_at
-from tallytree.publish.intervals import copy_release, count_intervals, cumulative_band, interval, whole_interval
+from tallytree.publish.intervals import Copies, copy_release, count_intervals, cumulative_band, interval, whole_interval
 from tallytree.reproduce.housing import housing_counts
 
 TRUTH = housing_counts(400_000, seed=5)
@@ -65,3 +65,22 @@ def test_whole_intervals_hold_about_what_they_say() -> None:
 def test_one_copy_is_not_enough() -> None:
     with pytest.raises(RequestError, match="at least 2 copies"):
         copy_release(release(housing_counts(20_000), epsilon=1, insecure_seed=1), copies=1)
+
+
+def test_a_band_holds_one_more_copy_as_often_as_it_says() -> None:
+    made = release(housing_counts(20_000), epsilon=1, insecure_seed=4)
+    all_copies = copy_release(made, copies=240)
+    held = []
+    for block in range(6):
+        some, more = (
+            all_copies.copies[40 * block : 40 * block + 20],
+            all_copies.copies[40 * block + 20 : 40 * block + 40],
+        )
+        for path in ("US/Georgia", "US/Texas"):
+            curve, low, high = cumulative_band(Copies(made, some), path)
+            for copy in more:
+                table = copy.region(made.hierarchy.find(path))
+                other = np.cumsum(np.bincount(table.size, weights=table.count, minlength=len(curve)))[: len(curve)]
+                held.append(bool(((low <= other) & (other <= high)).all()))
+    # 20 copies have 21 places for one more: at most 20/21 = 95.2 % can be promised.
+    assert 0.90 < np.mean(held) < 0.99

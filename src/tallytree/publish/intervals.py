@@ -4,14 +4,16 @@ The released tables are taken for the truth and the mechanism runs on them sever
 consistency and all. How far the copies lie from the released tables tells how far these lie from the truth (a parametric
 bootstrap). Nothing confidential is read, so intervals cost no privacy.
 
-For single counts the copies are pooled: among all cells of a level whose *copied* count and size are about the same, the
-distribution of (released − copied) stands for that of (truth − released) in cells whose released count and size are like
-that. This keeps the skewness that nonnegativity brings, and many cells need few copies.
+For single counts the copies are pooled: among all cells of a level where the copies spread about as much and the *copied*
+count is about the same, the distribution of (released − copied) stands for that of (truth − released) in cells that spread
+like that and whose released count is like that. This keeps the skewness that nonnegativity brings,
+and many cells need few copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +29,10 @@ from tallytree.release.release import CountIntervals, Release
 
 # A pool of fewer cells gives no steady 2.5 % quantile; it borrows from a coarser pool.
 _SMALLEST_POOL = 200
+# Half octaves of a count or a spread: fewer than this many for 64-bit numbers.
+_CLASSES = 256
+# Whole counts that never moved in the copies may still be off by one half.
+_LEAST_SPREAD = 0.5
 
 
 @dataclass(frozen=True)
@@ -87,11 +93,11 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
     Intervals are whole numbers, at least 0.
     """
     released = copies.release.counts
-    samples = [_sample(copies.release, copied, released) for copied in copies.copies]
-    classes = np.concatenate([sample[0] for sample in samples])
-    errors = np.concatenate([sample[1] for sample in samples])
-    own = _classes(copies.release, released)
-    low, high, std = _pooled(own, classes, errors, confidence)
+    errors = [_errors(copied, released) for copied in copies.copies]
+    spread = _spreads(copies, errors)
+    classes = np.concatenate([_classes(copies.release, copied, spread) for copied in copies.copies])
+    own = _classes(copies.release, released, spread)
+    low, high, std = _pooled(own, classes, np.concatenate(errors), confidence)
     return CountIntervals(
         confidence=confidence,
         std_error=std,
@@ -100,18 +106,38 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
     )
 
 
-def _sample(release: Release, copied: CountsBySize, released: CountsBySize) -> tuple[IntArray, IntArray]:
-    """Class and error (released − copied) of every count of a copy."""
-    at_release = counts_at(released, copied.region_of_run(), copied.size)
-    return _classes(release, copied), at_release - copied.count
+def _errors(copied: CountsBySize, released: CountsBySize) -> IntArray:
+    """Error (released − copied) of every count of a copy."""
+    return counts_at(released, copied.region_of_run(), copied.size) - copied.count
 
 
-def _classes(release: Release, counts: CountsBySize) -> IntArray:
-    """Classes of counts, one column per refinement, coarse first: level; magnitude of the count; magnitude of the size."""
+def _places(size: IntArray) -> IntArray:
+    """Sizes up to 16 one by one, larger ones in eight classes per octave."""
+    octaves = np.log2(np.maximum(size, 16) / 16)
+    return np.minimum(size, 16) + np.floor(8 * octaves).astype(np.int64)
+
+
+def _spreads(copies: Copies, errors: Sequence[IntArray]) -> FloatArray:
+    """Root mean square error of the copies' counts, per level and place of the size."""
+    levels = copies.release.hierarchy.n_levels
+    squares, cells = np.zeros((2, levels, _CLASSES * 2))
+    for copied, error in zip(copies.copies, errors):
+        at = copies.release.hierarchy.level_of[copied.region_of_run()], _places(copied.size)
+        np.add.at(squares, at, error.astype(np.float64) ** 2)
+        np.add.at(cells, at, 1.0)
+    return np.sqrt(squares / np.maximum(cells, 1))
+
+
+def _classes(release: Release, counts: CountsBySize, spread: FloatArray) -> IntArray:
+    """Classes of counts as whole numbers: level, then how much its counts of this size spread, then the count.
+
+    Spread and count go by half octaves.
+    """
     level = release.hierarchy.level_of[counts.region_of_run()]
+    here = spread[level, _places(counts.size)]
+    wide = np.floor(2 * np.log2(np.maximum(here, 0.5))).astype(np.int64) + 2
     magnitude = np.floor(2 * np.log2(counts.count)).astype(np.int64)
-    place = np.minimum(counts.size, 8) + np.floor(np.log2(np.maximum(counts.size, 8))).astype(np.int64)
-    return np.stack([level, magnitude, place], axis=1)
+    return (level * _CLASSES + wide) * _CLASSES + magnitude
 
 
 def _pooled(
@@ -120,26 +146,25 @@ def _pooled(
     """For each own class the interval and root mean square of the errors in the finest pool that is large enough."""
     low, high = (np.zeros(len(own), dtype=np.int64) for _ in range(2))
     std = np.full(len(own), np.nan)
-    for depth in (3, 2, 1):
+    for coarse in (1, _CLASSES, _CLASSES**2):
         waiting = np.flatnonzero(np.isnan(std))
-        pools = _pools(classes[:, :depth], errors)
-        wanted, of_wanted = np.unique(own[waiting, :depth], axis=0, return_inverse=True)
+        pools = _pools(classes // coarse, errors)
+        wanted, of_wanted = np.unique(own[waiting] // coarse, return_inverse=True)
         for number, key in enumerate(wanted.tolist()):
-            pooled = pools.get(tuple(key))
-            if pooled is None or (len(pooled) < _SMALLEST_POOL and depth > 1):
+            pooled = pools.get(key)
+            if pooled is None or (len(pooled) < _SMALLEST_POOL and coarse < _CLASSES**2):
                 continue
-            cells = waiting[of_wanted.ravel() == number]
+            cells = waiting[of_wanted == number]
             low[cells], high[cells] = whole_interval(pooled, confidence)
             std[cells] = np.sqrt((pooled.astype(np.float64) ** 2).mean())
     return low, high, np.nan_to_num(std)
 
 
-def _pools(classes: IntArray, errors: IntArray) -> dict[tuple[int, ...], IntArray]:
+def _pools(classes: IntArray, errors: IntArray) -> dict[int, IntArray]:
     """Errors by class."""
-    keys, pool = np.unique(classes, axis=0, return_inverse=True)
-    order = np.argsort(pool.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(pool.ravel(), minlength=len(keys)))
-    return {tuple(key): part for key, part in zip(keys.tolist(), np.split(errors[order], ends[:-1]))}
+    order = np.argsort(classes, kind="stable")
+    keys, starts = np.unique(classes[order], return_index=True)
+    return dict(zip(keys.tolist(), np.split(errors[order], starts[1:])))
 
 
 def whole_interval(errors: IntArray, confidence: float) -> tuple[int, int]:
@@ -176,24 +201,28 @@ def interval(copies: Copies, path: str, ask: Callable[[RegionCounts], float], *,
     value = float(ask(released))
     errors = np.array([ask(copy) for copy in copied], dtype=np.float64) - value
     tails = (1 - confidence) / 2
-    low, high = value - np.quantile(errors, [1 - tails, tails])
+    # Among one error more than there are copies, as the true one is: rank (copies + 1) · share.
+    low, high = value - np.quantile(errors, [1 - tails, tails], method="weibull")
     return Interval(value, float(np.sqrt((errors**2).mean())), float(low), float(high))
 
 
 def cumulative_band(copies: Copies, path: str, *, confidence: float = 0.95) -> tuple[IntArray, FloatArray, FloatArray]:
     """The cumulative curve of a region with a band that holds the whole true curve at once.
 
-    The band is as wide at each size as the copies spread there, times the factor that contains ``confidence`` of the copies'
-    curves entirely.
+    The band is as wide at each size as the copies spread there, times a factor. For each copy, take the largest distance from
+    the release in units of the spread of the *other* copies; the truth is as far from the release as one more copy would be,
+    so the factor is the ⌈confidence · (copies + 1)⌉-th smallest of these distances, the largest where there are too few copies.
     """
     released, copied = copies.region(path)
     length = max(len(region.counts()) for region in (released, *copied))
     curve = _padded(released, length)
-    errors = np.stack([_padded(copy, length) - curve for copy in copied]).astype(np.float64)
-    spread = np.maximum(np.sqrt((errors**2).mean(axis=0)), 0.5)
-    factor = float(np.quantile((np.abs(errors) / spread).max(axis=1), confidence))
-    n_groups = released.n_groups
-    return curve, np.clip(curve - factor * spread, 0, n_groups), np.clip(curve + factor * spread, 0, n_groups)
+    squares = np.stack([_padded(copy, length) - curve for copy in copied]).astype(np.float64) ** 2
+    total = squares.sum(axis=0)
+    of_others = np.maximum((total - squares) / (len(copied) - 1), _LEAST_SPREAD**2)
+    distances = np.sort(np.sqrt((squares / of_others).max(axis=1)))
+    factor = distances[min(math.ceil(confidence * (len(copied) + 1)), len(copied)) - 1]
+    half = factor * np.maximum(np.sqrt(total / len(copied)), _LEAST_SPREAD)
+    return curve, np.clip(curve - half, 0, released.n_groups), np.clip(curve + half, 0, released.n_groups)
 
 
 def _padded(region: RegionCounts, length: int) -> IntArray:
