@@ -116,6 +116,24 @@ def variances_from_below(variances: FloatArray, child_starts: IntArray) -> Float
     return from_below
 
 
+def combined_from_below(
+    noisy: FloatArray | IntArray, variances: FloatArray, child_starts: IntArray, from_below: FloatArray
+) -> FloatArray:
+    """Best estimate of each node from the noisy counts at and below it, the z of hay2010 §4.1; siblings' are independent.
+
+    ``from_below`` is what :func:`variances_from_below` gives, and the variance of the result.
+    """
+    combined = np.empty(len(from_below))
+    _combine_upwards(
+        np.ascontiguousarray(noisy, dtype=np.float64),
+        np.ascontiguousarray(variances, dtype=np.float64),
+        np.ascontiguousarray(child_starts, dtype=np.int64),
+        from_below,
+        combined,
+    )
+    return combined
+
+
 def check_tree(child_starts: IntArray, n_nodes: int) -> None:
     """Refuse offsets of children that do not describe a tree with parents before children and every node below the first."""
     if len(child_starts) != n_nodes + 1 or n_nodes < 1 or child_starts[0] != 1 or child_starts[-1] != n_nodes:

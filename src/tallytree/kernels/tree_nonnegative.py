@@ -53,7 +53,7 @@ def rank_ascending(keys, size, ranks):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _share_out(targets, weights, first, last, total, order, ranks, result):  # type: ignore[no-untyped-def]
+def share_out(targets, weights, first, last, total, order, ranks, result):  # type: ignore[no-untyped-def]
     """min Σ (x − target)² / weight over x ≥ 0 with Σ x = total ≥ 0, for entries first … last − 1.
 
     x = max(0, target + weight · price). Entries leave zero in the order of −target / weight, so the price is found by
@@ -109,7 +109,7 @@ def _split_downwards(child_starts, targets, weights, most_children, result):  # 
     for node in range(len(targets)):
         first, last = child_starts[node], child_starts[node + 1]
         if first < last:
-            _share_out(targets, weights, first, last, result[node], order, ranks, result)
+            share_out(targets, weights, first, last, result[node], order, ranks, result)
 
 
 def split_downwards(estimates: FloatArray, weights: FloatArray, child_starts: IntArray) -> FloatArray:

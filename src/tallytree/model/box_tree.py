@@ -106,6 +106,11 @@ class BoxTree:
             first, last = last, int(self.child_starts[last])
         return tuple(layers)
 
+    @property
+    def layer_starts(self) -> IntArray:
+        """First node of each depth, and the number of nodes."""
+        return np.array([layer.start for layer in self.layers] + [self.n_nodes])
+
     @cached_property
     def depth(self) -> IntArray:
         """Number of nodes above every node."""

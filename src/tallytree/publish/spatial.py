@@ -136,5 +136,8 @@ def release_map(
     noisy = measure_map(grid, budget, options, stream)
     stream.forget()
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
-    estimates = estimate_map(noisy.tree, values, variances, leaves=noisy.leaves, prune=options.prune, **published)
-    return SpatialRelease(estimates, with_measurements(manifest, noisy), noisy.measurements)
+    manifest = with_measurements(manifest, noisy)
+    estimates = estimate_map(
+        noisy.tree, values, variances, leaves=noisy.leaves, prune=options.prune, **manifest["published"]
+    )
+    return SpatialRelease(estimates, manifest, noisy.measurements)

@@ -80,7 +80,7 @@ def _noise_holds(manifest: Manifest) -> bool:
         if "noise" in step:
             if noise_from_json(step) != noise_for(part, histogram_sensitivity(contributions=contributions)):
                 return False
-        elif Fraction(step["rate"]) != exponential_rate(part, median_score_sensitivity(contributions=contributions).l1):
+        elif Fraction(step["rate"]) != exponential_rate(part, _score_sensitivity(step["query"], contributions)):
             return False
     return True
 
@@ -120,6 +120,7 @@ def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence
         leaves=estimates.leaves,
         nonnegative=promised["nonnegative"],
         integers=promised["integers"],
+        sparse=promised.get("sparse", False),
     )
     scale = CLOSE * max(1.0, float(np.abs(again.unbiased).max()))
     same = np.allclose(again.unbiased, estimates.unbiased, rtol=0, atol=scale)

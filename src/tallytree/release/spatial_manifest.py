@@ -11,7 +11,7 @@ from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.release.histogram_manifest import privacy_statement, unit_in_words, unit_name
-from tallytree.spatial.options import MethodOptions
+from tallytree.spatial.options import SPARSE, MethodOptions
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -63,7 +63,9 @@ def planned_manifest(
 def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
     """The manifest with the method that was used and every step that was paid for."""
     steps = [describe_step(step, noisy.budget) for step in noisy.steps]
+    published = manifest["published"]
     return manifest | {
+        "published": published | {"sparse": published["nonnegative"] and noisy.method in SPARSE},
         "method": {"name": noisy.method, **manifest["method"]},
         "privacy": {**manifest["privacy"], "steps": steps},
     }

@@ -2,7 +2,8 @@
 
 Maps: error of random boxes over the data sets of DPBench, |answer − truth| / N on average. Every method is evaluated twice from
 the same noisy counts: as the slides have it, by least squares alone, and as we publish it, nonnegative too. ``auto`` is
-always as published. Lines: mean squared error per bin of merged bins.
+always as published. The ablations also make every method nonnegative the way ``adaptive-tree`` is. Lines: mean squared
+error per bin of merged bins.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tallytree.reproduce.cells import Cell
 from tallytree.spatial.answers import MapSurface
 from tallytree.spatial.draft import combine_measurements
 from tallytree.spatial.estimates import estimate_map
-from tallytree.spatial.options import MethodOptions
+from tallytree.spatial.options import SPARSE, MethodOptions
 
 EPSILONS = ("0.01", "0.1", "1")
 NAMED = (
@@ -124,11 +125,20 @@ def measured(truth: Truth, options: MethodOptions, epsilon: str, seed: int) -> N
     return measure_map(truth.grid, Budget("pure", Fraction(epsilon)), options, KeyStream.from_insecure_seed(seed))
 
 
-def box_error(truth: Truth, noisy: NoisyMap, *, nonnegative: bool, prune: float | None = None) -> float:
-    """Error after constrained inference."""
+def box_error(
+    truth: Truth, noisy: NoisyMap, *, nonnegative: bool, prune: float | None = None, sparse: bool | None = None
+) -> float:
+    """Error after constrained inference; ``sparse`` where that is not left to the method."""
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
     estimates = estimate_map(
-        noisy.tree, values, variances, leaves=noisy.leaves, prune=prune, nonnegative=nonnegative, integers=nonnegative
+        noisy.tree,
+        values,
+        variances,
+        leaves=noisy.leaves,
+        prune=prune,
+        nonnegative=nonnegative,
+        integers=nonnegative,
+        sparse=noisy.method in SPARSE if sparse is None else sparse,
     )
     return truth.error(MapSurface(estimates).answer(truth.low.astype(float), truth.high.astype(float)))
 
@@ -167,7 +177,8 @@ def ablation_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
         "no inference": without_inference,
         "least squares": lambda noisy: box_error(truth, noisy, nonnegative=False),
         f"pruned at {PRUNE:g}": lambda noisy: box_error(truth, noisy, nonnegative=False, prune=PRUNE),
-        "nonnegative": lambda noisy: box_error(truth, noisy, nonnegative=True),
+        "nonnegative": lambda noisy: box_error(truth, noisy, nonnegative=True, sparse=False),
+        "sparse": lambda noisy: box_error(truth, noisy, nonnegative=True, sparse=True),
     }
     table = f"Ablation, {truth.name}, epsilon {epsilon}"
     cells = []

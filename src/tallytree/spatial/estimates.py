@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.kernels.tree_least_squares import tree_least_squares, variances_from_below
+from tallytree.kernels.tree_least_squares import (
+    combined_from_below,
+    tree_least_squares,
+    variances_from_below,
+)
 from tallytree.kernels.tree_nonnegative import split_downwards
 from tallytree.kernels.tree_rounding import round_tree
+from tallytree.kernels.tree_sparse import split_sparsely
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
 from tallytree.model.box_tree import BoxTree
 
@@ -51,14 +56,21 @@ def estimate_map(
     prune: float | None = None,
     nonnegative: bool = True,
     integers: bool = True,
+    sparse: bool = False,
 ) -> MapEstimates:
     """Constrained inference over the whole tree, then what is published.
 
-    ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher.
+    ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher. ``sparse``
+    makes counts nonnegative by how sparse the noisy ones are, instead of as near to least squares as can be.
     """
     starts = tree.child_starts
-    unbiased = tree_least_squares(values, variances, starts)
-    published = split_downwards(unbiased, variances_from_below(variances, starts), starts) if nonnegative else unbiased
+    from_below = variances_from_below(variances, starts)
+    unbiased = published = tree_least_squares(values, variances, starts, from_below=from_below)
+    if nonnegative and sparse:
+        combined = combined_from_below(values, variances, starts, from_below)
+        published = split_sparsely(unbiased[0], combined, from_below, starts, tree.layer_starts)
+    elif nonnegative:
+        published = split_downwards(unbiased, from_below, starts)
     tiles = tree.is_leaf if leaves is None else leaves
     if prune is not None:
         tiles = pruned_leaves(tree, tiles, published, prune)

@@ -24,6 +24,8 @@ Method = Literal[
 ]
 LINES = ("noisy-first", "structure-first")
 TREES = ("quadtree", "quad-opt", "kd-tree", "kd-hybrid")
+# Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
+SPARSE = ("adaptive-tree",)
 ADAPTIVE_GRID_ALPHA = Fraction(1, 2)
 
 

@@ -80,9 +80,9 @@ def split_at_medians(draft: Draft, nodes: IntArray, axis: int, share: Fraction, 
     return np.concatenate([nodes[~wide], draft.split_at(nodes[wide], axis, cuts)])
 
 
-# The adaptive tree's constants, chosen once on public data sets and the same for everyone.
+# The adaptive tree's constants, chosen once on the ten maps of DPBench and the same for everyone.
 FIRST_CELLS_LOG2 = 6
-WORTH_SPLITTING = 4.0
+WORTH_SPLITTING = 3.0
 LEVEL_RATIO = 2.0 ** (1 / 12)
 
 
