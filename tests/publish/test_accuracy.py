@@ -3,7 +3,7 @@ import pytest
 from tallytree import evaluate, plan, release
 from tallytree.errors import RequestError
 from tallytree.planning.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import Target, compare, data_like, parse_target, predict, smallest_epsilon
+from tallytree.publish.accuracy import Target, compare, data_like, parse_target, predict, smallest_epsilon, trade_off
 from tallytree.reproduce.housing import housing_counts
 
 TRUTH = housing_counts(60_000)
@@ -59,3 +59,14 @@ def test_plan_takes_an_earlier_release_and_either_question() -> None:
     assert found.levels[2].emd <= 30
     with pytest.raises(RequestError, match="either epsilon"):
         plan(earlier, runs=1)
+
+
+def test_trade_off_falls_with_epsilon_and_draws_itself() -> None:
+    found = trade_off(TRUTH, {"a": {"view": "hybrid"}}, around="0.5", runs=1)
+    errors = [prediction.levels[2].emd for prediction in found.predictions]
+    assert len(errors) == 7
+    assert errors[0] > errors[3] > errors[6]
+    assert repr(found) == "TradeOff(a; epsilon from 0.0625 to 4)"
+    assert found._repr_html_().count("<polyline") == 3
+    with pytest.raises(RequestError, match="emd, l1, count_error"):
+        found.svg("beauty")

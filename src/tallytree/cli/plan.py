@@ -9,11 +9,11 @@ import typer
 
 from tallytree.cli import sources
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
-from tallytree.errors import RequestError
+from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.planning.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon
+from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon, trade_off
 from tallytree.release.loading import load_release
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -44,6 +44,9 @@ def plan(
     view: Annotated[str | None, typer.Option(help="Only this view, or one per level, comma-separated.")] = None,
     budget: Annotated[str | None, typer.Option(help="Only this split over levels.")] = None,
     runs: Annotated[int, typer.Option(help="Simulated releases per prediction.", min=1)] = 5,
+    chart: Annotated[
+        Path | None, typer.Option(help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Predict the error of a release from public facts alone, or find the ε that a target needs.
@@ -61,13 +64,16 @@ def plan(
     options = _options(mechanism=mechanism, view=view, budget=budget)
     if (epsilon is None) == (target is None):
         raise RequestError("Say either --epsilon, to predict errors, or --target, to find the smallest epsilon.")
+    variants = {"as asked": options} if options else VARIANTS
     with progress_bar() as progress:
         if target is not None:
             found, prediction = smallest_epsilon(assumed, parse_target(target), runs=runs, progress=progress, **options)
             predictions = [prediction]
         else:
-            variants = {"as asked": options} if options else VARIANTS
             predictions = compare(assumed, variants, epsilon=epsilon, runs=runs, progress=progress)
+        if chart is not None:
+            around = predictions[0].epsilon
+            _write(chart, trade_off(assumed, variants, around=around, runs=runs, progress=progress).svg())
     if json:
         print_json({"predictions": [prediction.to_json() for prediction in predictions]})
         return
@@ -77,6 +83,14 @@ def plan(
     print_table(
         "Predicted mean error per region", ["release", "level", "regions", "EMD", "L1", "one count"], _rows(predictions)
     )
+
+
+def _write(chart: Path, svg: str) -> None:
+    try:
+        chart.write_text(svg, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"Cannot write {chart}: {error.strerror}.") from None
+    say(f"Wrote {chart}: error against ε, per level.")
 
 
 def _assumed_like(like: Path | None) -> ConfidentialCounts:

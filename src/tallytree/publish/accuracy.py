@@ -21,8 +21,12 @@ from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
 from tallytree.release.release import Release
+from tallytree.report.trade_off import trade_off_svg
 
-METRICS = ("emd", "l1", "count_error")
+_METRIC_NAMES = {"emd": "EMD", "l1": "L1", "count_error": "error of one count"}
+METRICS = tuple(_METRIC_NAMES)
+# A trade-off is drawn at these multiples of ε.
+_MULTIPLES = tuple(Fraction(2) ** power for power in range(-3, 4))
 # Bisection on the logarithm of ε: ends when the bracket is within 2 %.
 _LEAST_EPSILON, _MOST_EPSILON, _BRACKET = 1e-3, 1e3, 1.02
 
@@ -45,6 +49,37 @@ class Prediction:
     def _repr_html_(self) -> str:
         caption = f"Predicted mean error per region: {self.name}, ε = {self.epsilon}"
         return errors_html(caption, self.levels, note="No confidential data were read.")
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """Predictions over a range of ε for one or more ways to release: what privacy costs in accuracy."""
+
+    predictions: tuple[Prediction, ...]
+
+    def svg(self, metric: str = "emd") -> str:
+        """A picture: error against ε, one panel per level."""
+        if metric not in METRICS:
+            raise RequestError(f"The metric {metric!r} is not known. Choose one of: {', '.join(METRICS)}.")
+        panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for prediction in self.predictions:
+            for level in prediction.levels:
+                points = panels.setdefault(level.name, {}).setdefault(prediction.name, [])
+                points.append((float(Fraction(prediction.epsilon)), getattr(level, metric)))
+        title = "Predicted mean error per region against ε (no confidential data were read)"
+        return trade_off_svg(panels, title=title, error=_METRIC_NAMES[metric])
+
+    def to_json(self) -> dict[str, Any]:
+        """All predictions as JSON-ready facts."""
+        return {"predictions": [prediction.to_json() for prediction in self.predictions]}
+
+    def __repr__(self) -> str:
+        names = list(dict.fromkeys(prediction.name for prediction in self.predictions))
+        epsilons = sorted({Fraction(prediction.epsilon) for prediction in self.predictions})
+        return f"TradeOff({', '.join(names)}; epsilon from {float(epsilons[0]):g} to {float(epsilons[-1]):g})"
+
+    def _repr_html_(self) -> str:
+        return self.svg()
 
 
 @dataclass(frozen=True)
@@ -158,6 +193,24 @@ def compare(
         progress(done, len(variants), f"simulating {name}")
         predictions.append(predict(assumed, name=name, runs=runs, epsilon=epsilon, **options))
     return predictions
+
+
+def trade_off(
+    assumed: ConfidentialCounts,
+    variants: Mapping[str, Mapping[str, Any]],
+    *,
+    around: Any,
+    runs: int = 5,
+    progress: Progress = silent,
+) -> TradeOff:
+    """Predictions for several ways to release at an eighth to eight times an ε: error against privacy."""
+    middle = Fraction(str(around))
+    wanted = [(name, options, middle * multiple) for name, options in variants.items() for multiple in _MULTIPLES]
+    predictions = []
+    for done, (name, options, epsilon) in enumerate(wanted):
+        progress(done, len(wanted), f"simulating {name} at ε = {float(epsilon):.3g}")
+        predictions.append(predict(assumed, name=name, runs=runs, epsilon=epsilon, **options))
+    return TradeOff(tuple(predictions))
 
 
 def smallest_epsilon(
