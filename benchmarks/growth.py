@@ -1,7 +1,6 @@
-"""How time and memory grow with groups, regions, sizes (K) and levels: fitted exponents, and a plot for the documentation."""
+"""How time, CPU time and memory grow with groups, regions, sizes (K) and levels: fitted exponents, and a plot for the docs."""
 
 import os
-import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +15,8 @@ from tallytree import ConfidentialCounts, release
 
 PLOT = Path("bench-results/growth.svg")
 BASE = Dials(regions=(1, 52, 800, 20_000), groups=2_000_000, quarters_per_million=200, outliers=5)
-Point = tuple[float, float, float]
+Point = tuple[float, float, float, float]
+COSTS = ("CPU time", "memory", "time")
 
 
 def by_groups(factor: int) -> tuple[float, ConfidentialCounts, dict[str, Any]]:
@@ -60,19 +60,16 @@ DIMENSIONS: dict[str, Callable[[int], tuple[float, ConfidentialCounts, dict[str,
 }
 
 
-def measure(counts: ConfidentialCounts, options: dict[str, Any]) -> tuple[float, float]:
-    """Seconds, the best of a few, and the peak of memory in MB beside the counts themselves."""
-    best = float("inf")
+def measure(counts: ConfidentialCounts, options: dict[str, Any]) -> tuple[float, float, float]:
+    """CPU seconds, the peak of memory in MB beside the counts themselves, and seconds."""
     _ = counts.counts_on_levels
-    for _ in range(5 if benchmarks.FULL else 3):
-        start = time.perf_counter()
-        release(counts, epsilon=1, **options)
-        best = min(best, time.perf_counter() - start)
+    repeats = 5 if benchmarks.FULL else 3
+    seconds, cpu_seconds = benchmarks.least_seconds(lambda: release(counts, epsilon=1, **options), repeats)
     tracemalloc.start()
     release(counts, epsilon=1, **options)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return best, peak / 1e6
+    return cpu_seconds, peak / 1e6, seconds
 
 
 def exponent(points: list[Point], which: int) -> float:
@@ -93,11 +90,13 @@ def main() -> dict[str, float]:
             points.append((size, *measure(counts, options)))
         curves[name] = points
         figures |= {
-            f"{name}: exponent of time": exponent(points, 1),
+            f"{name}: exponent of CPU time": exponent(points, 1),
             f"{name}: exponent of memory": exponent(points, 2),
+            f"{name}: exponent of time": exponent(points, 3),
         }
-        costs = "; ".join(f"{size:,.0f}: {seconds:.2f} s, {megabytes:.0f} MB" for size, seconds, megabytes in points)
-        print(f"   {name}: time^{exponent(points, 1):.2f}, memory^{exponent(points, 2):.2f} ({costs})", flush=True)
+        costs = "; ".join(f"{size:,.0f}: {cpu:.2f} CPU s, {megabytes:.0f} MB" for size, cpu, megabytes, _ in points)
+        powers = ", ".join(f"{what}^{exponent(points, which):.2f}" for which, what in enumerate(COSTS, start=1))
+        print(f"   {name}: {powers} ({costs})", flush=True)
     PLOT.parent.mkdir(exist_ok=True)
     PLOT.write_text(plot(curves), encoding="utf-8")
     return figures
@@ -108,7 +107,7 @@ COLOURS = ("#1f6f8b", "#c0562f")
 
 
 def plot(curves: dict[str, list[Point]]) -> str:
-    """One panel per dimension, both axes logarithmic: time and memory relative to the smallest, dashes where cost = size."""
+    """One panel per dimension, both axes logarithmic: CPU time and memory over the smallest, dashes where cost = size."""
     panels = [
         f'<g transform="translate({WIDTH * (place % 2)},{HEIGHT * (place // 2)})">{panel(name, points)}</g>'
         for place, (name, points) in enumerate(curves.items())
@@ -138,7 +137,7 @@ def panel(name: str, points: list[Point]) -> str:
         line([(smallest, bottom), (smallest, top)], 'stroke="#888888"'),
         line([(smallest, 1), (largest, largest / smallest)], 'stroke="#888888" stroke-dasharray="4 4"'),
     ]
-    for which, (what, colour) in enumerate(zip(("time", "memory"), COLOURS), start=1):
+    for which, (what, colour) in enumerate(zip(COSTS, COLOURS), start=1):
         costs = [(p[0], p[which] / points[0][which]) for p in points]
         parts.append(line(costs, f'stroke="{colour}" stroke-width="2"'))
         label = f"{what}: size to the power {exponent(points, which):.2f}"

@@ -34,7 +34,7 @@ def stampede(ledger: str, folder: Path, reservations: int) -> None:
     command = [sys.executable, "-m", "tests.privacy.ledger_stampede", ledger, str(folder), str(WORKERS), "0.2"]
     environment = {"PYTHONPATH": "src:.", "PATH": "/usr/bin:/bin"}
     root = Path(__file__).parents[2]
-    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=900, check=True)
+    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=3000, check=True)
     assert not [path.read_text() for path in folder.glob("failure-*")]
     assert json.loads(run.stdout)["kills"] > reservations / 200
 
