@@ -5,6 +5,7 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.publish.accuracy import plan
 from tallytree.publish.degrees import degrees
+from tallytree.publish.evaluation import evaluate
 from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.group_sizes import release
 from tallytree.publish.histogram import histogram
@@ -12,7 +13,6 @@ from tallytree.publish.intervals import with_intervals
 from tallytree.publish.spatial import spatial
 from tallytree.release.any_release import load, verify
 from tallytree.release.degrees import DegreeSequence
-from tallytree.release.evaluation import evaluate
 from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release

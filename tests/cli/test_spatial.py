@@ -76,3 +76,33 @@ def test_a_map_is_paid_from_a_ledger(place):
     assert paid.returncode == 0, paid.stderr
     assert run(place, "--out", "unpaid", "--ledger", "ledger.db", "--dataset", "trips").returncode == 3
     assert not (place / "unpaid").exists()
+
+
+def test_the_owner_compares_a_map_with_the_points(place):
+    done = tallytree("evaluate", "map", "trips.parquet", "--json", cwd=place)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "not private" in found["warning"]
+    whole, large = found["classes"][:2]
+    assert whole["mean_count"] == 3000
+    assert 0 < large["mean_error"] < 100
+    shown = tallytree("evaluate", "map", "trips.parquet", cwd=place)
+    assert "NOT PRIVATE" in shown.stderr + shown.stdout
+    assert "small boxes" in shown.stdout
+    for options, says in (("--group", "lon"), "cannot answer --group"), (("--outside", "never"), "clip"):
+        refused = tallytree("evaluate", "map", "trips.parquet", *options, cwd=place)
+        assert refused.returncode == 2
+        assert says in refused.stderr
+
+
+def test_errors_are_planned_from_an_earlier_map(place):
+    done = tallytree("plan", "--like", "map", "--epsilon", "0.1", "--runs", "1", "--json", cwd=place)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["predictions"]
+    assert [one["name"] for one in found] == ["auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat"]
+    assert all(one["classes"][1]["mean_error"] > 0 for one in found)
+    shown = tallytree("plan", "--like", "map", "--epsilon", "1", "--method", "kd-tree", "--runs", "1", cwd=place)
+    assert "kd-tree" in shown.stdout
+    assert "No confidential data" in shown.stderr + shown.stdout
+    assert tallytree("plan", "--like", "map", "--target", "x: emd<=1", cwd=place).returncode == 2
+    assert tallytree("plan", "--like", "map", "--epsilon", "1", "--method", "none", cwd=place).returncode == 2

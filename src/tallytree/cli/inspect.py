@@ -12,7 +12,7 @@ from tallytree.cli import sources
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
 from tallytree.cli.degrees import query_degrees
 from tallytree.cli.histogram import query_histogram
-from tallytree.cli.spatial import query_map
+from tallytree.cli.spatial import evaluate_map, query_map
 from tallytree.errors import RequestError
 from tallytree.publish.intervals import Interval, copy_release, interval
 from tallytree.release.any_release import load
@@ -24,6 +24,7 @@ from tallytree.release.histogram import RangeHistogram
 from tallytree.release.loading import load_release
 from tallytree.release.privacy_checks import verify_privacy
 from tallytree.release.region import RegionCounts
+from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
@@ -178,13 +179,22 @@ def evaluate(
     root: sources.Root = "total",
     table: sources.TableName = None,
     sql: sources.Sql = None,
+    outside: Annotated[str | None, typer.Option(help="Of a map: points outside its box: error, clip or drop.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Error against the truth, per level. For the owner of the data: the figures are NOT private.
+    """Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.
 
     Example: tallytree evaluate out people.parquet --group household --levels state,county
+    Example: tallytree evaluate trips trips.parquet --outside clip
     """
-    release = load_release(folder)
+    earlier = load(folder)
+    if isinstance(earlier, SpatialRelease):
+        _refuse(folder, "a map", group=group, levels=levels, size=size, quantity=quantity, groups=groups)
+        evaluate_map(earlier, source, json=json, outside=outside, count=count, table=table, sql=sql)
+        return
+    if outside is not None:
+        raise RequestError(f"{folder} holds no map; --outside goes with maps.")
+    release = earlier if isinstance(earlier, Release) else load_release(folder)
     given = {name: value for name, value in locals().items() if name in sources.DataOptions.__dataclass_fields__}
     truth = sources.DataOptions(**given).read()
     if truth.hierarchy != release.hierarchy:

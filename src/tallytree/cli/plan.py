@@ -9,12 +9,16 @@ import typer
 
 from tallytree.cli import sources
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
+from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.planning.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon, trade_off
+from tallytree.release.any_release import load
 from tallytree.release.loading import load_release
+from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -27,7 +31,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 @app.command()
 def plan(
     like: Annotated[
-        Path | None, typer.Option(help="An earlier release: its regions, totals and sizes are assumed.", metavar="DIR")
+        Path | None,
+        typer.Option(help="An earlier release or map: its regions, totals and sizes are assumed.", metavar="DIR"),
     ] = None,
     groups: Annotated[
         str | None, typer.Option(help="Public table of groups, one row per group, with the group and level columns.")
@@ -43,6 +48,7 @@ def plan(
     mechanism: Annotated[str | None, typer.Option(help="Only this mechanism.")] = None,
     view: Annotated[str | None, typer.Option(help="Only this view, or one per level, comma-separated.")] = None,
     budget: Annotated[str | None, typer.Option(help="Only this split over levels.")] = None,
+    method: Annotated[str | None, typer.Option(help="Of a map: only this method.")] = None,
     runs: Annotated[int, typer.Option(help="Simulated releases per prediction.", min=1)] = 5,
     chart: Annotated[
         Path | None, typer.Option(help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
@@ -54,9 +60,18 @@ def plan(
     Reads no confidential data: it runs the real mechanisms on assumed data with the same regions and group totals.
 
     Example: tallytree plan --groups households.parquet --group household --levels state,county --epsilon 1.0
+    Example: tallytree plan --like trips --epsilon 0.5
     """
+    earlier = load(like) if like is not None and groups is None else None
+    if isinstance(earlier, SpatialRelease):
+        if epsilon is None or target is not None or chart is not None:
+            raise RequestError("Errors of a map are predicted at a given --epsilon; it takes no --target and no --chart.")
+        plan_map(earlier, epsilon=epsilon, method=method, runs=runs, json=json)
+        return
+    if method is not None:
+        raise RequestError("--method goes with --like DIR of a map; other releases have --mechanism.")
     if groups is None:
-        assumed = _assumed_like(like)
+        assumed = _assumed_like(like, earlier)
     elif like is None:
         assumed = _assumed_groups(groups, group=group, levels=levels, shape=shape, root=root)
     else:
@@ -93,10 +108,10 @@ def _write(chart: Path, svg: str) -> None:
     say(f"Wrote {chart}: error against ε, per level.")
 
 
-def _assumed_like(like: Path | None) -> ConfidentialCounts:
+def _assumed_like(like: Path | None, earlier: object) -> ConfidentialCounts:
     if like is None:
         raise RequestError("Say either --like DIR (an earlier release) or --groups TABLE (the public table of groups).")
-    return data_like(load_release(like))
+    return data_like(earlier if isinstance(earlier, Release) else load_release(like))
 
 
 def _assumed_groups(groups: str, *, group: str | None, levels: str | None, shape: str, root: str) -> ConfidentialCounts:

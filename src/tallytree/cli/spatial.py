@@ -10,12 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from tallytree.cli import paying, sources
-from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ENTITY
+from tallytree.publish.evaluation import evaluate
+from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
 from tallytree.publish.payment import publish_once
 from tallytree.publish.spatial import spatial as release_spatial
 from tallytree.release.spatial import SpatialRelease
+from tallytree.release.spatial_evaluation import HEAD, error_rows
 from tallytree.release.spatial_loading import load_map
 
 
@@ -163,3 +166,28 @@ def query_map(made: SpatialRelease, folder: Path, *, boxes: Sequence[str], json:
     else:
         print_table(str(folder), columns, rows)
         say(made.note)
+
+
+def evaluate_map(made: SpatialRelease, source: str, *, json: bool, **options: str | None) -> None:
+    """Show errors against the true points; for the owner."""
+    given = {name: value for name, value in options.items() if value is not None}
+    result = evaluate(made, source, **given)
+    if json:
+        print_json(result.to_json())
+        return
+    say("NOT PRIVATE: these errors are computed from the confidential data. Do not publish them.")
+    print_table("Errors of boxes", list(HEAD), error_rows(result.classes))
+
+
+def plan_map(earlier: SpatialRelease, *, epsilon: str, method: str | None, runs: int, json: bool) -> None:
+    """Show predicted errors of an earlier map's points, by method."""
+    known = LINE_METHODS if len(earlier.shape) == 1 else METHODS
+    with progress_bar() as progress:
+        methods = known if method is None else (method,)
+        predictions = compare_maps(points_like(earlier), methods, epsilon=epsilon, runs=runs, progress=progress)
+    if json:
+        print_json({"predictions": [prediction.to_json() for prediction in predictions]})
+        return
+    say("No confidential data were read: the methods ran on points spread at random in the boxes of the earlier map.")
+    rows = [[one.name, *row] for one in predictions for row in error_rows(one.classes)]
+    print_table("Predicted errors of boxes", ["method", *HEAD], rows)

@@ -98,3 +98,8 @@ def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, 
         np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), hierarchy.n_leaves
     )
     return ConfidentialCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")
+
+
+def scattered_counts(density: FloatArray) -> IntArray:
+    """Whole counts per cell of points scattered at random with this expected number in each; always the same."""
+    return np.random.default_rng(1).poisson(density).astype(np.int64)

@@ -16,6 +16,8 @@ from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import Evaluation
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
+from tallytree.report.maps import map_payload
 from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload
 
 # A page stays under 15 MB, so that it opens anywhere; base64 makes three bytes four.
@@ -49,6 +51,8 @@ def report_html(release: Any, evaluation: Evaluation | None = None) -> str:
         return _page(*_packed(histogram_payload(release)))
     if isinstance(release, DegreeSequence):
         return _page(*_packed(degrees_payload(release)))
+    if isinstance(release, SpatialRelease):
+        return _page(*_packed(map_payload(release)), kind="map")
     raise RequestError(f"There is no report for a {type(release).__name__} yet.")
 
 
@@ -66,14 +70,14 @@ def _packed(payload: dict[str, Any]) -> tuple[str, bytes]:
     return payload["title"], gzip.compress(text.encode(), mtime=0)
 
 
-def _page(title: str, data: bytes) -> str:
+def _page(title: str, data: bytes, *, kind: str = "page") -> str:
     parts = {
         "__TITLE__": html.escape(title),
-        "__STYLE__": _part("page.css"),
-        "__SCRIPT__": _part("charts.js") + _part("page.js"),
+        "__STYLE__": _part("page.css") + (_part("map.css") if kind == "map" else ""),
+        "__SCRIPT__": _part("charts.js") + _part(f"{kind}.js"),
         "__DATA__": base64.b64encode(data).decode(),
     }
-    page = _part("page.html")
+    page = _part(f"{kind}.html")
     for name, text in parts.items():
         page = page.replace(name, text)
     return page

@@ -43,12 +43,14 @@ def group_sizes_payload(
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
-    entities = _plural(release.manifest["privacy"]["unit"])
+    entities = plural(release.manifest["privacy"]["unit"])
     levels = ", ".join(
         f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
     )
     return {
-        **_common(release.manifest, release.verify().checks, watermark=CONFIDENTIAL if evaluation is not None else ""),
+        **common_facts(
+            release.manifest, release.verify().checks, watermark=CONFIDENTIAL if evaluation is not None else ""
+        ),
         "title": f"Group sizes of {hierarchy.labels[0]}",
         "lead": f"How many groups have each size ({entities} per group), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
@@ -76,9 +78,9 @@ def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
     }
     if names is None and len(labels) <= _MOST_BINS_WITH_ERRORS:
         regions["errors"] = _range_errors(histogram)
-    entities = _plural(histogram.manifest["privacy"]["unit"])
+    entities = plural(histogram.manifest["privacy"]["unit"])
     return {
-        **_common(histogram.manifest, histogram.verify().checks),
+        **common_facts(histogram.manifest, histogram.verify().checks),
         "title": f"Histogram of {len(labels):,} bins",
         "lead": f"How many {entities} fall into each of {len(labels):,} bins"
         + ("." if names is not None else f" from {edges[0]} to {edges[-1]}."),
@@ -116,7 +118,7 @@ def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
 def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
     """The page of a degree sequence: one region, degrees as sizes."""
     return {
-        **_common(sequence.manifest, sequence.verify().checks),
+        **common_facts(sequence.manifest, sequence.verify().checks),
         "title": "Degree sequence",
         "lead": f"How many of {len(sequence.degrees):,} nodes have each degree, without saying which is which.",
         "words": {"groups": "nodes", "total": "sum of degrees", "size": "degree", "largest": "Largest degrees"},
@@ -130,7 +132,8 @@ def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
     }
 
 
-def _common(manifest: dict[str, Any], checks: Any, *, watermark: str = "") -> dict[str, Any]:
+def common_facts(manifest: dict[str, Any], checks: Any, *, watermark: str = "") -> dict[str, Any]:
+    """What every page says: the privacy statement, warnings, checks, what is public and how it was made."""
     privacy = manifest["privacy"]
     if not privacy["private"]:
         watermark = watermark or "NOT PRIVATE: made with an insecure seed, for tests and experiments only."
@@ -148,7 +151,7 @@ def _common(manifest: dict[str, Any], checks: Any, *, watermark: str = "") -> di
     }
 
 
-def _plural(unit: str) -> str:
+def plural(unit: str) -> str:
     """What is counted, from the protected unit: ``one person`` gives ``people``."""
     word = unit.removeprefix("one ")
     if word == "person":

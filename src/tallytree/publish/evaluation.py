@@ -1,0 +1,59 @@
+"""Errors of any release against the truth: the one function for the owner of the data."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from tallytree.errors import RequestError
+from tallytree.ingest.grids import MapSource, read_grid
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.release.evaluation import Evaluation
+from tallytree.release.evaluation import evaluate as evaluate_group_sizes
+from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
+from tallytree.release.spatial_evaluation import MapEvaluation, evaluate_map
+
+
+@overload
+def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation: ...
+@overload
+def evaluate(release: SpatialRelease, truth: Any, **source: Any) -> MapEvaluation: ...
+def evaluate(release: Release | SpatialRelease, truth: Any, **source: Any) -> Evaluation | MapEvaluation:
+    """Compare a release with the exact data. The result is NOT private.
+
+    Parameters
+    ----------
+    release
+        Group sizes, or a map.
+    truth
+        For group sizes what :func:`tallytree.read` gave; for a map its points, in any form that
+        :func:`tallytree.spatial` takes.
+    source
+        For a map, as for :func:`tallytree.spatial`: ``outside``, ``count``, ``table``, ``sql``, or ``counts=True`` where
+        ``truth`` is a ready grid. Columns, box and resolution are those of the map.
+    """
+    if isinstance(release, SpatialRelease):
+        return evaluate_map(release, grid_like(release, truth, **source))
+    if isinstance(release, Release) and isinstance(truth, ConfidentialCounts) and not source:
+        return evaluate_group_sizes(release, truth)
+    raise RequestError("Releases of group sizes are compared with what tallytree.read gave, maps with their points.")
+
+
+def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **source: Any) -> ConfidentialGrid:
+    """The data counted on the grid of a map."""
+    known = {"outside", "count", "table", "sql"}
+    if not source.keys() <= known:
+        raise RequestError(f"To compare a map, say {', '.join(sorted(known))} or counts; got {', '.join(source)}.")
+    given = {"counts": truth} if counts else {"points": truth}
+    columns = list(release.columns)
+    return read_grid(
+        MapSource(
+            **given,
+            columns=columns,
+            box=release.box,
+            resolution=release.shape,
+            one_column=len(columns) == 1,
+            **source,
+        )
+    )

@@ -1,0 +1,81 @@
+"""How accurate will a map be? Answered before any budget is spent, by releasing assumed points again and again.
+
+The assumed points are public: those of an earlier map, spread at random inside its boxes. Real points cluster inside boxes
+too, so what a prediction says of boxes smaller than those of the earlier map is on the low side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.notebook import html_table, plain
+from tallytree.planning.shapes import scattered_counts
+from tallytree.privacy.stated_budget import stated_budget
+from tallytree.publish.progress import Progress, silent
+from tallytree.publish.spatial import release_map
+from tallytree.release.spatial import SpatialRelease
+from tallytree.release.spatial_evaluation import HEAD, BoxErrors, error_rows, evaluate_map
+from tallytree.spatial.options import MethodOptions
+
+METHODS = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
+LINE_METHODS = ("noisy-first", "structure-first")
+
+
+@dataclass(frozen=True)
+class MapPrediction:
+    """Expected errors of a map by the size of boxes: means over simulated releases of assumed points."""
+
+    name: str
+    epsilon: str
+    classes: tuple[BoxErrors, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The prediction as JSON-ready facts."""
+        return {"name": self.name, "epsilon": self.epsilon, "classes": [asdict(one) for one in self.classes]}
+
+    def __repr__(self) -> str:
+        errors = ", ".join(f"{one.name}: {plain(one.mean_error)}" for one in self.classes)
+        return f"MapPrediction({self.name}, epsilon = {self.epsilon}, mean error of {errors})"
+
+    def _repr_html_(self) -> str:
+        caption = f"Predicted errors of boxes: {self.name}, ε = {self.epsilon}"
+        return html_table(caption, list(HEAD), error_rows(self.classes), note="No confidential data were read.")
+
+
+def points_like(earlier: SpatialRelease) -> ConfidentialGrid:
+    """An earlier map taken as the assumed data: as many points in every box, placed at random inside it."""
+    density = np.maximum(earlier.surface.density, 0.0)
+    counts = scattered_counts(density)
+    contributions = int(earlier.manifest["privacy"]["contributions"])
+    return ConfidentialGrid(counts, earlier.box, earlier.columns, contributions=contributions, note="for planning")
+
+
+def predict_map(assumed: ConfidentialGrid, *, epsilon: object, method: str = "auto", runs: int = 5) -> MapPrediction:
+    """Expected errors of one method, as means over simulated maps of the assumed points."""
+    budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(method=method)  # type: ignore[arg-type]
+    simulated = [
+        evaluate_map(release_map(assumed, budget, options, insecure_seed=seed), assumed).classes for seed in range(runs)
+    ]
+    return MapPrediction(method, str(epsilon), tuple(_mean(same) for same in zip(*simulated)))
+
+
+def compare_maps(
+    assumed: ConfidentialGrid, methods: Sequence[str], *, epsilon: object, runs: int = 5, progress: Progress = silent
+) -> list[MapPrediction]:
+    """Predictions for several methods."""
+    found = []
+    for done, method in enumerate(methods):
+        progress(done, len(methods), f"simulating {method}")
+        found.append(predict_map(assumed, epsilon=epsilon, method=method, runs=runs))
+    return found
+
+
+def _mean(same: Sequence[BoxErrors]) -> BoxErrors:
+    facts = [asdict(one) for one in same]
+    means = {key: float(np.mean([one[key] for one in facts])) for key in facts[0] if key not in ("name", "boxes")}
+    return BoxErrors(name=same[0].name, boxes=same[0].boxes, **means)

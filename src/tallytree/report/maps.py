@@ -1,0 +1,101 @@
+"""What the page of a map shows, as JSON-ready facts, from a release alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tallytree.kernels.tree_least_squares import variances_from_below
+from tallytree.release.spatial import SpatialRelease
+from tallytree.report.payload import USE, common_facts, plural
+
+# The page draws at most so many cells per side, and works standard errors out from at most so many boxes.
+MOST_CELLS = 256
+MOST_NODES = 150_000
+
+
+def map_payload(release: SpatialRelease) -> dict[str, Any]:
+    """The page of a map: its counts on a grid small enough to draw, and the boxes that standard errors come from.
+
+    Of more than two columns the page shows the first two, over all of the others.
+    """
+    entities = plural(release.manifest["privacy"]["unit"])
+    n_boxes, total = int(release.estimates.leaves.sum()), release.total()
+    names = " and ".join(release.columns)
+    return {
+        **common_facts(release.manifest, release.verify().checks),
+        "title": f"Map of {entities} by {names}",
+        "lead": f"How many {entities} there are in any box of {names}. Colours are on a logarithmic scale.",
+        "entities": entities,
+        "facts": [
+            [f"{entities} in all", f"{total.estimate:,.6g} ± {total.standard_error:,.3g}"],
+            ["method", release.method],
+            ["boxes counted", f"{n_boxes:,}"],
+            ["finest cell", " x ".join(f"{width:.3g}" for width in _cell_widths(release))],
+        ],
+        "columns": list(release.columns),
+        "box": [list(side) for side in release.box],
+        "fine": list(release.shape),
+        "nonnegative": bool(release.manifest["published"]["nonnegative"]),
+        **_grid(release),
+        "tree": _tree(release),
+        "budget": _steps(release.manifest),
+        "note": release.note,
+        "use": [
+            *USE[:2],
+            "A box is the sum of its parts, but its error is smaller than the sum of theirs.",
+            USE[3],
+        ],
+    }
+
+
+def _cell_widths(release: SpatialRelease) -> list[float]:
+    return [(high - low) / cells for (low, high), cells in zip(release.box, release.shape)]
+
+
+def _grid(release: SpatialRelease) -> dict[str, Any]:
+    """Published counts on the grid that is drawn: first column to the right, second upwards."""
+    shape = release.shape
+    cells = [min(n, MOST_CELLS) for n in shape[:2]] + [1] * (len(shape) - 2)
+    counts = release.grid(cells).reshape(cells[0], -1)
+    return {"cells": list(counts.shape), "counts": np.round(counts, 6).ravel().tolist()}
+
+
+def _tree(release: SpatialRelease) -> dict[str, Any]:
+    """The boxes down to those that tile the map, or as many depths as fit, each with the variance of its own count.
+
+    Where the tree is cut off, a box has the variance of all counts at and below it, which is what a query that takes the
+    whole box sees; one that cuts it sees an approximation, as ``coarse`` says.
+    """
+    estimates, tree = release.estimates, release.estimates.tree
+    deepest = max(0, int(np.searchsorted(tree.layer_starts, MOST_NODES, side="right")) - 2)
+    stops = estimates.leaves | (tree.depth == deepest)
+    kept = ~tree.below(stops)
+    stops = stops[kept] | tree.is_leaf[kept]
+    own = np.where(stops, variances_from_below(estimates.variances, tree.child_starts)[kept], estimates.variances[kept])
+    distinct, place = np.unique(np.where(np.isfinite(own), own, -1.0), return_inverse=True)
+    return {
+        "low": tree.low[kept].ravel().tolist(),
+        "high": tree.high[kept].ravel().tolist(),
+        "children": np.where(stops, 0, np.diff(tree.child_starts)[kept]).tolist(),
+        "variances": distinct.tolist(),
+        "own": place.tolist(),
+        "values": np.where(stops, estimates.published[kept], 0).tolist(),
+        "coarse": bool(np.any(kept & (tree.depth == deepest) & ~estimates.leaves & ~tree.is_leaf)),
+    }
+
+
+def _steps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """Share of the privacy loss per step, as a bar each; a cell pays for the steps that asked about it."""
+    loss = "epsilon" if "epsilon" in manifest["privacy"] else "rho"
+    return [
+        {
+            "name": step["query"],
+            "share": float(Fraction(step["share"])),
+            "detail": f"{loss} = {float(Fraction(step[loss])):.4g}, {step['boxes']:,} boxes, "
+            f"{step.get('noise') or step.get('mechanism')}",
+        }
+        for step in manifest["privacy"]["steps"]
+    ]
