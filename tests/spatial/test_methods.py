@@ -9,7 +9,7 @@ from tallytree.spatial.grids import best_grid_branching, grid_size, second_grid_
 from tallytree.spatial.methods import GROW, grow
 from tallytree.spatial.options import MethodOptions
 from tallytree.spatial.shares import geometric_shares, proportional_shares
-from tallytree.spatial.trees import geometric_ratio, halvings
+from tallytree.spatial.trees import first_level, geometric_ratio, halvings
 from tests.spatial.surveys import PlainSurvey, share_of
 
 
@@ -130,3 +130,11 @@ def test_trees_too_large_for_memory_are_refused_before_they_grow():
         with pytest.raises(RequestError, match=r"GiB; at most"):
             grow(draft, MethodOptions(method=method, **options))
     assert survey.asked == []
+
+
+def test_the_adaptive_tree_starts_with_fewer_boxes_where_there_are_few_points():
+    assert [first_level(points, 2) for points in (0, 5.9, 6, 24, 95, 96, 1e9)] == [0, 0, 1, 2, 2, 3, 3]
+    assert [first_level(points, 3) for points in (0, 12, 96, 1e9)] == [0, 1, 2, 2]
+    for n_points, level in ((20, 1), (100_000, 3)):
+        survey, _, _ = grown("adaptive-tree", np.full((32, 32), 7), n_points=n_points)
+        assert survey.asked[0][0] == f"level {level}"

@@ -65,7 +65,9 @@ def plan(
     earlier = load(like) if like is not None and groups is None else None
     if isinstance(earlier, SpatialRelease):
         if epsilon is None or target is not None or chart is not None:
-            raise RequestError("Errors of a map are predicted at a given --epsilon; it takes no --target and no --chart.")
+            raise RequestError(
+                "Errors of a map are predicted at a given --epsilon; it takes no --target and no --chart."
+            )
         plan_map(earlier, epsilon=epsilon, method=method, runs=runs, json=json)
         return
     if method is not None:

@@ -86,6 +86,12 @@ WORTH_SPLITTING = 3.0
 LEVEL_RATIO = 2.0 ** (1 / 12)
 
 
+def first_level(points_times_epsilon: float, dimensions: int) -> int:
+    """The depth of the first boxes: 64 of them or fewer, so that each may expect ``WORTH_SPLITTING`` / 2 points per 1 / ε."""
+    room = math.log2(max(1.0, 2 * points_times_epsilon / WORTH_SPLITTING))
+    return int(min(FIRST_CELLS_LOG2, room) / dimensions)
+
+
 def adaptive_tree(draft: Draft, options: MethodOptions) -> None:
     """Halves in every dimension where the noisy count is worth it; the others keep their budget for a second look.
 
@@ -93,9 +99,9 @@ def adaptive_tree(draft: Draft, options: MethodOptions) -> None:
     of its children will be; otherwise it is measured once more with all that is left of its budget, since nothing
     below it will be asked. Every point pays the whole budget once, whatever happens around it.
     """
-    dimensions, last = len(draft.shape), halvings(draft.shape)
-    _, share = noisy_total(draft, options)
-    first = min(last, max(1, FIRST_CELLS_LOG2 // dimensions))
+    last = halvings(draft.shape)
+    n_points, share = noisy_total(draft, options)
+    first = min(last, first_level(n_points * draft.survey.epsilon, len(draft.shape)))
     check_nodes(1.4 * math.prod(draft.shape), "Choose a lower resolution.")
     nodes = draft.root
     for _ in range(first):
