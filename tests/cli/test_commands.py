@@ -131,3 +131,11 @@ def test_engines_are_known_and_a_master_needs_spark(tmp_path: Path) -> None:
         DataOptions("people.parquet", engine="dask").read()
     with pytest.raises(RequestError, match="goes with --engine spark"):
         DataOptions("people.parquet", master="local[2]").read()
+
+
+def test_levels_in_the_wrong_order_are_noticed(place: Path) -> None:
+    ask = ["--group", "household", "--epsilon", "1", "--levels"]
+    right = tallytree("release", "people.csv", *ask, "state,county", "--out", "right", cwd=place)
+    wrong = tallytree("release", "people.csv", *ask, "county,state", "--out", "wrong", cwd=place)
+    assert "largest regions to the smallest" not in right.stderr
+    assert "most county regions hold a single state" in wrong.stderr

@@ -9,11 +9,11 @@ import typer
 
 from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.cli.options import AsJson, DefinitionName, Epsilon, InsecureSeed, NoNoisy, Overwrite, Rho, RowsOfUnit
 from tallytree.errors import RequestError
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ENTITY
 from tallytree.publish.degrees import degrees as release_degrees
-from tallytree.publish.payment import publish_once
 from tallytree.release.degrees import DegreeSequence, load_degrees
 
 
@@ -21,9 +21,9 @@ from tallytree.release.degrees import DegreeSequence, load_degrees
 def degrees(
     source: sources.Source,
     out: Annotated[str, typer.Option(help="Folder to write the sequence to.")],
-    epsilon: Annotated[str | None, typer.Option(help="Privacy loss, for example 1.0 or 1/3.")] = None,
-    rho: Annotated[str | None, typer.Option(help="Privacy loss under --definition zcdp.")] = None,
-    definition: Annotated[str, typer.Option(help="pure or zcdp.")] = "pure",
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    definition: DefinitionName = "pure",
     edges: Annotated[str | None, typer.Option(help="Rows are edges: columns of their ends.", metavar="FROM,TO")] = None,
     directed: Annotated[bool, typer.Option("--directed", help="Count only the edges that leave a node.")] = False,
     nodes: Annotated[str | None, typer.Option(help="Public table of all nodes, so that lonely ones count.")] = None,
@@ -32,19 +32,17 @@ def degrees(
     method: Annotated[str, typer.Option(help="isotonic, sorted or noisy.")] = "isotonic",
     graphical: Annotated[bool, typer.Option("--graphical", help="Publish degrees that some graph has.")] = False,
     unit: sources.Unit = ENTITY,
-    contributions: Annotated[
-        int, typer.Option(help="Rows that count of one --unit, or that one unit has at most.")
-    ] = 1,
+    contributions: RowsOfUnit = 1,
     table: sources.TableName = None,
     sql: sources.Sql = None,
-    insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    insecure_seed: InsecureSeed = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
     idempotency_key: paying.IdempotencyKey = None,
     part: paying.PartOfData = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
-    no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    overwrite: Overwrite = False,
+    no_noisy: NoNoisy = False,
+    json: AsJson = False,
 ) -> None:
     """Release how large groups are, or the degrees of a graph, without saying which is which.
 
@@ -57,7 +55,7 @@ def degrees(
     def make() -> DegreeSequence:
         data: Any = read(source, size=size, table=table, sql=sql) if size is not None else source
         in_database = size is None
-        made = release_degrees(
+        return release_degrees(
             data,
             epsilon=epsilon,
             rho=rho,
@@ -75,19 +73,15 @@ def degrees(
             insecure_seed=insecure_seed,
             ledger=payment,
         )
-        made.verify().raise_if_failed()
-        made.save(out, overwrite=overwrite, noisy=not no_noisy)
-        return made
 
-    fresh = publish_once(payment, out, make, overwrite=overwrite)
-    made = paying.announce_earlier(load_degrees(out)) if fresh is None else fresh
+    made, found = paying.publish(payment, out, make, load_degrees, overwrite=overwrite, noisy=not no_noisy)
     privacy = made.manifest["privacy"]
     if json:
         facts = {"groups": len(made.degrees), "method": made.manifest["method"], "total": made.total()}
         print_json(
             {
                 "out": out,
-                "already_released": fresh is None,
+                "already_released": found,
                 **facts,
                 "private": privacy["private"],
                 "statement": privacy["statement"],

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ import typer
 
 from tallytree.cli import paying
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, say
+from tallytree.cli.options import AsJson
 from tallytree.errors import TallytreeError
 from tallytree.ingest.read import read
 from tallytree.planning.strategy_cache import cache_folder
@@ -52,7 +53,7 @@ class Finding:
 @app.command()
 def doctor(
     ledger: paying.Ledger = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work here.
 

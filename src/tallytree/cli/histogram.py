@@ -11,10 +11,20 @@ import typer
 
 from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.cli.options import (
+    AsJson,
+    DefinitionName,
+    Epsilon,
+    InsecureSeed,
+    NoNoisy,
+    Overwrite,
+    Rho,
+    RowsOfUnit,
+    UnitName,
+)
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ENTITY
 from tallytree.publish.histogram import histogram as release_histogram
-from tallytree.publish.payment import publish_once
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.histogram_loading import load_histogram
 
@@ -24,9 +34,9 @@ def histogram(
     source: sources.Source,
     column: Annotated[str, typer.Option(help="Column whose values are counted.")],
     out: Annotated[str, typer.Option(help="Folder to write the histogram to.")],
-    epsilon: Annotated[str | None, typer.Option(help="Privacy loss, for example 1.0 or 1/3.")] = None,
-    rho: Annotated[str | None, typer.Option(help="Privacy loss under --definition zcdp.")] = None,
-    definition: Annotated[str, typer.Option(help="pure or zcdp.")] = "pure",
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    definition: DefinitionName = "pure",
     edges: Annotated[str | None, typer.Option(help="Edges of the bins, comma-separated: 0,18,65,120")] = None,
     bins: Annotated[int | None, typer.Option(help="Number of equal bins between --bounds.")] = None,
     width: Annotated[float | None, typer.Option(help="Width of the bins between --bounds.")] = None,
@@ -45,20 +55,18 @@ def histogram(
     nonnegative: Annotated[str, typer.Option(help="top-down, least-squares, subtree or no.")] = "top-down",
     real: Annotated[bool, typer.Option("--real", help="Publish real numbers instead of whole ones.")] = False,
     unit: sources.Unit = ENTITY,
-    contributions: Annotated[
-        int, typer.Option(help="Rows that count of one --unit, or that one unit has at most.")
-    ] = 1,
-    entity: Annotated[str, typer.Option(help="What one protected unit is called (person, trip …).")] = "row",
+    contributions: RowsOfUnit = 1,
+    entity: UnitName = "row",
     table: sources.TableName = None,
     sql: sources.Sql = None,
-    insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    insecure_seed: InsecureSeed = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
     idempotency_key: paying.IdempotencyKey = None,
     part: paying.PartOfData = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
-    no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    overwrite: Overwrite = False,
+    no_noisy: NoNoisy = False,
+    json: AsJson = False,
 ) -> None:
     """Release a histogram of one column that answers any range, with error bars.
 
@@ -67,7 +75,7 @@ def histogram(
     payment = paying.payment(ledger, dataset, idempotency_key, part)
 
     def make() -> RangeHistogram:
-        made = release_histogram(
+        return release_histogram(
             source,
             column=column,
             epsilon=epsilon,
@@ -94,15 +102,11 @@ def histogram(
             insecure_seed=insecure_seed,
             ledger=payment,
         )
-        made.verify().raise_if_failed()
-        made.save(out, overwrite=overwrite, noisy=not no_noisy)
-        return made
 
-    fresh = publish_once(payment, out, make, overwrite=overwrite)
-    made = paying.announce_earlier(load_histogram(out)) if fresh is None else fresh
+    made, found = paying.publish(payment, out, make, load_histogram, overwrite=overwrite, noisy=not no_noisy)
     facts = summary(made)
     if json:
-        print_json({"out": out, "already_released": fresh is None, **facts})
+        print_json({"out": out, "already_released": found, **facts})
     else:
         say(f"Released {facts['bins']:,} bins ({facts['strategy']}) to {out}")
         say(f"Why this strategy: {facts['reason']}")

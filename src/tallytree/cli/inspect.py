@@ -12,6 +12,7 @@ from tallytree.cli import sources
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
 from tallytree.cli.degrees import query_degrees
 from tallytree.cli.histogram import query_histogram
+from tallytree.cli.options import AsJson
 from tallytree.cli.spatial import evaluate_map, query_map
 from tallytree.errors import RequestError
 from tallytree.publish.intervals import Interval, copy_release, interval
@@ -28,7 +29,6 @@ from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()

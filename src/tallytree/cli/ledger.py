@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.cli.options import AsJson
 from tallytree.errors import InputError, RequestError, VerificationError
 from tallytree.model.confidential import ENTITY
 from tallytree.privacy.budget import Budget, exact
@@ -36,7 +37,6 @@ LedgerOption = Annotated[
     str, typer.Option("--ledger", envvar="TALLYTREE_LEDGER", help="A file (ledger.db) or postgresql://host/database.")
 ]
 DatasetOption = Annotated[str, typer.Option("--dataset", help="Name of the account.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 DEFAULT_LEDGER = "ledger.db"
 

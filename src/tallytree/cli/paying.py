@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 
 from tallytree.cli.app import say
 from tallytree.errors import RequestError
 from tallytree.privacy.ledger import Part
-from tallytree.publish.payment import Payment
+from tallytree.publish.payment import Payment, publish_once
+from tallytree.release.checks import Verification
 
-T = TypeVar("T")
+
+class Published(Protocol):
+    """What every kind of release can do."""
+
+    def verify(self) -> Verification:
+        """Check what was promised."""
+
+    def save(self, path: str, *, overwrite: bool, noisy: bool) -> object:
+        """Write it as a folder."""
+
+
+T = TypeVar("T", bound=Published)
 
 Ledger = Annotated[
     str | None,
@@ -40,10 +53,31 @@ def payment(ledger: str | None, dataset: str | None, key: str | None, part: str 
     return Payment(ledger, dataset, key or "", None if part is None else _part(part))
 
 
-def announce_earlier(made: T) -> T:
-    """Say that a release was found, not made."""
+def publish(
+    payment: Payment | None,
+    out: str,
+    make: Callable[[], T],
+    load: Callable[[str], T],
+    *,
+    overwrite: bool,
+    noisy: bool,
+) -> tuple[T, bool]:
+    """Make a release, verify it and save it; or load the one that was made under the same idempotency key.
+
+    The second value says whether it was made before.
+    """
+
+    def make_and_save() -> T:
+        made = make()
+        made.verify().raise_if_failed()
+        made.save(out, overwrite=overwrite, noisy=noisy)
+        return made
+
+    fresh = publish_once(payment, out, make_and_save, overwrite=overwrite)
+    if fresh is not None:
+        return fresh, False
     say("This release was made before, under the same idempotency key. Nothing was charged.")
-    return made
+    return load(out), True
 
 
 def _part(text: str) -> Part:

@@ -9,6 +9,7 @@ import typer
 
 from tallytree.cli import sources
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
+from tallytree.cli.options import AsJson
 from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
@@ -53,7 +54,7 @@ def plan(
     chart: Annotated[
         Path | None, typer.Option(help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Predict the error of a release from public facts alone, or find the ε that a target needs.
 

@@ -6,16 +6,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, progress_bar, say
+from tallytree.cli.options import AsJson, DefinitionName, Epsilon, InsecureSeed, NoNoisy, Overwrite, Rho
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ENTITY
+from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.mechanisms import MECHANISMS
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
-from tallytree.publish.payment import publish_once
 from tallytree.release.loading import load_release
 from tallytree.release.release import Release
 
@@ -62,9 +64,9 @@ def release(
         str, typer.Argument(help="Parquet or CSV file or glob, a database URL, or a CONFIG.toml that names everything.")
     ],
     out: Annotated[str | None, typer.Option(help="Folder to write the release to.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Privacy loss, for example 1.0 or 1/3.")] = None,
-    rho: Annotated[str | None, typer.Option(help="Privacy loss under --definition zcdp.")] = None,
-    definition: Annotated[str, typer.Option(help="pure or zcdp.")] = "pure",
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    definition: DefinitionName = "pure",
     group: sources.Group = None,
     levels: sources.Levels = None,
     size: sources.Size = None,
@@ -100,20 +102,20 @@ def release(
         bool, typer.Option("--repair", help="tree-relaxed only: round so that everything adds up.")
     ] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds that a solver may take.")] = None,
-    insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    insecure_seed: InsecureSeed = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
     idempotency_key: paying.IdempotencyKey = None,
     part: paying.PartOfData = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
-    no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
+    overwrite: Overwrite = False,
+    no_noisy: NoNoisy = False,
     intervals: Annotated[
         int,
         typer.Option(
             help="Add standard errors and intervals, from simulating the release this often (40, say).", min=0
         ),
     ] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Release how many groups have each size, at every level.
 
@@ -130,16 +132,13 @@ def release(
     def make() -> Release:
         with progress_bar() as progress:
             made = release_counts(data.read(), progress=progress, ledger=payment, **options)
-            made.verify().raise_if_failed()
-            if where.intervals:
-                made = with_intervals(made, copies=where.intervals, progress=progress)
-            made.save(out_folder, overwrite=where.overwrite, noisy=not where.no_noisy)
-        return made
+            return with_intervals(made, copies=where.intervals, progress=progress) if where.intervals else made
 
-    fresh = publish_once(payment, out_folder, make, overwrite=where.overwrite)
-    made = paying.announce_earlier(load_release(out_folder)) if fresh is None else fresh
+    made, found = paying.publish(
+        payment, out_folder, make, load_release, overwrite=where.overwrite, noisy=not where.no_noisy
+    )
     if json:
-        print_json({"out": out_folder, "already_released": fresh is None, **summary(made)})
+        print_json({"out": out_folder, "already_released": found, **summary(made)})
     else:
         say_summary(made, Path(out_folder))
 
@@ -186,3 +185,17 @@ def say_summary(made: Release, out: Path) -> None:
     say(facts["statement"])
     for assumption in ("hierarchy", "group_totals"):
         say(f"Note: {facts['public'][assumption]}.")
+    for above, below in doubtful_levels(made.hierarchy):
+        say(
+            f"Note: most {above} regions hold a single {below}. --levels goes from the largest regions to the smallest."
+        )
+
+
+def doubtful_levels(hierarchy: Hierarchy) -> list[tuple[str, str]]:
+    """Pairs of levels that may stand in the wrong order: most regions of the upper one hold a single region of the lower."""
+    doubtful = []
+    for level in range(1, hierarchy.n_levels - 1):
+        below = hierarchy.parent[hierarchy.level_slice(level + 1)]
+        if np.mean(np.unique(below, return_counts=True)[1] == 1) > 0.5:
+            doubtful.append((hierarchy.level_names[level], hierarchy.level_names[level + 1]))
+    return doubtful

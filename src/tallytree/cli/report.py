@@ -37,4 +37,6 @@ def report(
         data = sources.DataOptions(source=truth, group=group, levels=levels, size=size, count=count, root=root)
         evaluation = evaluate(load_release(folder), data.read())
     target = write_report(folder, out, evaluation=evaluation)
-    say(f"Open {target} in a browser ({target.stat().st_size / 1e6:.1f} MB, needs no network).")
+    n_bytes = target.stat().st_size
+    shown = f"{n_bytes / 1e6:.1f} MB" if n_bytes > 1e5 else f"{n_bytes / 1e3:.0f} kB"
+    say(f"Open {target} in a browser ({shown}, needs no network).")

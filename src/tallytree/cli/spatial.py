@@ -11,11 +11,21 @@ import typer
 
 from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
+from tallytree.cli.options import (
+    AsJson,
+    DefinitionName,
+    Epsilon,
+    InsecureSeed,
+    NoNoisy,
+    Overwrite,
+    Rho,
+    RowsOfUnit,
+    UnitName,
+)
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ENTITY
 from tallytree.publish.evaluation import evaluate
 from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
-from tallytree.publish.payment import publish_once
 from tallytree.publish.spatial import spatial as release_spatial
 from tallytree.release.spatial import SpatialRelease
 from tallytree.release.spatial_evaluation import HEAD, error_rows
@@ -30,9 +40,9 @@ def spatial(
         str, typer.Option(help="Public range of each column: -74.1:-73.7,40.5:41", metavar="LOW:HIGH,LOW:HIGH")
     ],
     out: Annotated[str, typer.Option(help="Folder to write the map to.")],
-    epsilon: Annotated[str | None, typer.Option(help="Privacy loss, for example 1.0 or 1/3.")] = None,
-    rho: Annotated[str | None, typer.Option(help="Privacy loss under --definition zcdp.")] = None,
-    definition: Annotated[str, typer.Option(help="pure or zcdp.")] = "pure",
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    definition: DefinitionName = "pure",
     outside: Annotated[str, typer.Option(help="Points outside the box: error, clip or drop.")] = "error",
     resolution: Annotated[
         str | None, typer.Option(help="Cells per column of the grid that points are counted on: 1024, or 1024,512")
@@ -54,21 +64,19 @@ def spatial(
     allow_negative: Annotated[bool, typer.Option("--allow-negative", help="Publish negative counts too.")] = False,
     real: Annotated[bool, typer.Option("--real", help="Publish real numbers instead of whole ones.")] = False,
     unit: sources.Unit = ENTITY,
-    contributions: Annotated[
-        int, typer.Option(help="Rows that count of one --unit, or that one unit has at most.")
-    ] = 1,
-    entity: Annotated[str, typer.Option(help="What one protected unit is called (person, trip …).")] = "row",
+    contributions: RowsOfUnit = 1,
+    entity: UnitName = "row",
     picture: Annotated[Path | None, typer.Option(help="Save a picture of the map (PNG).", metavar="FILE")] = None,
     table: sources.TableName = None,
     sql: sources.Sql = None,
-    insecure_seed: Annotated[int | None, typer.Option(help="Experiments only: repeatable noise, NOT PRIVATE.")] = None,
+    insecure_seed: InsecureSeed = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
     idempotency_key: paying.IdempotencyKey = None,
     part: paying.PartOfData = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that is already there.")] = False,
-    no_noisy: Annotated[bool, typer.Option("--no-noisy", help="Leave the raw noisy measurements out.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    overwrite: Overwrite = False,
+    no_noisy: NoNoisy = False,
+    json: AsJson = False,
 ) -> None:
     """Release a map of points that answers how many lie in any box.
 
@@ -77,7 +85,7 @@ def spatial(
     payment = paying.payment(ledger, dataset, idempotency_key, part)
 
     def make() -> SpatialRelease:
-        made = release_spatial(
+        return release_spatial(
             source,
             columns=sources.split_names(columns),
             box=parse_box(box, "--box"),
@@ -104,17 +112,13 @@ def spatial(
             insecure_seed=insecure_seed,
             ledger=payment,
         )
-        made.verify().raise_if_failed()
-        made.save(out, overwrite=overwrite, noisy=not no_noisy)
-        return made
 
-    fresh = publish_once(payment, out, make, overwrite=overwrite)
-    made = paying.announce_earlier(load_map(out)) if fresh is None else fresh
+    made, found = paying.publish(payment, out, make, load_map, overwrite=overwrite, noisy=not no_noisy)
     if picture is not None:
         made.picture(picture)
     facts = summary(made)
     if json:
-        print_json({"out": out, "already_released": fresh is None, **facts})
+        print_json({"out": out, "already_released": found, **facts})
     else:
         say(f"Released a map of {facts['boxes']:,} boxes ({facts['method']}) to {out}")
         say(facts["statement"])

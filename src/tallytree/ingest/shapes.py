@@ -71,7 +71,8 @@ def row_shape(
         raise RequestError(f"Column {sorted(repeated)[0]!r} is given twice; each column has one meaning.")
     if size is None and group is None:
         raise RequestError(
-            "Say what a row is: group= names the group of each entity, size= the size of the group a row stands for."
+            "Say what a row is: group= (--group) names the column of each entity's group, size= (--size) the column with the "
+            "size of the group that a row stands for."
         )
     if size is not None and quantity is not None:
         raise RequestError("size= (rows are groups) and quantity= (rows are entities) exclude each other; give one.")
