@@ -13,7 +13,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 
 # Shares of households with 1 … 6 people (United States 2010); larger ones, 2 % in all, fall by the factor 0.43 per person.
@@ -103,3 +103,26 @@ def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, 
 def scattered_counts(density: FloatArray) -> IntArray:
     """Whole counts per cell of points scattered at random with this expected number in each; always the same."""
     return np.random.default_rng(1).poisson(density).astype(np.int64)
+
+
+def redrawn(leaf_counts: CountsBySize, *, seed: int) -> CountsBySize:
+    """Sizes of each leaf's groups drawn anew, with the shares of a public table.
+
+    A multinomial draw, as binomials one after the other: the k-th run of every leaf at once.
+    """
+    rng = np.random.default_rng(seed)
+    starts, lengths = leaf_counts.offsets[:-1], np.diff(leaf_counts.offsets)
+    left = leaf_counts.n_groups().copy()
+    weight_left = left.copy()
+    drawn = np.zeros_like(leaf_counts.count)
+    order = np.argsort(-lengths, kind="stable")
+    for k in range(int(lengths.max(initial=0))):
+        here = order[: np.searchsorted(-lengths[order], -k)]  # leaves with more than k runs
+        runs = starts[here] + k
+        share = leaf_counts.count[runs] / weight_left[here]
+        drawn[runs] = rng.binomial(left[here], np.minimum(share, 1.0))
+        left[here] -= drawn[runs]
+        weight_left[here] -= leaf_counts.count[runs]
+    kept = drawn > 0
+    regions = leaf_counts.region_of_run()[kept]
+    return counts_from_runs(regions, leaf_counts.size[kept], drawn[kept], len(lengths))

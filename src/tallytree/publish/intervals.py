@@ -1,13 +1,16 @@
 """How far may the released numbers be from the truth? Answered from the release alone, by releasing it again.
 
-The released tables are taken for the truth and the mechanism runs on them several times, with rounding, nonnegativity and
-consistency and all. How far the copies lie from the released tables tells how far these lie from the truth (a parametric
-bootstrap). Nothing confidential is read, so intervals cost no privacy.
+Possible truths are drawn from the released tables, and the mechanism runs on each of them, with rounding, nonnegativity and
+consistency and all. How far the copies lie from the truths they were made of tells how far the release lies from its own (a
+parametric bootstrap). Nothing confidential is read, so intervals cost no privacy.
+
+A possible truth gives each group of a leaf a size at random, with the shares that the release has there. The released tables
+themselves will not do: mechanisms that average over sizes publish smooth tables, which they reproduce better than rough ones.
 
 For single counts the copies are pooled: among all cells of a level where the copies spread about as much and the *copied*
-count is about the same, the distribution of (released − copied) stands for that of (truth − released) in cells that spread
-like that and whose released count is like that. This keeps the skewness that nonnegativity brings,
-and many cells need few copies.
+count is about the same, the distribution of (possible truth − copied) stands for that of (truth − released) in cells that
+spread like that and whose released count is like that. This keeps the skewness that nonnegativity brings, and many cells need
+few copies.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.model.count_of_counts import CountsBySize, counts_at
+from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
+from tallytree.planning.shapes import redrawn
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.progress import Progress, silent
@@ -47,17 +51,21 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """A release and copies of it, made by releasing it again."""
+    """A release, possible truths drawn from it, and a copy made from each by releasing it again."""
 
     release: Release
+    truths: tuple[CountsBySize, ...]
     copies: tuple[CountsBySize, ...]
 
-    def region(self, path: str) -> tuple[RegionCounts, list[RegionCounts]]:
-        """One region in the release, and in every copy."""
+    def region(self, path: str) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
+        """One region in the release, and in every possible truth and its copy."""
         index = self.release.hierarchy.find(path)
-        tables = [counts.region(index) for counts in (self.release.counts, *self.copies)]
-        released, *copied = (RegionCounts(path, table.size, table.count) for table in tables)
-        return released, copied
+
+        def at(counts: CountsBySize) -> RegionCounts:
+            table = counts.region(index)
+            return RegionCounts(path, table.size, table.count)
+
+        return at(self.release.counts), [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
 
     def __repr__(self) -> str:
         return f"Copies({len(self.copies)} of {self.release!r})"
@@ -72,11 +80,14 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
         raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
     assumed = data_like(release)
     options = release.manifest["request"]
-    made = []
+    truths, made = [], []
     for number in range(copies):
         progress(number, copies, "simulating the release")
-        made.append(release_counts(assumed, insecure_seed=seed + number, **options).counts)
-    return Copies(release, tuple(made))
+        leaves = redrawn(assumed.leaf_counts, seed=seed + number)
+        truths.append(counts_on_all_levels(release.hierarchy, leaves))
+        possible = replace(assumed, leaf_counts=leaves)
+        made.append(release_counts(possible, insecure_seed=seed + number, **options).counts)
+    return Copies(release, tuple(truths), tuple(made))
 
 
 def with_intervals(
@@ -93,7 +104,7 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
     Intervals are whole numbers, at least 0.
     """
     released = copies.release.counts
-    errors = [_errors(copied, released) for copied in copies.copies]
+    errors = [_errors(copied, truth) for copied, truth in zip(copies.copies, copies.truths)]
     spread = _spreads(copies, errors)
     classes = np.concatenate([_classes(copies.release, copied, spread) for copied in copies.copies])
     own = _classes(copies.release, released, spread)
@@ -106,9 +117,9 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
     )
 
 
-def _errors(copied: CountsBySize, released: CountsBySize) -> IntArray:
-    """Error (released − copied) of every count of a copy."""
-    return counts_at(released, copied.region_of_run(), copied.size) - copied.count
+def _errors(copied: CountsBySize, truth: CountsBySize) -> IntArray:
+    """Error (truth − copied) of every count of a copy."""
+    return counts_at(truth, copied.region_of_run(), copied.size) - copied.count
 
 
 def _places(size: IntArray) -> IntArray:
@@ -195,11 +206,12 @@ def whole_interval(errors: IntArray, confidence: float) -> tuple[int, int]:
 def interval(copies: Copies, path: str, ask: Callable[[RegionCounts], float], *, confidence: float = 0.95) -> Interval:
     """An answer about one region, with the spread that the copies show.
 
-    The error of each copy, (copy − release), stands for that of the release; the interval is the answer less its quantiles.
+    The error of each copy, (copy − possible truth), stands for that of the release; the interval is the answer less its
+    quantiles.
     """
-    released, copied = copies.region(path)
+    released, pairs = copies.region(path)
     value = float(ask(released))
-    errors = np.array([ask(copy) for copy in copied], dtype=np.float64) - value
+    errors = np.array([ask(copy) - ask(truth) for truth, copy in pairs], dtype=np.float64)
     tails = (1 - confidence) / 2
     # Among one error more than there are copies, as the true one is: rank (copies + 1) · share.
     low, high = value - np.quantile(errors, [1 - tails, tails], method="weibull")
@@ -210,18 +222,20 @@ def cumulative_band(copies: Copies, path: str, *, confidence: float = 0.95) -> t
     """The cumulative curve of a region with a band that holds the whole true curve at once.
 
     The band is as wide at each size as the copies spread there, times a factor. For each copy, take the largest distance from
-    the release in units of the spread of the *other* copies; the truth is as far from the release as one more copy would be,
-    so the factor is the ⌈confidence · (copies + 1)⌉-th smallest of these distances, the largest where there are too few copies.
+    its possible truth in units of the spread of the *other* copies; the truth is as far from the release as one more pair would
+    be, so the factor is the ⌈confidence · (copies + 1)⌉-th smallest of these distances, the largest where there are too few
+    copies.
     """
-    released, copied = copies.region(path)
-    length = max(len(region.counts()) for region in (released, *copied))
+    released, pairs = copies.region(path)
+    length = max(len(region.counts()) for region in (released, *(region for pair in pairs for region in pair)))
     curve = _padded(released, length)
-    squares = np.stack([_padded(copy, length) - curve for copy in copied]).astype(np.float64) ** 2
+    differences = [_padded(copy, length) - _padded(truth, length) for truth, copy in pairs]
+    squares = np.stack(differences).astype(np.float64) ** 2
     total = squares.sum(axis=0)
-    of_others = np.maximum((total - squares) / (len(copied) - 1), _LEAST_SPREAD**2)
+    of_others = np.maximum((total - squares) / (len(pairs) - 1), _LEAST_SPREAD**2)
     distances = np.sort(np.sqrt((squares / of_others).max(axis=1)))
-    factor = distances[min(math.ceil(confidence * (len(copied) + 1)), len(copied)) - 1]
-    half = factor * np.maximum(np.sqrt(total / len(copied)), _LEAST_SPREAD)
+    factor = distances[min(math.ceil(confidence * (len(pairs) + 1)), len(pairs)) - 1]
+    half = factor * np.maximum(np.sqrt(total / len(pairs)), _LEAST_SPREAD)
     return curve, np.clip(curve - half, 0, released.n_groups), np.clip(curve + half, 0, released.n_groups)
 
 
