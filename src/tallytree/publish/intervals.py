@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.region import RegionCounts
 from tallytree.release.release import CountIntervals, Release
+
+Numbers = TypeVar("Numbers", IntArray, FloatArray)
 
 # A pool of fewer cells gives no steady 2.5 % quantile; it borrows from a coarser pool.
 _SMALLEST_POOL = 200
@@ -106,9 +109,9 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
     released = copies.release.counts
     errors = [_errors(copied, truth) for copied, truth in zip(copies.copies, copies.truths)]
     spread = _spreads(copies, errors)
-    classes = np.concatenate([_classes(copies.release, copied, spread) for copied in copies.copies])
-    own = _classes(copies.release, released, spread)
-    low, high, std = _pooled(own, classes, np.concatenate(errors), confidence)
+    samples = [_cells(copies.release, copied, spread) for copied in copies.copies]
+    pools = _Cells(*(np.concatenate(column) for column in zip(*samples)))
+    low, high, std = _pooled(_cells(copies.release, released, spread), pools, np.concatenate(errors), confidence)
     return CountIntervals(
         confidence=confidence,
         std_error=std,
@@ -139,39 +142,57 @@ def _spreads(copies: Copies, errors: Sequence[IntArray]) -> FloatArray:
     return np.sqrt(squares / np.maximum(cells, 1))
 
 
-def _classes(release: Release, counts: CountsBySize, spread: FloatArray) -> IntArray:
-    """Classes of counts as whole numbers: level, then how much its counts of this size spread, then the count.
+class _Cells(NamedTuple):
+    """Cells by level, root mean square error of the level's counts of their size (``spread``), and released groups."""
 
-    Spread and count go by half octaves.
-    """
+    level: IntArray
+    spread: FloatArray
+    groups: IntArray
+
+    def by_spread(self) -> IntArray:
+        """Classes by level and half octaves of the spread."""
+        return self.level * _CLASSES + np.floor(2 * np.log2(self.spread)).astype(np.int64) + 2
+
+    def by_count(self) -> IntArray:
+        """The same, and half octaves of the count."""
+        return self.by_spread() * _CLASSES + np.floor(2 * np.log2(self.groups)).astype(np.int64)
+
+
+def _cells(release: Release, counts: CountsBySize, spread: FloatArray) -> _Cells:
     level = release.hierarchy.level_of[counts.region_of_run()]
-    here = spread[level, _places(counts.size)]
-    wide = np.floor(2 * np.log2(np.maximum(here, 0.5))).astype(np.int64) + 2
-    magnitude = np.floor(2 * np.log2(counts.count)).astype(np.int64)
-    return (level * _CLASSES + wide) * _CLASSES + magnitude
+    return _Cells(level, np.maximum(spread[level, _places(counts.size)], _LEAST_SPREAD), counts.count)
 
 
-def _pooled(
-    own: IntArray, classes: IntArray, errors: IntArray, confidence: float
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """For each own class the interval and root mean square of the errors in the finest pool that is large enough."""
-    low, high = (np.zeros(len(own), dtype=np.int64) for _ in range(2))
-    std = np.full(len(own), np.nan)
-    for coarse in (1, _CLASSES, _CLASSES**2):
+def _pooled(own: _Cells, pools: _Cells, errors: IntArray, confidence: float) -> tuple[IntArray, IntArray, FloatArray]:
+    """For each cell the interval and root mean square of the errors in the finest pool that is large enough.
+
+    Where none is, all errors of the level are taken, each in units of the spread at its size.
+    """
+    low, high = (np.zeros(len(own.groups), dtype=np.int64) for _ in range(2))
+    std = np.full(len(own.groups), np.nan)
+    for own_class, pool_class in ((own.by_count(), pools.by_count()), (own.by_spread(), pools.by_spread())):
         waiting = np.flatnonzero(np.isnan(std))
-        pools = _pools(classes // coarse, errors)
-        wanted, of_wanted = np.unique(own[waiting] // coarse, return_inverse=True)
+        pooled_errors = _pools(pool_class, errors)
+        wanted, of_wanted = np.unique(own_class[waiting], return_inverse=True)
         for number, key in enumerate(wanted.tolist()):
-            pooled = pools.get(key)
-            if pooled is None or (len(pooled) < _SMALLEST_POOL and coarse < _CLASSES**2):
+            pooled = pooled_errors.get(key)
+            if pooled is None or len(pooled) < _SMALLEST_POOL:
                 continue
             cells = waiting[of_wanted == number]
             low[cells], high[cells] = whole_interval(pooled, confidence)
             std[cells] = np.sqrt((pooled.astype(np.float64) ** 2).mean())
-    return low, high, np.nan_to_num(std)
+    tails = (1 - confidence) / 2
+    scaled = _pools(pools.level, errors / pools.spread)
+    for level in np.unique(own.level[np.isnan(std)]).tolist():
+        cells = np.flatnonzero(np.isnan(std) & (own.level == level))
+        of_level = scaled.get(level, np.zeros(1))
+        ends = np.quantile(of_level, [tails, 1 - tails], method="weibull")[:, None] * own.spread[cells]
+        low[cells], high[cells] = np.rint(ends).astype(np.int64)
+        std[cells] = np.sqrt((of_level**2).mean()) * own.spread[cells]
+    return low, high, std
 
 
-def _pools(classes: IntArray, errors: IntArray) -> dict[int, IntArray]:
+def _pools(classes: IntArray, errors: Numbers) -> dict[int, Numbers]:
     """Errors by class."""
     order = np.argsort(classes, kind="stable")
     keys, starts = np.unique(classes[order], return_index=True)
