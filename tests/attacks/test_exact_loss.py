@@ -151,6 +151,16 @@ for _view in ("naive", "sizes", "cumulative", "hybrid"):
         )
 
 
+for _name, _kind, _loss in (
+    ("private groups", PRIVATE, PURE),
+    ("quantities", QUANTITIES, PURE),
+    ("units", UNITS, PURE),
+    ("quantities, zcdp", QUANTITIES | PRIVATE, ZCDP),
+):
+    CASES[f"adaptive, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(rng, kind, **loss)
+CASES["adaptive, every level"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **PURE)
+
+
 def largest_loss(case: str, seed: int) -> tuple[Fraction, Fraction]:
     """The largest loss over all neighbours of one input, and what the release states."""
     rng = np.random.default_rng(seed)
@@ -190,6 +200,8 @@ PLANTED = {
     "cumulative, quantities": (planning, "cumulative_sensitivity"),
     "hybrid, units": (planning, "hybrid_sensitivity"),
     "hybrid, quantities, zcdp": (planning, "hybrid_sensitivity"),
+    "adaptive, units": (planning, "hybrid_sensitivity"),
+    "adaptive, quantities": (planning, "hybrid_sensitivity"),
     "wavelet, units, zcdp": (strategies, "block_differences_sensitivity"),
     "matrix": (strategies, "linear_queries_sensitivity"),
     "adaptive-grid, units, zcdp": (measuring_maps, "histogram_sensitivity"),

@@ -9,6 +9,7 @@ from tallytree.errors import RequestError
 from tallytree.model.hierarchy import Hierarchy
 
 Mechanism = Literal[
+    "adaptive",
     "matching",
     "bottom-up",
     "tree-exact",
@@ -21,7 +22,7 @@ Mechanism = Literal[
     "chain",
     "topdown",
 ]
-View = Literal["naive", "sizes", "cumulative", "hybrid", "chain"]
+View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase"]
 Totals = Literal["regions", "root"]
 
 MECHANISMS: tuple[str, ...] = get_args(Mechanism)
@@ -46,6 +47,7 @@ class Traits:
 _EITHER: tuple[Totals, ...] = ("regions", "root")
 # The limits of the exact programs keep an ordinary instance within minutes; each cell is one whole unknown.
 TRAITS: dict[str, Traits] = {
+    "adaptive": Traits("staircase", ("regions",)),
     "matching": Traits(None, ("regions",)),
     "bottom-up": Traits(None, ("regions",)),
     "tree-exact": Traits("naive", _EITHER, most_cells=30_000, solver=True),
@@ -78,7 +80,7 @@ def totals_kept(mechanism: str, given: str | None) -> Totals:
 def check_instance(mechanism: str, hierarchy: Hierarchy, max_size: int | None) -> None:
     """Refuse, before anything is measured, what would take too long or too much memory; says the predicted size."""
     traits = TRAITS[mechanism]
-    if traits.view is None:
+    if traits.view is None or traits.view == "staircase":
         return
     if max_size is None:
         if traits.solver:

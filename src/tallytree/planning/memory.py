@@ -15,7 +15,9 @@ from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
 
 BYTES_PER_CELL = 8
 # Working space of an estimate beside its noisy values, in cells of the level being estimated: measured peaks, rounded up.
-WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0}
+WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0, "staircase": 3.0}
+# Sizes that a staircase tells apart are known only after the first look; most data need fewer than this.
+STAIRCASE_SIZES = 64
 
 
 def cells_per_level(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> list[int]:
@@ -39,6 +41,8 @@ def _cells(level: LevelPlan, n_groups: IntArray, max_size: int) -> int:
             return len(n_groups) * max_size
         case "sizes":
             return int(n_groups.sum())
+        case "staircase":
+            return len(n_groups) * STAIRCASE_SIZES
         case "hybrid":
             std = level.query.noise.std
             # Twice the margin stands for the margin and the groups above the threshold.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -42,14 +42,16 @@ from tallytree.privacy.sensitivity import (
 Merge = Literal["weighted", "average"]
 Norm = Literal[1, 2]
 
-# What the user may choose; the chain belongs to its mechanism alone.
-VIEWS: tuple[str, ...] = tuple(view for view in get_args(View) if view != "chain")
+# What the user may choose; the chain and the staircase belong to their mechanisms alone.
+VIEWS: tuple[str, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase"))
 MERGES: tuple[str, ...] = get_args(Merge)
 
 # Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
 # hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
 LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
+# The first look of mechanism "adaptive" only has to tell one shape from another.
+FIRST_LOOK_SHARE = Fraction(3, 100)
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,10 @@ class Request:
     epsilon: object = None
     rho: object = None
     definition: Definition = "pure"
-    mechanism: str = "matching"
+    mechanism: str | None = None
     view: str | Sequence[str] | None = None
     merge: str = "weighted"
-    budget: str | Sequence[object] = "equal"
+    budget: str | Sequence[object] = "auto"
     max_size: int | str | None = None
     norm: int | None = None
     totals: str | None = None
@@ -114,7 +116,9 @@ class LevelPlan:
 class Plan:
     """Everything that a release will measure, and how it will be made consistent.
 
-    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``.
+    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``. With budget ``"auto"``
+    the levels are those of a split that gives everything to the leaves, until the first look has been taken and
+    :func:`with_shares` replaces them.
     """
 
     request: Request
@@ -128,12 +132,14 @@ class Plan:
     group_totals: tuple[QueryPlan, ...]
     totals: Totals
     time_limit: float | None
+    for_levels: Fraction
+    first_look: QueryPlan | None = None
 
 
 def plan_release(request: Request, facts: PublicFacts) -> Plan:
     """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
     n_levels = facts.hierarchy.n_levels
-    mechanism: Mechanism = _choice(request.mechanism, MECHANISMS, "mechanism")
+    mechanism = _mechanism(request)
     totals = totals_kept(mechanism, request.totals)
     views = _views(request.view, mechanism, n_levels)
     shares = _shares(request.budget, n_levels, mechanism)
@@ -146,31 +152,20 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
 
     largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
     totals_part = Fraction(0) if facts.groups_public else budget.total * GROUP_TOTALS_SHARE
-    for_levels = budget.total - largest_part - totals_part
+    look_part = budget.total * FIRST_LOOK_SHARE if mechanism == "adaptive" else Fraction(0)
 
     def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
         return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
 
-    levels = tuple(
-        LevelPlan(
-            level=level,
-            name=facts.hierarchy.level_names[level],
-            view=view,
-            norm=_norm(request.norm, view, budget.definition),
-            share=share,
-            query=query(for_levels * share, view_sensitivity(view, facts, level)) if share > 0 else None,
-        )
-        for level, (view, share) in enumerate(zip(views, shares))
-    )
-    check_solver_noise(mechanism, max(level.query.noise.std for level in levels if level.query is not None))
-    if mechanism == "tree-program" and max_size is not None:
-        check_programs(facts.hierarchy, max_size, half_width(levels))
-    return Plan(
+    plan = Plan(
         request=request,
         mechanism=mechanism,
         merge=_choice(request.merge, MERGES, "merge"),
         budget=budget,
-        levels=levels,
+        levels=tuple(
+            LevelPlan(level, name, view, _norm(request.norm, view, budget.definition), Fraction(0), None)
+            for level, (name, view) in enumerate(zip(facts.hierarchy.level_names, views))
+        ),
         max_size=max_size,
         most_sizes=largest_table(mechanism, facts.hierarchy),
         largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
@@ -179,7 +174,30 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
         else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
         totals=totals,
         time_limit=_seconds(request.time_limit),
+        for_levels=budget.total - largest_part - totals_part - look_part,
+        first_look=query(look_part, view_sensitivity("staircase", facts, 0)) if look_part else None,
     )
+    plan = with_shares(plan, facts, shares)
+    check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
+    if mechanism == "tree-program" and max_size is not None:
+        check_programs(facts.hierarchy, max_size, half_width(plan.levels))
+    return plan
+
+
+def level_query(plan: Plan, facts: PublicFacts, level: int, share: Fraction) -> QueryPlan:
+    """What a share of the levels' budget buys on a level."""
+    sensitivity = view_sensitivity(plan.levels[level].view, facts, level)
+    part = plan.for_levels * share
+    return QueryPlan(part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity))
+
+
+def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
+    """The plan with the levels' budget split like this; nothing is measured on a level with share 0."""
+    levels = tuple(
+        replace(level, share=share, query=level_query(plan, facts, level.level, share) if share > 0 else None)
+        for level, share in zip(plan.levels, shares, strict=True)
+    )
+    return replace(plan, levels=levels)
 
 
 def half_width(levels: Sequence[LevelPlan]) -> int:
@@ -196,7 +214,7 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
             return sizes_sensitivity(**_units(facts))
         case "cumulative":
             return cumulative_sensitivity(**_units(facts))
-        case "hybrid":
+        case "hybrid" | "staircase":
             return hybrid_sensitivity(**_units(facts))
         case "chain":
             return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
@@ -210,6 +228,11 @@ def _choice(given: str, accepted: Sequence[str], name: str) -> Any:
     if given not in accepted:
         raise RequestError(f"{name} {given!r} is not known. Choose one of: {', '.join(accepted)}.")
     return given
+
+
+def _mechanism(request: Request) -> Mechanism:
+    found: Mechanism = _choice(request.mechanism or "matching", MECHANISMS, "mechanism")
+    return found
 
 
 def _check_mechanism(request: Request, mechanism: Mechanism, facts: PublicFacts) -> None:
@@ -252,23 +275,38 @@ def _views(given: str | Sequence[str] | None, mechanism: Mechanism, n_levels: in
 
 
 def _shares(given: str | Sequence[object], n_levels: int, mechanism: str) -> tuple[Fraction, ...]:
-    """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018 §6.2.2)."""
-    if isinstance(given, str) and given != "equal":
-        raise RequestError(f"budget {given!r} is not known. Say 'equal', or give one share per level, root first.")
+    """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018 §6.2.2).
+
+    ``"auto"`` leaves it to the mechanism: adaptive plans a split after its first look, others share equally.
+    """
+    if isinstance(given, str) and given not in ("equal", "auto"):
+        raise RequestError(
+            f"budget {given!r} is not known. Say 'auto' or 'equal', or give one share per level, root first."
+        )
+    if mechanism == "adaptive" and given == "auto":
+        return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
     if mechanism == "bottom-up":
         if not isinstance(given, str):
             raise RequestError("mechanism 'bottom-up' gives the whole budget to the leaves; leave budget out.")
         return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
     if isinstance(given, str):
         return (Fraction(1, n_levels),) * n_levels
-    shares = tuple(exact(share, "a budget share") for share in given)
+    may_skip = mechanism == "adaptive"
+    shares = tuple(Fraction(0) if may_skip and _is_zero(share) else exact(share, "a budget share") for share in given)
     if len(shares) != n_levels:
         raise RequestError(f"budget has {len(shares)} shares for {n_levels} levels. Give one per level, root first.")
     if sum(shares) != 1:
         raise RequestError(
             f"The budget shares add up to {float(sum(shares)):g}, not 1. Give shares that add up to exactly 1."
         )
+    if shares[-1] == 0:
+        raise RequestError("The last level needs a share of the budget: its tables are not told by the levels above.")
     return shares
+
+
+def _is_zero(share: object) -> bool:
+    """Whether a level is meant to be left out; anything else must be a positive number."""
+    return isinstance(share, int | float | str | Fraction) and str(share).strip() in ("0", "0.0")
 
 
 def _total(request: Request) -> Budget:

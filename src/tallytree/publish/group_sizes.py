@@ -22,9 +22,10 @@ from tallytree.planning.memory import cells_per_level, check_memory
 from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.adaptive import run_adaptive
 from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.publish.progress import Progress, by_work, silent
-from tallytree.release.manifest import group_sizes_manifest, with_fit
+from tallytree.release.manifest import group_sizes_manifest, with_fit, with_split
 from tallytree.release.release import Release
 
 
@@ -44,10 +45,10 @@ def release(
     epsilon: object = None,
     rho: object = None,
     definition: Definition = "pure",
-    mechanism: str = "matching",
+    mechanism: str | None = None,
     view: str | Sequence[str] | None = None,
     merge: str = "weighted",
-    budget: str | Sequence[Any] = "equal",
+    budget: str | Sequence[Any] = "auto",
     max_size: int | str | None = None,
     norm: int | None = None,
     totals: str | None = None,
@@ -67,16 +68,19 @@ def release(
     epsilon, rho, definition
         The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
     mechanism
-        ``"matching"`` (kuo2018, Algorithms 1 and 2) or ``"bottom-up"``; or one of fioretto2021, which need dense tables of
+        ``"matching"`` (default; kuo2018, Algorithms 1 and 2) or ``"bottom-up"``; ``"adaptive"``, which measures blocks of
+        sizes that follow from earlier answers and suits sizes of any kind; or one of fioretto2021, which need dense tables of
         regions × sizes: ``"tree-dp"``, ``"tree-exact"``, ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``,
         ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``, ``"topdown"``.
     view
-        What is measured: ``"hybrid"`` (default), ``"cumulative"``, ``"sizes"`` or ``"naive"``; one name, or one per level,
-        root first. The mechanisms of fioretto2021 have their own.
+        What ``"matching"`` and ``"bottom-up"`` measure: ``"hybrid"`` (default), ``"cumulative"``, ``"sizes"`` or ``"naive"``;
+        one name, or one per level, root first. Other mechanisms have their own.
     merge
         How the two estimates of a matched group are combined: ``"weighted"`` by variance, or ``"average"``.
     budget
-        ``"equal"``, or one share per level, root first, adding up to 1.
+        ``"equal"``, or one share per level, root first, adding up to 1. ``"auto"`` (default) lets ``"adaptive"`` plan the
+        split from public numbers of groups and a first look at the root that takes 3 % of the budget; other mechanisms
+        share equally. The manifest says what was chosen.
     max_size
         Public bound on the size of a group for the views that need one; ``"auto"`` (default) pays for an estimate.
     norm
@@ -118,7 +122,15 @@ def release(
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    noisy, leaf_counts, fit = _carry_out(counts, plan, stream, progress)
+    if plan.mechanism == "adaptive" and isinstance(counts, ConfidentialCounts):
+        try:
+            run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
+        finally:
+            stream.forget()
+        noisy, leaf_counts, fit = run.noisy, run.leaf_counts, dict[str, Any]()
+        manifest = with_split(manifest, run.plan, counts)
+    else:
+        noisy, leaf_counts, fit = _carry_out(counts, plan, stream, progress)
     released = counts_on_all_levels(counts.hierarchy, leaf_counts)
     return Release(
         hierarchy=counts.hierarchy,

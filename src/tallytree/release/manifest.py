@@ -57,6 +57,17 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
     }
 
 
+def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
+    """The manifest of a release whose split over levels was chosen after it had been paid for, from its first look.
+
+    The receipt of the ledger stays: the total is the same.
+    """
+    privacy, chosen = manifest["privacy"], group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"])
+    split = {name: chosen["privacy"][name] for name in ("levels", "composition")}
+    why = "given" if plan.request.budget != "auto" else "planned from the first look and public numbers of groups"
+    return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
+
+
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     """The manifest with facts about how the consistent fit went, known only afterwards."""
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
@@ -94,6 +105,8 @@ def composition_of(plan: Plan, unit: str) -> Composition:
     parts = [record(level, "group totals", query) for level, query in enumerate(plan.group_totals)]
     if plan.largest_size is not None:
         parts.append(record(None, "largest size", plan.largest_size))
+    if plan.first_look is not None:
+        parts.append(record(None, "first look", plan.first_look))
     parts += [record(level.level, level.view, level.query) for level in plan.levels if level.query is not None]
     return Composition("sequential", tuple(parts))
 
@@ -110,6 +123,8 @@ def _side_queries(plan: Plan, loss: str) -> list[dict[str, Any]]:
     queries: list[dict[str, Any]] = []
     if plan.largest_size is not None:
         queries.append({"query": "largest size"} | _query(plan.largest_size, loss))
+    if plan.first_look is not None:
+        queries.append({"query": "first look"} | _query(plan.first_look, loss))
     for level, query in enumerate(plan.group_totals):
         queries.append({"query": "group totals", "level": level} | _query(query, loss))
     return queries

@@ -128,6 +128,8 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "cumulative": cumulative_sensitivity(**units),
         "sizes": sizes_sensitivity(**units),
         "hybrid": hybrid_sensitivity(**units),
+        "staircase": hybrid_sensitivity(**units),
+        "first look": hybrid_sensitivity(**units),
         "largest size": largest_size_sensitivity(**units),
         "group totals": group_totals_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),

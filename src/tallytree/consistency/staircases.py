@@ -1,0 +1,189 @@
+"""From estimated staircases per level to leaves that add up.
+
+Curves N(i) are additive, so a parent's curve and the sum of its children's are two estimates of the same thing. Going up they
+are combined by inverse variance, going down the rest is shared out; then the root is rounded, and children take the sizes
+of their parent as they are, so no level spoils the one above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.estimate.hybrid import laplace_scale
+from tallytree.estimate.staircases import Staircases
+from tallytree.kernels.staircase_tree import allocate, make_falling, share_out
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.hierarchy import Hierarchy
+
+# Sizes whose disagreement between parent and children is judged together: i/1.5 … 1.5 i.
+_WINDOW = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """Combined curves of a level, changed in place on the way."""
+
+    height: FloatArray
+    variance: FloatArray
+
+
+def consistent_leaves(
+    hierarchy: Hierarchy, n_groups: IntArray, levels: Sequence[Staircases | None], n_sizes: int
+) -> CountsBySize:
+    """Counts by size of the leaves from the staircases of all levels; None for levels that were not measured."""
+    combined = _combine(hierarchy, levels)
+    least = _clear_groups(hierarchy, levels)
+    groups = [n_groups[hierarchy.level_slice(level)] for level in range(hierarchy.n_levels)]
+    for level, curves in enumerate(combined):
+        make_falling(groups[level], curves.height, curves.variance)
+    whole = np.maximum(np.rint(combined[0].height).astype(np.int64), least[0][:, None])
+    whole = np.minimum(whole, groups[0][:, None])
+    large = _large_sizes(levels, int(whole[0, -1]), n_sizes)
+    rows = _rows(hierarchy, levels)
+    for level in range(1, hierarchy.n_levels):
+        starts = _child_starts(hierarchy, level)
+        kept = _affordable(least[level], whole[:, -1], starts)
+        whole = allocate(whole, groups[level], kept, combined[level].height, starts)
+        large = _deal(large, whole[:, -1], rows[level], hierarchy.parent[hierarchy.level_slice(level)])
+    return _counts(groups[-1], whole, large)
+
+
+def _child_starts(hierarchy: Hierarchy, level: int) -> IntArray:
+    """Children of the regions of the level above, counted within the level."""
+    above = hierarchy.level_slice(level - 1)
+    return hierarchy.child_starts[above.start : above.stop + 1] - hierarchy.level_starts[level]
+
+
+def _combine(hierarchy: Hierarchy, levels: Sequence[Staircases | None]) -> list[_Level]:
+    leaves = levels[-1]
+    assert leaves is not None, "the leaves are always measured"
+    combined = [_Level(leaves.curves.height, leaves.curves.variance)]
+    for level in range(hierarchy.n_levels - 1, 0, -1):
+        starts = _child_starts(hierarchy, level)[:-1]
+        summed = _Level(*(np.add.reduceat(values, starts, axis=0) for values in _both(combined[0])))
+        own = levels[level - 1]
+        combined.insert(0, summed if own is None else _together(own, summed))
+    for level in range(1, hierarchy.n_levels):
+        below = combined[level]
+        share_out(combined[level - 1].height, below.height, below.variance, _child_starts(hierarchy, level))
+    return combined
+
+
+def _both(level: _Level) -> tuple[FloatArray, FloatArray]:
+    return level.height, level.variance
+
+
+def _together(own: Staircases, summed: _Level) -> _Level:
+    """A parent's own curve and the sum of its children's, by inverse variance.
+
+    Children share a prior and are cut off at 0, so their errors do not quite cancel, which their variances do not show. Where
+    the two disagree by more than both variances explain, the sum's variance is raised by as much.
+    """
+    height, variance = own.curves.height, own.curves.variance
+    apart = summed.height - height
+    doubt = np.maximum(1.0, _window_means(apart**2) / (variance + summed.variance))
+    spread = summed.variance * doubt
+    weight = variance / (variance + spread + 1e-12)
+    return _Level(height + weight * apart, variance * (1 - weight))
+
+
+def _window_means(values: FloatArray) -> FloatArray:
+    """Mean over sizes i/1.5 … 1.5 i of each row."""
+    n_sizes = values.shape[1]
+    sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+    size = np.arange(1, n_sizes + 1)
+    low = np.ceil(size / _WINDOW).astype(np.int64) - 1
+    high = np.minimum((size * _WINDOW).astype(np.int64), n_sizes)
+    means: FloatArray = (sums[:, high] - sums[:, low]) / (high - low)
+    return means
+
+
+def _clear_groups(hierarchy: Hierarchy, levels: Sequence[Staircases | None]) -> list[IntArray]:
+    """Large groups that a region must keep room for: those that it or its children show clear of noise."""
+    least: list[IntArray] = []
+    for level in range(hierarchy.n_levels - 1, -1, -1):
+        own = levels[level]
+        here = np.zeros(hierarchy.level_size(level), dtype=np.int64) if own is None else own.clear
+        if least:
+            here = np.maximum(here, np.add.reduceat(least[0], _child_starts(hierarchy, level + 1)[:-1]))
+        least.insert(0, here)
+    return least
+
+
+def _affordable(least: IntArray, room: IntArray, starts: IntArray) -> IntArray:
+    """The claims of children, cut where together they exceed the large groups of their parent: the last children first."""
+    before = np.cumsum(least) - least
+    ahead = before - np.repeat(before[starts[:-1]], np.diff(starts))
+    return np.clip(np.repeat(room, np.diff(starts)) - ahead, 0, least)
+
+
+def _large_sizes(levels: Sequence[Staircases | None], n_large: int, n_sizes: int) -> IntArray:
+    """Sizes of the root's groups past the last size, falling: the k-th largest rows of every level, by inverse variance.
+
+    The largest of M noisy values stands about ln M scales too high, unless it stands clear of all noise; it is lowered by as
+    much, and its variance grows by the square of that.
+    """
+    weighted, weights = np.zeros(n_large), np.full(n_large, 1e-300)
+    for level in levels:
+        if level is None:
+            continue
+        scale = laplace_scale(level.noise_variance)
+        too_high = math.log(len(level.row_sizes) + 1) * scale
+        largest = np.sort(level.row_sizes)[::-1][:n_large]
+        lowered = np.where(largest > n_sizes + too_high + 3 * scale, 0.0, too_high)
+        largest = np.maximum(largest - lowered, n_sizes)
+        weight = 1 / (level.noise_variance + lowered**2)
+        weighted[: len(largest)] += weight * largest
+        weights[: len(largest)] += weight
+    sizes = np.maximum(np.rint(weighted / weights), n_sizes).astype(np.int64)
+    return np.sort(sizes)[::-1]
+
+
+def _rows(hierarchy: Hierarchy, levels: Sequence[Staircases | None]) -> list[tuple[IntArray, FloatArray]]:
+    """Sizes of the largest groups per level, as offsets and falling sizes; those of the children where none were measured."""
+    rows: list[tuple[IntArray, FloatArray]] = []
+    for level in range(hierarchy.n_levels - 1, -1, -1):
+        own = levels[level]
+        if own is not None:
+            rows.insert(0, (own.row_offsets, own.row_sizes))
+            continue
+        below, sizes = rows[0]
+        offsets = below[_child_starts(hierarchy, level + 1)]
+        region = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        rows.insert(0, (offsets, sizes[np.lexsort((-sizes, region))]))
+    return rows
+
+
+def _deal(large: IntArray, n_large: IntArray, rows: tuple[IntArray, FloatArray], parent: IntArray) -> IntArray:
+    """The parents' large sizes, dealt to their children in the order of the children's rows; falling within each child.
+
+    ``large`` holds the sizes of the parents one after the other, falling within each; ``n_large`` how many each child has.
+    """
+    child = np.repeat(np.arange(len(n_large)), n_large)
+    rank = np.arange(len(child)) - np.repeat(np.cumsum(n_large) - n_large, n_large)
+    row = np.zeros(len(child))
+    offsets, sizes = rows
+    has_row = rank < np.diff(offsets)[child]
+    row[has_row] = sizes[offsets[child[has_row]] + rank[has_row]]
+    by_parent = np.lexsort((-row, parent[child]))
+    dealt = np.empty(len(child), dtype=np.int64)
+    dealt[by_parent] = large
+    return dealt[np.lexsort((-dealt, child))]
+
+
+def _counts(n_groups: IntArray, whole: IntArray, large: IntArray) -> CountsBySize:
+    """Counts by size from whole curves and the sizes of the groups past them."""
+    exactly = -np.diff(whole, axis=1, prepend=n_groups[:, None])
+    region, size = np.nonzero(exactly)
+    far = np.repeat(np.arange(len(n_groups)), whole[:, -1])
+    return counts_from_runs(
+        np.concatenate([region, far]),
+        np.concatenate([size, large]).astype(np.int64),
+        np.concatenate([exactly[region, size], np.ones_like(far)]),
+        len(n_groups),
+    )

@@ -1,0 +1,149 @@
+"""From noisy blocks and rows to the curve N(i) of every region of a level, with its variance.
+
+The roughness κ of falls and the window over which the prior's shape is smoothed are chosen once per level, by the marginal
+likelihood of the noisy answers; everything here is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tallytree.estimate.hybrid import laplace_scale
+from tallytree.kernels.isotonic import isotonic_runs
+from tallytree.kernels.staircase import Prior
+from tallytree.kernels.staircase_curves import Blocks, Curves, final_fits, first_fits, log_likelihood
+from tallytree.kernels.staircase_shapes import Rows, finish_with_rows, shapes, smoothed
+from tallytree.measure.noisy import NoisyLevel, NoisyQuery
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.count_of_counts import sum_runs
+from tallytree.planning.first_look import FirstLook
+
+# Shapes of neighbouring levels are never trusted to better than a tenth: with less, the likelihood overfits small levels.
+ROUGHNESSES = (0.1, 0.2, 0.4, 0.8)
+WINDOWS = (1.0, 1.25, 1.5, 2.0)
+# Two numbers are chosen; a few hundred regions tell them.
+_SAMPLE = 200
+# Rows are believed from the first pool on, going up, that stands three of its own standard deviations above the last block.
+_ROW_DEVIATIONS = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Staircases:
+    """Estimated staircases of the regions of one level.
+
+    Attributes
+    ----------
+    curves
+        N(i) and its variance per region; sizes past a region's last block come from its rows.
+    row_offsets, row_sizes
+        Estimated sizes of the largest groups of each region, in falling order.
+    clear
+        Groups per region that stand clear of all noise of the level, past the last size that curves tell apart.
+    noise_variance
+        Of each answer.
+    """
+
+    curves: Curves
+    row_offsets: IntArray
+    row_sizes: FloatArray
+    clear: IntArray
+    noise_variance: float
+
+
+def prior_of_root(look: FirstLook, n_sizes: int) -> Prior:
+    """What the first look tells about the root."""
+    height, fall_variance = look.curve(n_sizes)
+    exact = np.array([look.n_groups])
+    # The variance of a fall stands for both: a curve without noise of its own whose falls are as unsure as this.
+    curves = Curves(height[None], np.full((1, n_sizes), np.inf), fall_variance[None])
+    fall, variance, excess = shapes(exact, curves, np.array([look.cells_beyond(n_sizes)]))
+    return Prior(fall, variance, excess, np.zeros(1, dtype=np.int64))
+
+
+def estimate_of_look(look: FirstLook, n_sizes: int) -> Staircases:
+    """The root as the first look alone shows it, for splits that measure nothing more there."""
+    height, variance = look.curve_variance(n_sizes)
+    none = np.zeros(2, dtype=np.int64)
+    curves = Curves(height[None], variance[None], np.empty((0, 0)))
+    return Staircases(curves, none, np.empty(0), none[:1], look.noise_std**2)
+
+
+def prior_below(level: Staircases, n_groups: IntArray, parents: IntArray) -> Prior:
+    """What the estimated regions of a level tell about regions below them; ``parents`` numbers the level's regions."""
+    n_sizes = level.curves.height.shape[1]
+    offsets, sizes = level.row_offsets, level.row_sizes
+    rank = np.arange(len(sizes)) - np.repeat(offsets[:-1], np.diff(offsets))
+    left = np.ceil(np.maximum(level.curves.height[:, -1], 0.0))
+    counted = rank < np.repeat(left, np.diff(offsets))
+    beyond = np.where(counted, np.maximum(sizes - n_sizes, 0.0), 0.0)
+    fall, variance, excess = shapes(n_groups, level.curves, _sums(offsets, beyond))
+    return Prior(fall, variance, excess, parents)
+
+
+def _sums(offsets: IntArray, values: FloatArray) -> FloatArray:
+    """Sum of consecutive runs of values, 0 for empty runs."""
+    partial = np.concatenate(([0.0], np.cumsum(values)))
+    return partial[offsets[1:]] - partial[offsets[:-1]]
+
+
+def estimate_staircases(
+    noisy: NoisyLevel, n_groups: IntArray, prior: Prior, *, is_top: bool, is_leaf: bool
+) -> Staircases:
+    """Smooth the blocks of every region of a level with the prior, and add the rows.
+
+    ``is_top`` says that no level above was measured.
+    """
+    measured = noisy["blocks"]
+    blocks = Blocks(measured.offsets, noisy["block ends"].values, measured.values, measured.noise.variance)
+    first = first_fits(n_groups, prior, blocks)
+    fitted, kappa = _best_prior(n_groups, prior, blocks, first)
+    curves = final_fits(n_groups, fitted, blocks, kappa, first, keep_falls=not is_leaf)
+    scale = laplace_scale(measured.noise.variance)
+    last = blocks.ends[blocks.offsets[1:] - 1]
+    rows = estimate_rows(noisy["tail"], last)
+    finish_with_rows(curves, blocks, rows, is_top=is_top)
+    offsets, sizes = rows.offsets, rows.sizes
+    bar = np.repeat(last, np.diff(offsets)) + (math.log(len(sizes) + 1) + 3) * scale
+    clear = sum_runs(offsets, ((sizes > bar) & (sizes >= first.shape[1])).astype(np.int64))
+    return Staircases(curves, offsets, sizes, clear, measured.noise.variance)
+
+
+def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatArray) -> tuple[Prior, float]:
+    """The window and roughness under which the answers of the level are most likely."""
+    n_regions = len(n_groups)
+    sample = np.unique(np.linspace(0, n_regions - 1, min(_SAMPLE, n_regions)).astype(np.int64))
+    best: tuple[float, Prior, float] | None = None
+    for window in WINDOWS:
+        candidate = smoothed(prior, window)
+        for kappa in ROUGHNESSES:
+            found = log_likelihood(n_groups, candidate, blocks, kappa, first, sample)
+            if best is None or found > best[0]:
+                best = found, candidate, kappa
+    assert best is not None
+    return best[1], best[2]
+
+
+def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:
+    """Sizes of the largest groups: sorted (L2), and those within the noise of the last block end set to it.
+
+    Of the rows that are set to it, the sum still tells how many entities they hold.
+    """
+    offsets, value, length = isotonic_runs(tail.values, tail.offsets, norm=2, lower=last)
+    pools = np.diff(offsets)
+    floor = np.repeat(last, pools)
+    std = math.sqrt(tail.noise.variance)
+    stands_out = value - floor > _ROW_DEVIATIONS * std / np.sqrt(length)
+    # Whatever is larger than a pool that stands out is no smaller group.
+    so_far = np.cumsum(stands_out)
+    believed = so_far > np.repeat((so_far - stands_out)[np.minimum(offsets[:-1], len(value) - 1)], pools)
+    rising = np.repeat(np.where(believed, value, floor), length).astype(np.float64)
+    is_hidden = np.repeat(~believed, length)
+    above = np.where(is_hidden, tail.values - np.repeat(floor, length), 0).astype(np.float64)
+    hidden, n_hidden = _sums(tail.offsets, above), _sums(tail.offsets, is_hidden.astype(np.float64))
+    starts, stops = tail.offsets[:-1], tail.offsets[1:]
+    place = np.arange(len(rising))
+    mirrored: IntArray = np.repeat(starts + stops - 1, np.diff(tail.offsets)) - place
+    return Rows(tail.offsets, rising[mirrored], n_hidden, hidden, tail.noise.variance)

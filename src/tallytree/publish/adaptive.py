@@ -1,0 +1,110 @@
+"""The adaptive mechanism: look, split the budget, measure level by level with what the levels above told, and reconcile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from tallytree.consistency.staircases import consistent_leaves
+from tallytree.estimate.staircases import Staircases, estimate_of_look, estimate_staircases, prior_below, prior_of_root
+from tallytree.kernels.staircase import Prior
+from tallytree.measure.group_sizes import Place
+from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
+from tallytree.measure.staircases import measure_first_look, measure_staircases
+from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.planning.allocation import shares_for_levels
+from tallytree.planning.first_look import FirstLook, first_look
+from tallytree.planning.plan import Plan, PublicFacts, level_query, with_shares
+from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.progress import Progress, silent
+
+# Dense tables of regions × sizes, 8 bytes a cell, several of them at once.
+MOST_CELLS = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveRun:
+    """What the mechanism measured and estimated, and the plan with the split that it chose."""
+
+    plan: Plan
+    noisy: NoisyCounts
+    leaf_counts: CountsBySize
+
+
+def run_adaptive(
+    counts: ConfidentialCounts,
+    plan: Plan,
+    facts: PublicFacts,
+    n_groups: IntArray,
+    stream: KeyStream,
+    progress: Progress = silent,
+) -> AdaptiveRun:
+    """Measure and estimate in turns: every level is planned from noisy answers of the levels above.
+
+    Confidential values enter only through ``measure_first_look`` and ``measure_staircases``.
+    """
+    hierarchy = counts.hierarchy
+    assert plan.first_look is not None
+    answers = measure_first_look(counts, plan.first_look, stream)
+    look = first_look(answers, int(n_groups[0]), plan.first_look.noise.std)
+    plan = split_after_look(plan, facts, look, n_groups)
+    n_sizes = look.n_sizes(_least_std(plan), MOST_CELLS // hierarchy.n_regions)
+    prior = prior_of_root(look, n_sizes)
+    noisy: list[NoisyLevel] = []
+    levels: list[Staircases | None] = []
+    for level in plan.levels:
+        progress(level.level, len(plan.levels), f"measuring {level.name}")
+        here = hierarchy.level_slice(level.level)
+        if level.query is None:
+            noisy.append(NoisyLevel(level.level, ()))
+            levels.append(None if level.level else estimate_of_look(look, n_sizes))
+        else:
+            place = Place(stream, 0, hierarchy.level_size(level.level))
+            truth = counts.counts_on_levels.regions(here)
+            noisy.append(measure_staircases(truth, level, n_groups[here], prior, place))
+            is_leaf = level.level == hierarchy.n_levels - 1
+            is_top = all(above.query is None for above in plan.levels[: level.level])
+            estimated = estimate_staircases(noisy[-1], n_groups[here], prior, is_top=is_top, is_leaf=is_leaf)
+            levels.append(estimated)
+            if not is_leaf:
+                own = np.arange(hierarchy.level_size(level.level))
+                prior = prior_below(estimated, n_groups[here], own)
+        prior = _handed_down(hierarchy, level.level, prior)
+    noisy[0] = _with_look(noisy[0], answers, plan)
+    leaf_counts = consistent_leaves(hierarchy, n_groups, levels, n_sizes)
+    return AdaptiveRun(plan, NoisyCounts(n_groups, tuple(noisy)), leaf_counts)
+
+
+def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, n_groups: IntArray) -> Plan:
+    """The plan with the shares that the look suggests, unless the user gave shares."""
+    if plan.request.budget != "auto":
+        return plan
+    groups = [n_groups[facts.hierarchy.level_slice(level)] for level in range(facts.hierarchy.n_levels)]
+
+    def noise_std(share: Fraction) -> float:
+        return level_query(plan, facts, len(groups) - 1, share).noise.std
+
+    return with_shares(plan, facts, shares_for_levels(look, groups, noise_std))
+
+
+def _least_std(plan: Plan) -> float:
+    return min(level.query.noise.std for level in plan.levels if level.query is not None)
+
+
+def _handed_down(hierarchy: Hierarchy, level: int, prior: Prior) -> Prior:
+    """The same shapes, for the regions of the next level."""
+    if level + 1 == hierarchy.n_levels:
+        return prior
+    parents = hierarchy.parent[hierarchy.level_slice(level + 1)] - hierarchy.level_starts[level]
+    return prior._replace(row=prior.row[parents])
+
+
+def _with_look(root: NoisyLevel, answers: IntArray, plan: Plan) -> NoisyLevel:
+    assert plan.first_look is not None
+    look = NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers)
+    return replace(root, queries=(look, *root.queries))

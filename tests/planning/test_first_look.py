@@ -1,0 +1,48 @@
+import numpy as np
+
+from tallytree.planning.first_look import LARGEST_LOOK, FirstLook, first_look, look_ends
+
+
+def look_at(sizes: np.ndarray, noise_std: float, seed: int = 0) -> FirstLook:
+    """A look at groups of these sizes, with rounded Gaussian noise."""
+    ends = look_ends()
+    starts = np.append(0, ends[:-1])
+    exact = np.array([np.clip(sizes - start, 0, end - start).sum() for start, end in zip(starts, ends, strict=True)])
+    noise = np.rint(np.random.default_rng(seed).normal(0, noise_std, len(ends))).astype(np.int64)
+    return first_look(exact + noise, len(sizes), noise_std)
+
+
+def test_blocks_are_single_sizes_first_and_reach_far() -> None:
+    ends = look_ends()
+    assert ends[:9].tolist() == list(range(1, 10))
+    assert ends[-1] >= LARGEST_LOOK
+    widths = np.diff(ends, prepend=0)
+    assert (widths[1:] <= np.maximum(1, 0.2 * ends[:-1])).all()
+
+
+def test_a_look_without_noise_shows_the_curve() -> None:
+    sizes = np.repeat([1, 2, 3, 8], [40, 30, 20, 10])
+    look = look_at(sizes, 0.0)
+    assert look.height[:9].tolist() == [100, 60, 30, 10, 10, 10, 10, 10, 0]
+    height, _ = look.curve(9)
+    np.testing.assert_allclose(height[:8], look.height[:8])
+    assert look.cells_beyond(2) == 20 * 1 + 10 * 6
+
+
+def test_a_noisy_look_falls_between_its_bounds() -> None:
+    look = look_at(np.random.default_rng(0).geometric(0.3, 500), 300.0)
+    assert (np.diff(look.height) <= 0).all()
+    assert look.height[0] <= 500
+    assert look.height[-1] >= 0
+
+
+def test_sizes_to_tell_apart_end_before_single_outliers() -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.concatenate([rng.geometric(0.4, 100_000), rng.integers(1_000, 10_000, 20)])
+    look = look_at(sizes, 30.0)
+    # Few enough groups lie beyond to measure one by one, and no outlier draws the table out.
+    found = look.n_sizes(2.0, 10**6)
+    assert 20 <= (sizes > found).sum() < 100
+    assert found < 100
+    assert look.n_sizes(2.0, 16) <= 16
+    assert look.n_sizes(2.0, 1) >= 8
