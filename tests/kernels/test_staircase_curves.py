@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tallytree.kernels import staircase_curves as curves
 from tallytree.kernels.staircase import Prior
 from tallytree.kernels.staircase_curves import Blocks, final_fits, first_fits, fit_falling, log_likelihood
-from tallytree.kernels.staircase_shapes import finish_with_rows, shapes, smoothed
+from tallytree.kernels.staircase_shapes import Rows, finish_with_rows, shapes, smoothed
 from tests.reference import staircases as reference
 
 

@@ -20,12 +20,12 @@ def tree(*widths: int, groups: int = 100_000) -> list[IntArray]:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("widths", [(1,), (1, 5), (1, 10, 500), (1, 2, 40, 800, 5000), (1, 1, 1, 30)])
-def test_shares_add_up_and_the_leaves_get_most(epsilon: float, widths: tuple[int, ...]) -> None:
+def test_shares_add_up_and_the_leaves_keep_much(epsilon: float, widths: tuple[int, ...]) -> None:
     shares = shares_for_levels(look_at(HOUSEHOLDS, 50 / epsilon), tree(*widths), laplace(epsilon))
     assert sum(shares) == 1
     assert all(share == 0 or share >= Fraction(3, 100) for share in shares)
     assert all(share.denominator <= 200 for share in shares)
-    assert shares[-1] == max(shares)
+    assert shares[-1] >= Fraction(2, 5)
 
 
 def test_a_level_that_its_few_children_describe_gets_nothing() -> None:

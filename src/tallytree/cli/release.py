@@ -29,10 +29,10 @@ class ReleaseOptions:
     epsilon: Any = None
     rho: Any = None
     definition: str = "pure"
-    mechanism: str = "matching"
+    mechanism: str | None = None
     view: Any = None
     merge: str = "weighted"
-    budget: Any = "equal"
+    budget: Any = "auto"
     max_size: Any = None
     norm: int | None = None
     totals: str | None = None
@@ -84,13 +84,20 @@ def release(
     sql: sources.Sql = None,
     engine: sources.Engine = "local",
     master: sources.Master = None,
-    mechanism: Annotated[str, typer.Option(help=f"One of: {', '.join(MECHANISMS)}.")] = "matching",
+    mechanism: Annotated[
+        str | None,
+        typer.Option(help=f"One of: {', '.join(MECHANISMS)}. Default: adaptive, or matching if a view is named."),
+    ] = None,
     view: Annotated[
         str | None,
-        typer.Option(help="hybrid (default), cumulative, sizes or naive; one name, or one per level, comma-separated."),
+        typer.Option(
+            help="For matching: hybrid, cumulative, sizes or naive; one name, or one per level, comma-separated."
+        ),
     ] = None,
     merge: Annotated[str, typer.Option(help="weighted or average.")] = "weighted",
-    budget: Annotated[str, typer.Option(help="equal, or one share per level, root first: 0.15,0.25,0.6")] = "equal",
+    budget: Annotated[
+        str, typer.Option(help="auto, equal, or one share per level, root first: 0.15,0.25,0.6")
+    ] = "auto",
     max_size: Annotated[
         str | None, typer.Option(help="Public bound on sizes for views that need one, or auto.")
     ] = None,

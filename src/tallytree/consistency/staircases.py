@@ -86,7 +86,7 @@ def _together(own: Staircases, summed: _Level) -> _Level:
     """
     height, variance = own.curves.height, own.curves.variance
     apart = summed.height - height
-    doubt = np.maximum(1.0, _window_means(apart**2) / (variance + summed.variance))
+    doubt = np.maximum(1.0, _window_means(apart**2) / (variance + summed.variance + 1e-12))
     spread = summed.variance * doubt
     weight = variance / (variance + spread + 1e-12)
     return _Level(height + weight * apart, variance * (1 - weight))

@@ -138,7 +138,8 @@ def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:
     stands_out = value - floor > _ROW_DEVIATIONS * std / np.sqrt(length)
     # Whatever is larger than a pool that stands out is no smaller group.
     so_far = np.cumsum(stands_out)
-    believed = so_far > np.repeat((so_far - stands_out)[np.minimum(offsets[:-1], len(value) - 1)], pools)
+    before = np.append(0, so_far)[offsets[:-1]]
+    believed = so_far > np.repeat(before, pools)
     rising = np.repeat(np.where(believed, value, floor), length).astype(np.float64)
     is_hidden = np.repeat(~believed, length)
     above = np.where(is_hidden, tail.values - np.repeat(floor, length), 0).astype(np.float64)

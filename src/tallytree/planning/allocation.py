@@ -24,6 +24,8 @@ from tallytree.planning.rehearsal import plain_errors
 # Shares are multiples of this; a share below the smallest buys noise and is given up.
 _STEP = Fraction(1, 200)
 _SMALLEST_SHARE = Fraction(3, 100)
+# However little the model makes of them, the leaves keep this much.
+_LEAST_LEAVES = Fraction(2, 5)
 # Regions of a level that stand for all of them.
 _SAMPLE = 200
 # The leaves hold most of the numbers, and count as much as four levels above them.
@@ -85,7 +87,7 @@ def shares_for_levels(
     weights = np.append(np.ones(n_levels - 1), _LEAF_WEIGHT)
 
     def regret(shares: tuple[Fraction, ...]) -> float:
-        if shares[-1] == 0:
+        if shares[-1] < _LEAST_LEAVES:
             return math.inf
         ratios = np.log(model.errors(shares) / reference)
         return float((weights * ratios + _BEHIND * np.maximum(ratios, 0.0)).sum())
@@ -204,15 +206,9 @@ def _sample(groups: IntArray) -> IntArray:
     return ordered[np.linspace(0, len(ordered) - 1, min(_SAMPLE, len(ordered))).astype(np.int64)]
 
 
-def _n_seen(look: FirstLook) -> int:
-    """Blocks of a look up to the last that stands above its noise, and one more."""
-    seen = np.flatnonzero(look.height * look.widths > 3 / math.sqrt(2) * look.noise_std)
-    return min(int(seen[-1]) + 2 if len(seen) else 2, len(look.widths))
-
-
 def _seen_curve(look: FirstLook) -> FloatArray:
     """Share of groups above each size, as far as the look can see."""
-    height, _ = look.curve(min(int(look.ends[_n_seen(look) - 1]), _MOST_SIZES))
+    height, _ = look.curve(min(int(look.ends[look.n_seen - 1]), _MOST_SIZES))
     return height / max(look.n_groups, 1)
 
 
@@ -224,7 +220,7 @@ def _shape(look: FirstLook) -> _Shape:
     fall = np.append(np.maximum(-np.diff(above) / np.diff(middle), 0.0), 0.0)
     single = int(np.argmax(width > 1))
     fall[:single] = np.maximum(-np.diff(np.concatenate(([1.0], above[:single]))), 0.0)
-    last = _n_seen(look)
+    last = look.n_seen
     return _Shape(look.starts[:last], width[:last], above[:last], fall[:last])
 
 

@@ -6,6 +6,7 @@ up to sizes that no group reaches. Enters: noisy block sums, already paid for. L
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,12 @@ class FirstLook:
         """First size of each block."""
         return self.ends - self.widths
 
+    @property
+    def n_seen(self) -> int:
+        """Blocks up to the last that stands three noise scales above 0, and one more."""
+        seen = np.flatnonzero(self.height * self.widths > 3 / math.sqrt(2) * self.noise_std)
+        return min(int(seen[-1]) + 2 if len(seen) else 2, len(self.widths))
+
     def cells_beyond(self, size: int) -> float:
         """Estimated entities that lie beyond a size; the size is an end of a block."""
         after = self.starts >= size
@@ -66,12 +73,13 @@ class FirstLook:
     def n_sizes(self, least_noise_std: float, most: int) -> int:
         """Sizes to tell apart: up to where single groups lie further apart than the best noise on any level blurs.
 
-        From there on the largest groups are measured one by one.
+        From there on the largest groups are measured one by one; so are those past the last block that the look can see.
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
         sparse = (cells > SPACING * least_noise_std * before**2) & (self.starts >= LEAST_SIZES)
-        found = int(self.starts[np.argmax(sparse)]) if sparse.any() else int(self.ends[-1])
+        seen = max(int(self.ends[self.n_seen - 1]), LEAST_SIZES)
+        found = min(int(self.starts[np.argmax(sparse)]), seen) if sparse.any() else seen
         fitting = self.ends[self.ends <= max(most, LEAST_SIZES)]
         return min(found, int(fitting[-1]))
 

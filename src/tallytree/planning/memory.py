@@ -16,8 +16,10 @@ from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
 BYTES_PER_CELL = 8
 # Working space of an estimate beside its noisy values, in cells of the level being estimated: measured peaks, rounded up.
 WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0, "staircase": 3.0}
-# Sizes that a staircase tells apart are known only after the first look; most data need fewer than this.
+# Sizes that a staircase tells apart are known only after the first look; most data need fewer than this. Tables of regions ×
+# sizes never grow beyond 2 GiB each.
 STAIRCASE_SIZES = 64
+MOST_STAIRCASE_CELLS = 1 << 28
 
 
 def cells_per_level(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> list[int]:
@@ -42,7 +44,7 @@ def _cells(level: LevelPlan, n_groups: IntArray, max_size: int) -> int:
         case "sizes":
             return int(n_groups.sum())
         case "staircase":
-            return len(n_groups) * STAIRCASE_SIZES
+            return min(len(n_groups) * STAIRCASE_SIZES, MOST_STAIRCASE_CELLS)
         case "hybrid":
             std = level.query.noise.std
             # Twice the margin stands for the margin and the groups above the threshold.

@@ -158,7 +158,8 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
         return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
 
     plan = Plan(
-        request=request,
+        # With the mechanism's name, so that it can be asked for again whatever the default is then.
+        request=replace(request, mechanism=mechanism),
         mechanism=mechanism,
         merge=_choice(request.merge, MERGES, "merge"),
         budget=budget,
@@ -231,7 +232,9 @@ def _choice(given: str, accepted: Sequence[str], name: str) -> Any:
 
 
 def _mechanism(request: Request) -> Mechanism:
-    found: Mechanism = _choice(request.mechanism or "matching", MECHANISMS, "mechanism")
+    """The mechanism asked for; views belong to matching."""
+    default = "adaptive" if request.view is None else "matching"
+    found: Mechanism = _choice(default if request.mechanism is None else request.mechanism, MECHANISMS, "mechanism")
     return found
 
 

@@ -19,12 +19,10 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.allocation import shares_for_levels
 from tallytree.planning.first_look import FirstLook, first_look
+from tallytree.planning.memory import MOST_STAIRCASE_CELLS
 from tallytree.planning.plan import Plan, PublicFacts, level_query, with_shares
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress, silent
-
-# Dense tables of regions × sizes, 8 bytes a cell, several of them at once.
-MOST_CELLS = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +51,7 @@ def run_adaptive(
     answers = measure_first_look(counts, plan.first_look, stream)
     look = first_look(answers, int(n_groups[0]), plan.first_look.noise.std)
     plan = split_after_look(plan, facts, look, n_groups)
-    n_sizes = look.n_sizes(_least_std(plan), MOST_CELLS // hierarchy.n_regions)
+    n_sizes = look.n_sizes(_least_std(plan), MOST_STAIRCASE_CELLS // hierarchy.n_regions)
     prior = prior_of_root(look, n_sizes)
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []

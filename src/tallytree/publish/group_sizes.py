@@ -68,8 +68,9 @@ def release(
     epsilon, rho, definition
         The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
     mechanism
-        ``"matching"`` (default; kuo2018, Algorithms 1 and 2) or ``"bottom-up"``; ``"adaptive"``, which measures blocks of
-        sizes that follow from earlier answers and suits sizes of any kind; or one of fioretto2021, which need dense tables of
+        ``"adaptive"`` (default), which measures blocks of sizes that follow from earlier answers and suits sizes of any kind;
+        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named, and on Spark) or ``"bottom-up"``; or one of
+        fioretto2021, which need dense tables of
         regions × sizes: ``"tree-dp"``, ``"tree-exact"``, ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``,
         ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``, ``"topdown"``.
     view
@@ -105,6 +106,8 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
+    if mechanism is None and not isinstance(counts, ConfidentialCounts):
+        mechanism = "matching"
     request = Request(
         epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm, totals, repair, time_limit
     )
