@@ -18,6 +18,8 @@ from tallytree.model.arrays import FloatArray, IntArray
 _RELATIVE_WIDTH = 0.2
 LARGEST_LOOK = 1 << 24
 LEAST_SIZES = 8
+# Where a look sees nothing more, sizes may still be told apart up to four times as far with less noise.
+_FARTHEST = 4
 
 
 def look_ends() -> IntArray:
@@ -73,12 +75,12 @@ class FirstLook:
     def n_sizes(self, least_noise_std: float, most: int) -> int:
         """Sizes to tell apart: up to where single groups lie further apart than the best noise on any level blurs.
 
-        From there on the largest groups are measured one by one; so are those past the last block that the look can see.
+        From there on the largest groups are measured one by one; so are those far past what the look can see.
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
         sparse = (cells > SPACING * least_noise_std * before**2) & (self.starts >= LEAST_SIZES)
-        seen = max(int(self.ends[self.n_seen - 1]), LEAST_SIZES)
+        seen = max(_FARTHEST * int(self.ends[self.n_seen - 1]), LEAST_SIZES)
         found = min(int(self.starts[np.argmax(sparse)]), seen) if sparse.any() else seen
         fitting = self.ends[self.ends <= max(most, LEAST_SIZES)]
         return min(found, int(fitting[-1]))

@@ -15,11 +15,11 @@ from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
 
 BYTES_PER_CELL = 8
 # Working space of an estimate beside its noisy values, in cells of the level being estimated: measured peaks, rounded up.
-WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0, "staircase": 3.0}
+WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0, "staircase": 16.0}
 # Sizes that a staircase tells apart are known only after the first look; most data need fewer than this. Tables of regions ×
-# sizes never grow beyond 2 GiB each.
+# sizes never grow beyond half a GiB each.
 STAIRCASE_SIZES = 64
-MOST_STAIRCASE_CELLS = 1 << 28
+MOST_STAIRCASE_CELLS = 1 << 26
 
 
 def cells_per_level(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> list[int]:

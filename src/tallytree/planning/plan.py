@@ -50,6 +50,8 @@ MERGES: tuple[str, ...] = get_args(Merge)
 # hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
 LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
+# Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
+MOST_ADAPTIVE_REGIONS = 1_000_000
 # The first look of mechanism "adaptive" only has to tell one shape from another.
 FIRST_LOOK_SHARE = Fraction(3, 100)
 
@@ -139,7 +141,7 @@ class Plan:
 def plan_release(request: Request, facts: PublicFacts) -> Plan:
     """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
     n_levels = facts.hierarchy.n_levels
-    mechanism = _mechanism(request)
+    mechanism = _mechanism(request, facts)
     totals = totals_kept(mechanism, request.totals)
     views = _views(request.view, mechanism, n_levels)
     shares = _shares(request.budget, n_levels, mechanism)
@@ -231,9 +233,10 @@ def _choice(given: str, accepted: Sequence[str], name: str) -> Any:
     return given
 
 
-def _mechanism(request: Request) -> Mechanism:
-    """The mechanism asked for; views belong to matching."""
-    default = "adaptive" if request.view is None else "matching"
+def _mechanism(request: Request, facts: PublicFacts) -> Mechanism:
+    """The mechanism asked for. Views belong to matching, and so do trees whose tables of regions × sizes would be too large."""
+    small = facts.hierarchy.n_regions <= MOST_ADAPTIVE_REGIONS
+    default = "adaptive" if request.view is None and small else "matching"
     found: Mechanism = _choice(default if request.mechanism is None else request.mechanism, MECHANISMS, "mechanism")
     return found
 

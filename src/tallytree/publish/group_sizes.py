@@ -69,7 +69,8 @@ def release(
         The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
     mechanism
         ``"adaptive"`` (default), which measures blocks of sizes that follow from earlier answers and suits sizes of any kind;
-        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named, and on Spark) or ``"bottom-up"``; or one of
+        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named, beyond a million regions, and on Spark) or
+        ``"bottom-up"``; or one of
         fioretto2021, which need dense tables of
         regions × sizes: ``"tree-dp"``, ``"tree-exact"``, ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``,
         ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``, ``"topdown"``.

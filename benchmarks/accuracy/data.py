@@ -1,0 +1,67 @@
+"""Data sets with groups: real ones from the data folder, and made-up ones with dials."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.real_data import DATA
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.hierarchy import hierarchy_from_leaves
+
+
+@dataclass(frozen=True)
+class Dials:
+    """Made-up data: a tree, and how sizes are spread.
+
+    ``tail`` 0 is geometric, otherwise sizes fall like a power; with ``gap`` g only multiples of g occur; ``zeros`` is the
+    share of empty groups; ``unlike`` how much mean sizes differ between leaves, on a log scale.
+    """
+
+    fan_outs: tuple[int, ...] = (20, 30)
+    groups: int = 500_000
+    mean: float = 2.5
+    tail: float = 0.0
+    gap: int = 1
+    zeros: float = 0.0
+    unlike: float = 0.2
+
+
+MADE_UP = {
+    "made-up geometric": Dials(),
+    "made-up power tail": Dials(tail=2.5),
+    "made-up gaps": Dials(gap=5, mean=12.0),
+    "made-up zeros": Dials(zeros=0.7),
+    "made-up large groups": Dials(fan_outs=(5, 10), groups=50_000, mean=200.0, unlike=1.0),
+    "made-up deep": Dials(fan_outs=(3, 6, 8, 12), groups=1_000_000),
+    "made-up tiny leaves": Dials(fan_outs=(50, 100), groups=50_000),
+}
+
+
+def made_up(dials: Dials, seed: int = 0) -> ConfidentialCounts:
+    """Data as the dials say."""
+    rng = np.random.default_rng(seed)
+    n_leaves = int(np.prod(dials.fan_outs))
+    paths = np.array(np.unravel_index(np.arange(n_leaves), dials.fan_outs)).T
+    labels = [tuple(".".join(map(str, path[: level + 1])) for level in range(len(path))) for path in paths.tolist()]
+    weights = rng.lognormal(sigma=1.0, size=n_leaves)
+    leaf = np.repeat(np.arange(n_leaves), rng.multinomial(dials.groups, weights / weights.sum()))
+    mean = dials.mean * rng.lognormal(sigma=dials.unlike, size=n_leaves)[leaf]
+    if dials.tail:
+        size = np.ceil(mean / dials.mean * rng.pareto(dials.tail, len(leaf))).astype(np.int64)
+    else:
+        size = rng.geometric(1 / np.maximum(mean / dials.gap, 1.0))
+    size = dials.gap * np.minimum(size, 100_000)
+    size[rng.random(len(size)) < dials.zeros] = 0
+    counts = counts_from_runs(leaf, size, np.ones_like(size), n_leaves)
+    names = [f"level {level + 1}" for level in range(len(dials.fan_outs))]
+    return ConfidentialCounts(hierarchy_from_leaves(names, labels), counts, counts.n_groups())
+
+
+def data_sets(folder: Path | None) -> dict[str, Callable[[], ConfidentialCounts]]:
+    """Loaders by name."""
+    real = {} if folder is None else {name: partial(load, folder) for name, load in DATA.items()}
+    return real | {name: partial(made_up, dials) for name, dials in MADE_UP.items()}
