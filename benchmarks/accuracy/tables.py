@@ -12,7 +12,7 @@ BASELINES = ("kuo2018", "bottom-up")
 
 def means() -> dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray, int]]:
     """Mean EMD per level, its standard error and the number of runs, by (data, method, ε)."""
-    table = ds.dataset(RESULTS, format="parquet").to_table().to_pylist()
+    table = ds.dataset(sorted(map(str, RESULTS.rglob("*.parquet"))), format="parquet").to_table().to_pylist()
     runs: dict[tuple[str, str, str], dict[int, dict[int, float]]] = {}
     for row in table:
         key = row["data"], row["method"], row["epsilon"]

@@ -190,7 +190,7 @@ def test_measuring_takes_the_same_time_for_neighbours() -> None:
     entities this is not promised, see the threat model."""
     households = Households(tuple((leaf, size) for leaf in range(3) for size in range(1, 40)))
     neighbour = list(households.neighbours())[17]
-    plan = plan_release(Request(epsilon=1), PublicFacts(TREE, True, 1))
+    plan = plan_release(Request(epsilon=1, view="hybrid"), PublicFacts(TREE, True, 1))
     inputs = [households.counts(), neighbour.counts()]
     times: list[list[float]] = [[], []]
     for counts in inputs * 400:

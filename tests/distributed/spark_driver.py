@@ -105,7 +105,9 @@ def main(folder: Path) -> dict[str, Any]:
     options = {"matching": {"view": ["sizes", "cumulative", "hybrid"]}, "bottom-up": {"mechanism": "bottom-up"}}
     for name, how in options.items():
         tt.release(here, **HOW, **how).save(folder / f"{name} local")
-    tt.release(tt.read(str(folder / "people.parquet"), **BOUNDED), **HOW).save(folder / "unit local")
+    tt.release(tt.read(str(folder / "people.parquet"), **BOUNDED), **HOW, mechanism="matching").save(
+        folder / "unit local"
+    )
     session = spark_session(MASTER, {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
     context = session.sparkContext
     context.setLogLevel("OFF")

@@ -80,7 +80,7 @@ def assert_equal(one: Release, other: Release) -> None:
         {"view": "cumulative", "max_size": 12},
         {"view": ["naive", "cumulative", "hybrid", "sizes"]},
         {"mechanism": "bottom-up"},
-        {"definition": "zcdp", "rho": 1, "epsilon": None},
+        {"definition": "zcdp", "rho": 1, "epsilon": None, "mechanism": "matching"},
     ],
     ids=str,
 )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import tallytree.measure.group_sizes
+import tallytree.measure.staircases
 import tallytree.publish.group_sizes
 import tallytree.publish.payment
 import tallytree.storage.folder
@@ -15,8 +15,8 @@ from tallytree.cli import main
 # Step: module, function, and which call of it is the last.
 STEPS: dict[str, tuple[Any, str, int]] = {
     "reserve": (tallytree.publish.payment, "reserve", 1),
-    "measure": (tallytree.publish.group_sizes, "measure_all", 1),
-    "half-measure": (tallytree.measure.group_sizes, "add_noise", 2),
+    "measure": (tallytree.publish.group_sizes, "run_adaptive", 1),
+    "half-measure": (tallytree.measure.staircases, "add_noise", 2),
     "write": (tallytree.publish.group_sizes.Release, "save", 1),
     "half-write": (tallytree.storage.folder, "_write_table", 1),
     "move": (tallytree.storage.folder, "_move_into_place", 1),

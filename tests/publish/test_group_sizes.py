@@ -101,7 +101,7 @@ def small() -> ConfidentialCounts:
         ({"epsilon": "plenty"}, "epsilon"),
         ({"epsilon": 1, "rho": 1}, "rho belongs to"),
         ({"epsilon": 1, "definition": "zcdp"}, "epsilon belongs to"),
-        ({"epsilon": 1, "mechanism": "magic"}, "Choose one of: matching"),
+        ({"epsilon": 1, "mechanism": "magic"}, "Choose one of: adaptive, matching"),
         ({"epsilon": 1, "view": "nice"}, "Choose one of: naive"),
         ({"epsilon": 1, "view": ["sizes", "sizes"]}, "2 entries for 3 levels"),
         ({"epsilon": 1, "merge": "glue"}, "Choose one of: weighted"),
@@ -179,8 +179,10 @@ def test_verify_notices_tables_that_do_not_add_up() -> None:
 def test_noise_is_where_the_manifest_says(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    release(small(), epsilon=1, insecure_seed=1).save(tmp_path / "out")
-    noisy = pq.read_table(tmp_path / "out" / "noisy.parquet")
-    assert noisy.column_names == ["level", "region", "query", "index", "value"]
-    assert set(noisy["query"].to_pylist()) <= {"cumulative", "tail"}
-    assert np.issubdtype(noisy["value"].to_numpy().dtype, np.integer)
+    queries = {"hybrid": {"cumulative", "tail"}, None: {"first look", "blocks", "block ends", "tail"}}
+    for view, expected in queries.items():
+        release(small(), epsilon=1, view=view, insecure_seed=1).save(tmp_path / str(view))
+        noisy = pq.read_table(tmp_path / str(view) / "noisy.parquet")
+        assert noisy.column_names == ["level", "region", "query", "index", "value"]
+        assert set(noisy["query"].to_pylist()) <= expected
+        assert np.issubdtype(noisy["value"].to_numpy().dtype, np.integer)

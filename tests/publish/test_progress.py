@@ -1,3 +1,5 @@
+import pytest
+
 import tallytree as tt
 from tallytree.publish.progress import by_work
 from tests.planning.test_memory import TRUTH
@@ -14,10 +16,17 @@ def test_steps_count_by_their_work() -> None:
     assert seen == [(0, 40, "step"), (1, 40, "step"), (10, 40, "step"), (1, 2, "other steps")]
 
 
-def test_a_release_reports_rising_shares_of_one_total() -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "expected"),
+    [
+        ("matching", ("measuring total", "measuring leaf", "estimating total", "estimating leaf")),
+        ("adaptive", ("measuring total", "estimating total", "measuring leaf", "estimating leaf")),
+    ],
+)
+def test_a_release_reports_rising_shares_of_one_total(mechanism: str, expected: tuple[str, ...]) -> None:
     seen: list[Report] = []
-    tt.release(TRUTH, epsilon=1, progress=lambda *step: seen.append(step))
+    tt.release(TRUTH, epsilon=1, mechanism=mechanism, budget="equal", progress=lambda *step: seen.append(step))
     done, totals, steps = zip(*seen)
     assert list(done) == sorted(done)
     assert len(set(totals)) == 1
-    assert steps == ("measuring total", "measuring leaf", "estimating total", "estimating leaf")
+    assert steps == expected

@@ -122,7 +122,7 @@ def test_one_edited_figure_is_found(folder: Path, edit: str, tmp_path: Path) -> 
 
 
 def test_the_command_tells_what_does_not_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Path(group_sizes().save(tmp_path / "out"))
+    folder = Path(group_sizes(mechanism="matching").save(tmp_path / "out"))
 
     def command(path: Path, *options: str) -> int:
         with pytest.raises(SystemExit) as end:

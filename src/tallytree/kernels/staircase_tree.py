@@ -80,19 +80,27 @@ def _hand_out(n_units, wish, room, taken, rest):  # type: ignore[no-untyped-def]
 @serial
 def _allocate(parent, groups, least, height, child_starts, out, start, stop):  # type: ignore[no-untyped-def]
     n_sizes = height.shape[1]
+    middle = np.empty(n_sizes, dtype=np.int64)
     for region in range(start, stop):
         first, last = child_starts[region], child_starts[region + 1]
         n = last - first
         placed = np.zeros(n, dtype=np.int64)
         wish, rest = np.empty(n), np.empty(n)
         room, taken = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        # Until the parent's next group a child's curve stays where it is: the best height is the median over those sizes.
+        following = n_sizes
+        for size in range(n_sizes - 1, -1, -1):
+            middle[size] = (size + following - 1) // 2
+            above = parent[region, size - 1] if size > 0 else groups[first:last].sum()
+            if above > parent[region, size]:
+                following = size
         before = groups[first:last].sum()
         for size in range(n_sizes):
             n_units = before - parent[region, size]
             before = parent[region, size]
             if n_units > 0:
                 for child in range(n):
-                    wish[child] = groups[first + child] - height[first + child, size] - placed[child]
+                    wish[child] = groups[first + child] - height[first + child, middle[size]] - placed[child]
                     room[child] = groups[first + child] - least[first + child] - placed[child]
                 _hand_out(n_units, wish, room, taken, rest)
                 placed += taken

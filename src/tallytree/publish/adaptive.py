@@ -56,7 +56,7 @@ def run_adaptive(
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
     for level in plan.levels:
-        progress(level.level, len(plan.levels), f"measuring {level.name}")
+        progress(2 * level.level, 2 * len(plan.levels), f"measuring {level.name}")
         here = hierarchy.level_slice(level.level)
         if level.query is None:
             noisy.append(NoisyLevel(level.level, ()))
@@ -65,6 +65,7 @@ def run_adaptive(
             place = Place(stream, 0, hierarchy.level_size(level.level))
             truth = counts.counts_on_levels.regions(here)
             noisy.append(measure_staircases(truth, level, n_groups[here], prior, place))
+            progress(2 * level.level + 1, 2 * len(plan.levels), f"estimating {level.name}")
             is_leaf = level.level == hierarchy.n_levels - 1
             is_top = all(above.query is None for above in plan.levels[: level.level])
             estimated = estimate_staircases(noisy[-1], n_groups[here], prior, is_top=is_top, is_leaf=is_leaf)

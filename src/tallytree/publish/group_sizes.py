@@ -120,9 +120,10 @@ def release(
     elif counts.groups_public:
         cells = cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups))
         check_memory(plan, cells)
-        progress = by_work(
-            progress, [*cells, *(2 * n_cells for n_cells in cells)]
-        )  # estimating takes about twice as long
+        # Estimating takes about twice as long as measuring; the adaptive mechanism does both level by level.
+        work = [(n_cells, 2 * n_cells) for n_cells in cells]
+        in_turns = work if plan.mechanism == "adaptive" else zip(*work)
+        progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     manifest = pay(payment_from(ledger, dataset), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
