@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 import tallytree as tt
+from tallytree.estimate.staircases import prior_of_root
 from tallytree.measure import spatial as measuring_maps
+from tallytree.measure.group_sizes import Place
 from tallytree.measure.histogram import measure_histogram
-from tallytree.measure.noisy import NoisyCounts
+from tallytree.measure.noisy import NoisyCounts, NoisyLevel
+from tallytree.measure.staircases import measure_staircases
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
@@ -38,6 +41,7 @@ from tallytree.spatial.draft import Draft
 from tallytree.spatial.options import MethodOptions
 from tallytree.spatial.trees import kd_tree
 from tests.attacks.distinguish import Loss, loss_at_least
+from tests.planning.test_first_look import look_at
 
 N_REGIONS = 60_000
 N_RUNS = 6_000
@@ -87,6 +91,26 @@ def regions(sizes: list[int], more: list[int], kind: dict[str, Any] | None = Non
             told.append(answers(measure_all(counts, plan, KeyStream.from_system())))
         else:
             told.append(answers(tt.release(counts, **request).noisy))  # type: ignore[arg-type]
+    return told[0], told[1]
+
+
+def staircases(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, Any]:
+    """Runs of the adaptive mechanism's questions to a region, after the same answers of the levels above.
+
+    Regions share those answers. A single entity changes them only as far as those levels lose; here all regions change.
+    """
+    facts = planning.PublicFacts(REGIONS, True, 1)
+    request = planning.Request(mechanism="adaptive", budget=["0", "0", "1"], **options)
+    level = planning.plan_release(request, facts).levels[-1]
+    look = look_at(np.tile(sizes, 1000), 20.0)
+    prior = prior_of_root(look, look.n_sizes(2.0, 1 << 16))._replace(row=np.zeros(N_REGIONS, dtype=np.int64))
+    told = []
+    for counts in map(many_regions, (sizes, more)):
+        here = REGIONS.level_slice(2)
+        place = Place(KeyStream.from_system(), 0, N_REGIONS)
+        noisy = measure_staircases(counts.counts_on_levels.regions(here), level, counts.n_groups, prior, place)
+        everywhere = REGIONS.sum_from_leaves(counts.n_groups)
+        told.append(answers(NoisyCounts(everywhere, (NoisyLevel(0, ()), noisy))))
     return told[0], told[1]
 
 
@@ -177,6 +201,8 @@ CASES: dict[str, tuple[float, Runs]] = {
     "sizes": (1, lambda: regions([1, 2, 5], [1, 2, 6], view="sizes", **PURE)),
     "cumulative": (1, lambda: regions([1, 2, 5], [1, 3, 5], view="cumulative", **PURE)),
     "hybrid, below": (1, lambda: regions([1, 2, 90], [1, 3, 90], view="hybrid", **PURE)),
+    "adaptive, blocks": (1, lambda: staircases([1, 2, 90], [1, 3, 90], **PURE)),
+    "adaptive, rows": (1, lambda: staircases([1, 2, 900], [1, 2, 901], **PURE)),
     "hybrid, tail": (1, lambda: regions([1, 2, 90], [1, 2, 91], view="hybrid", **PURE)),
     "hybrid, quantities": (1, lambda: regions([1, 2, 90], [1, 2, 93], {"max_quantity": 3}, view="hybrid", **PURE)),
     "sizes, units": (
