@@ -138,7 +138,7 @@ def people(counts: ConfidentialCounts, rows_at_once: int = 2_000_000) -> Iterato
         yield pa.table({"household": household, **label_columns(counts.hierarchy, leaf)})
 
 
-def main() -> None:
+def command() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--people", action="store_true", help="write one row per person too")
@@ -152,4 +152,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command()
