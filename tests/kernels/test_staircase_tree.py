@@ -51,3 +51,12 @@ def test_make_falling_respects_bounds() -> None:
     height = np.array([[12.0, 3.0, 5.0, -2.0]])
     make_falling(np.array([10]), height, np.ones((1, 4)))
     np.testing.assert_allclose(height, [[10, 4, 4, 0]], atol=1e-6)
+
+
+def test_children_round_to_the_nearest_size_that_their_parent_has() -> None:
+    """The parent has groups at sizes 1 and 9 alone: a child whose group seems to have 3 gets the 1, one with 7 the 9."""
+    parent = np.array([[2] + [1] * 8 + [0]])
+    height = np.array([[1.0] * 3 + [0.0] * 7, [1.0] * 7 + [0.0] * 3])
+    out = allocate(parent, np.ones(2, dtype=np.int64), np.zeros(2, dtype=np.int64), height, np.array([0, 2]))
+    assert out[0].tolist() == [1] + [0] * 9
+    assert out[1].tolist() == [1] * 9 + [0]

@@ -35,7 +35,7 @@ _ROOT_WEIGHT, _LEAF_WEIGHT = 1.5, 4.0
 _BEHIND, _LEAVES_BEHIND = 5.0, 10.0
 # The yardstick, corrected as measured on six data sets: matching spoils the root by a third, which the rehearsal leaves out;
 # between, the model promises a little too much. On the leaves the smoothed fit is credited with no more than it gained
-# everywhere: a tenth, and the more the noisier, since a look at the root does not tell how unlike each other leaves are.
+# everywhere: an eighth, and the more the noisier, since a look at the root does not tell how unlike each other leaves are.
 _ROOT_CORRECTION, _MIDDLE_CORRECTION, _LEAF_CORRECTION = 1.3, 0.95, 0.9
 _LEAF_GAIN, _LEAF_GAIN_GROWTH = 1.12, 0.3
 # Deviation of a region's curve from the shape above it, relative to the groups in question, where nothing is measured.
