@@ -34,11 +34,28 @@ def test_a_release_carries_its_receipt(ledger: str, tmp_path: Path) -> None:
     receipt = release.manifest["privacy"]["ledger"]
     assert receipt == history[1].receipt()
     assert check_history(history, [receipt]) == []
-    assert json.loads(history[1].detail) == release.manifest["privacy"]["composition"]
     assert history[1].purpose.startswith("group-sizes: Adding or removing any one row")
     release.save(tmp_path / "out")
     report_release(Payment(ledger, "census"), tmp_path / "out")
     assert summarise(read_history(ledger, "census")).unfinished == ()
+
+
+def test_the_ledger_keeps_what_a_release_is_made_of(ledger: str) -> None:
+    release = tt.release(
+        COUNTS, epsilon=1, mechanism="adaptive", budget=["0.25", "0.75"], ledger=ledger, dataset="census"
+    )
+    detail = json.loads(read_history(ledger, "census")[1].detail)
+    assert detail == release.manifest["privacy"]["composition"]
+
+
+def test_a_split_planned_after_payment_stands_in_the_ledger_as_one_sum(ledger: str) -> None:
+    release = tt.release(COUNTS, epsilon=1, mechanism="adaptive", ledger=ledger, dataset="census")
+    look, levels = json.loads(read_history(ledger, "census")[1].detail)["parts"]
+    first, *rest = release.manifest["privacy"]["composition"]["parts"]
+    assert look == first
+    assert levels["level"] is None
+    assert levels["query"] == "staircase, split over the levels after the first look"
+    assert Fraction(levels["loss"]) == sum(Fraction(part["loss"]) for part in rest) == Fraction(97, 100)
 
 
 def test_histograms_pay_too(ledger: str) -> None:

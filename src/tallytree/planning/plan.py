@@ -118,9 +118,9 @@ class LevelPlan:
 class Plan:
     """Everything that a release will measure, and how it will be made consistent.
 
-    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``. With budget ``"auto"``
-    the levels are those of a split that gives everything to the leaves, until the first look has been taken and
-    :func:`with_shares` replaces them.
+    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``. While
+    ``awaits_look`` the levels are those of a split that gives everything to the leaves, until the first look has been taken
+    and :func:`with_shares` replaces them.
     """
 
     request: Request
@@ -136,6 +136,7 @@ class Plan:
     time_limit: float | None
     for_levels: Fraction
     first_look: QueryPlan | None = None
+    awaits_look: bool = False
 
 
 def plan_release(request: Request, facts: PublicFacts) -> Plan:
@@ -180,7 +181,7 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
         for_levels=budget.total - largest_part - totals_part - look_part,
         first_look=query(look_part, view_sensitivity("staircase", facts, 0)) if look_part else None,
     )
-    plan = with_shares(plan, facts, shares)
+    plan = replace(with_shares(plan, facts, shares), awaits_look=mechanism == "adaptive" and request.budget == "auto")
     check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
     if mechanism == "tree-program" and max_size is not None:
         check_programs(facts.hierarchy, max_size, half_width(plan.levels))
@@ -195,12 +196,12 @@ def level_query(plan: Plan, facts: PublicFacts, level: int, share: Fraction) -> 
 
 
 def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
-    """The plan with the levels' budget split like this; nothing is measured on a level with share 0."""
+    """The plan with the levels' budget split like this, for good; nothing is measured on a level with share 0."""
     levels = tuple(
         replace(level, share=share, query=level_query(plan, facts, level.level, share) if share > 0 else None)
         for level, share in zip(plan.levels, shares, strict=True)
     )
-    return replace(plan, levels=levels)
+    return replace(plan, levels=levels, awaits_look=False)
 
 
 def half_width(levels: Sequence[LevelPlan]) -> int:

@@ -81,7 +81,7 @@ def run_adaptive(
 
 def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, n_groups: IntArray) -> Plan:
     """The plan with the shares that the look suggests, unless the user gave shares."""
-    if plan.request.budget != "auto":
+    if not plan.awaits_look:
         return plan
     groups = [n_groups[facts.hierarchy.level_slice(level)] for level in range(facts.hierarchy.n_levels)]
 

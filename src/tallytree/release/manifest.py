@@ -97,7 +97,10 @@ def _unit(counts: Description) -> str:
 
 
 def composition_of(plan: Plan, unit: str) -> Composition:
-    """The tree of all measurements of a plan. Each is about all regions of its level, which compose in parallel inside."""
+    """The tree of all measurements of a plan. Each is about all regions of its level, which compose in parallel inside.
+
+    Of a plan that awaits its first look only the sum over levels is certain: it stands as one part, on no level in particular.
+    """
 
     def record(level: int | None, name: str, query: QueryPlan) -> MechanismRecord:
         return MechanismRecord(plan.mechanism, level, name, unit, query.sensitivity, query.noise, query.budget)
@@ -107,7 +110,11 @@ def composition_of(plan: Plan, unit: str) -> Composition:
         parts.append(record(None, "largest size", plan.largest_size))
     if plan.first_look is not None:
         parts.append(record(None, "first look", plan.first_look))
-    parts += [record(level.level, level.view, level.query) for level in plan.levels if level.query is not None]
+    for level in plan.levels:
+        if level.query is not None:
+            undecided = plan.awaits_look
+            name = f"{level.view}, split over the levels after the first look" if undecided else level.view
+            parts.append(record(None if undecided else level.level, name, level.query))
     return Composition("sequential", tuple(parts))
 
 
