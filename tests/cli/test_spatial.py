@@ -38,9 +38,10 @@ def test_a_map_is_released_with_a_picture_verified_and_queried(place):
     assert asked.returncode == 0, asked.stderr
     found = json.loads(asked.stdout)
     middle, everything = found["answers"]
-    assert 2400 < middle["estimate"] < 2950
-    assert everything["estimate"] == pytest.approx(3000, abs=60)
-    assert everything["standard_error"] > 0
+    # The noise is fresh in every run: it goes beyond 15 standard errors less than once in 10**8 runs.
+    for answer, truth in ((middle, 2738), (everything, 3000)):
+        assert 0 < answer["standard_error"] < 40
+        assert abs(answer["estimate"] - truth) <= 15 * answer["standard_error"]
     assert "evenly spread" in found["note"]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-LIFETIME_SECONDS = 1800
+LIFETIME_SECONDS = 7200
 
 
 def server_programs() -> Path | None:
