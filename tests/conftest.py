@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Kernels compile on their first call, so a deadline per example would measure the compiler.
-settings.register_profile("tallytree", deadline=None, max_examples=60)
+# Kernels compile on their first call, so a deadline per example would measure the compiler, and how long examples take to draw
+# the machine. The examples are the same in every run: what a change breaks is found, and luck finds nothing.
+settings.register_profile(
+    "tallytree", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+# New examples each time, and how to repeat one that fails: pytest --hypothesis-profile explore
+settings.register_profile(
+    "explore", settings.get_profile("tallytree"), max_examples=600, derandomize=False, print_blob=True
+)
 settings.load_profile("tallytree")
 
 

@@ -1,7 +1,7 @@
 """Every mechanism, every neighbour of small inputs: the loss along replayed transcripts never exceeds what is stated."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -33,8 +33,12 @@ Run = Callable[[], Any]
 Pair = tuple[Run, Run]
 
 
-def group_sizes(rng: np.random.Generator, kind: dict[str, Any], **options: Any) -> Iterator[Pair]:
+def group_sizes(
+    rng: np.random.Generator, kind: dict[str, Any], *, n_groups: int | None = None, **options: Any
+) -> Iterator[Pair]:
+    """Few groups make few neighbours, where these are pairs of entities."""
     households = random_households(rng, **kind)
+    households = replace(households, groups=households.groups[:n_groups])
     for neighbour in households.neighbours():
         yield (
             partial(tt.release, households.counts(), insecure_seed=1, **options),
@@ -159,6 +163,10 @@ for _name, _kind, _loss in (
 ):
     CASES[f"adaptive, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(rng, kind, **loss)
 CASES["adaptive, every level"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **PURE)
+CASES["adaptive, every level, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **ZCDP)
+CASES["adaptive, no root, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget=["0", "0.25", "0.75"], **ZCDP)
+CASES["adaptive, private groups, zcdp"] = lambda rng: group_sizes(rng, PRIVATE, **ZCDP)
+CASES["adaptive, units, zcdp"] = lambda rng: group_sizes(rng, UNITS, n_groups=4, **ZCDP)
 
 
 def largest_loss(case: str, seed: int) -> tuple[Fraction, Fraction]:
@@ -202,6 +210,7 @@ PLANTED = {
     "hybrid, quantities, zcdp": (planning, "hybrid_sensitivity"),
     "adaptive, units": (planning, "hybrid_sensitivity"),
     "adaptive, quantities": (planning, "hybrid_sensitivity"),
+    "adaptive, units, zcdp": (planning, "hybrid_sensitivity"),
     "wavelet, units, zcdp": (strategies, "block_differences_sensitivity"),
     "matrix": (strategies, "linear_queries_sensitivity"),
     "adaptive-grid, units, zcdp": (measuring_maps, "histogram_sensitivity"),
