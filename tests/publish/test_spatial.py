@@ -28,7 +28,7 @@ def test_every_method_saves_loads_and_verifies(method, tmp_path):
     made.save(tmp_path / "map")
     assert tt.verify(tmp_path / "map")
     loaded = tt.load(tmp_path / "map")
-    boxes = np.sort(RNG.uniform(0, 10, size=(20, 2, 2)), axis=2)
+    boxes = np.sort(np.random.default_rng(8).uniform(0, 10, size=(20, 2, 2)), axis=2)
     before, after = made.ranges(boxes), loaded.ranges(boxes)
     np.testing.assert_allclose(after.estimate, before.estimate)
     np.testing.assert_allclose(after.standard_error, before.standard_error)
@@ -127,7 +127,7 @@ def test_points_arrive_in_every_form(tmp_path):
 
 
 def test_three_dimensions_and_zcdp():
-    points = RNG.uniform(0, 1, size=(3000, 3))
+    points = np.random.default_rng(9).uniform(0, 1, size=(3000, 3))
     made = tt.spatial(
         points, box=[(0, 1)] * 3, rho="0.5", definition="zcdp", method="kd-tree", resolution=16, insecure_seed=2
     )

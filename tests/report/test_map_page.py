@@ -126,7 +126,9 @@ def test_the_picture_shows_where_points_are_in_light_dark_and_print(browser: Any
 
 
 def test_more_and_fewer_columns(browser: Any, tmp_path: Path) -> None:
-    cube = tt.spatial(RNG.uniform(size=(5000, 3)), box=[(0, 1)] * 3, resolution=16, epsilon=1, insecure_seed=1)
+    cube = tt.spatial(
+        np.random.default_rng(2).uniform(size=(5000, 3)), box=[(0, 1)] * 3, resolution=16, epsilon=1, insecure_seed=1
+    )
     visit = opened(browser, cube, tmp_path)
     assert_says(ask(visit.page, [(0.25, 0.75), (0, 0.5)]), cube.range([(0.25, 0.75), (0, 0.5), (0, 1)]))
     visit.assert_clean()
