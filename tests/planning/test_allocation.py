@@ -38,7 +38,8 @@ def test_a_root_of_many_leaves_is_measured_above_them() -> None:
     assert shares[0] > 0
 
 
-def test_empty_regions_and_looks_do_no_harm() -> None:
-    empty = look_at(np.zeros(5, dtype=np.int64), 100.0)
+@pytest.mark.parametrize("noise_std", [100.0, 0.0])
+def test_empty_regions_and_looks_do_no_harm(noise_std: float) -> None:
+    empty = look_at(np.zeros(5, dtype=np.int64), noise_std)
     groups = [np.array([5]), np.array([5, 0]), np.array([3, 2, 0])]
     assert sum(shares_for_levels(empty, groups, laplace(1.0))) == 1

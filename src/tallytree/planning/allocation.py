@@ -156,7 +156,8 @@ class _Model:
         self.noise_std = noise_std
         self.whole_scale = noise_std(Fraction(1)) / math.sqrt(2)
         within = self.shape.width * self.shape.fall * look.n_groups / 3 * (self.shape.width > 1)
-        self.look = _ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2)
+        # Next to nothing is the least error everywhere: a budget that leaves no noise must not ask for a logarithm of 0.
+        self.look = np.maximum(_ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12)
         self.spread = [_spread(self.shape, groups) for groups in self.groups]
         self._known: dict[tuple[int, Fraction], BlockErrors] = {}
 
