@@ -31,6 +31,7 @@ def main() -> None:
         print(tables.markdown())
         print()
         print(tables.summary())
+        print(tables.summary(tables.TIGHT_BASELINES))
         tables.plot(given.plot)
 
 

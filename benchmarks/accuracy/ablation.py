@@ -18,13 +18,14 @@ import numpy as np
 import tallytree.consistency.staircases as consistency
 import tallytree.estimate.staircases as estimate
 import tallytree.kernels.staircase as kernel
+import tallytree.kernels.staircase_rows as staircase_rows
 import tallytree.publish.adaptive as adaptive
 from benchmarks.accuracy.data import data_sets
 from benchmarks.real_data import data_folder
 from tallytree import evaluate, release
 from tallytree.kernels.staircase import Prior
 
-SETS = ("cps", "flights", "roma", "taxi", "housing")
+SETS = ("cps", "flights", "roma", "taxi", "housing", "businesses", "made-up gaps")
 EPSILONS = ("1", "0.1")
 
 
@@ -57,6 +58,14 @@ def without_fitted_prior() -> None:
     estimate.ROUGHNESSES, estimate.WINDOWS = (0.2,), (1.0,)  # type: ignore[assignment]
 
 
+def without_steps() -> None:
+    estimate._best_steps = lambda *arguments: (0.0, -np.inf)  # type: ignore[assignment]
+
+
+def without_prior_for_rows() -> None:
+    staircase_rows.UNEXPECTED = 1e6
+
+
 def without_children() -> None:
     consistency._together = lambda own, summed: consistency._Level(own.curves.height, own.curves.variance)  # type: ignore[assignment]
 
@@ -76,6 +85,8 @@ WITHOUT: dict[str, Callable[[], None]] = {
     "rows for far sizes (blocks only)": without_rows_early,
     "the parents' shapes as prior": without_parents_shapes,
     "roughness and window by likelihood": without_fitted_prior,
+    "level stretches and drops (smooth curves only)": without_steps,
+    "the prior for rows (noise alone)": without_prior_for_rows,
     "children's sums for the parent": without_children,
     "doubt about children's sums": without_doubt,
     "the first look in the root's estimate": without_the_look_at_the_root,

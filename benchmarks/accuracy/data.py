@@ -17,27 +17,36 @@ from tallytree.model.hierarchy import hierarchy_from_leaves
 class Dials:
     """Made-up data: a tree, and how sizes are spread.
 
-    ``tail`` 0 is geometric, otherwise sizes fall like a power; with ``gap`` g only multiples of g occur; ``zeros`` is the
-    share of empty groups; ``unlike`` how much mean sizes differ between leaves, on a log scale.
+    ``shape`` says how: "geometric", "power" (with exponent ``tail``), "poisson" or "uniform". With ``gap`` g only multiples
+    of g occur; ``heaps`` is the share of groups whose size is rounded up to a multiple of 10, ``zeros`` that of empty groups,
+    ``largest`` what larger groups are counted as; ``unlike`` how much mean sizes differ between leaves, on a log scale.
     """
 
     fan_outs: tuple[int, ...] = (20, 30)
     groups: int = 500_000
     mean: float = 2.5
+    shape: str = "geometric"
     tail: float = 0.0
     gap: int = 1
+    heaps: float = 0.0
+    largest: int = 100_000
     zeros: float = 0.0
     unlike: float = 0.2
 
 
 MADE_UP = {
     "made-up geometric": Dials(),
-    "made-up power tail": Dials(tail=2.5),
+    "made-up power tail": Dials(shape="power", tail=2.5),
     "made-up gaps": Dials(gap=5, mean=12.0),
     "made-up zeros": Dials(zeros=0.7),
     "made-up large groups": Dials(fan_outs=(5, 10), groups=50_000, mean=200.0, unlike=1.0),
     "made-up deep": Dials(fan_outs=(3, 6, 8, 12), groups=1_000_000),
     "made-up tiny leaves": Dials(fan_outs=(50, 100), groups=50_000),
+    "made-up bounded": Dials(fan_outs=(9, 35, 20), groups=4_000_000, mean=1.4, shape="poisson", largest=8, unlike=0.1),
+    "made-up middling": Dials(fan_outs=(10, 40), groups=400_000, mean=30.0, shape="poisson"),
+    "made-up uniform": Dials(groups=300_000, mean=50.0, shape="uniform"),
+    "made-up heaps": Dials(mean=12.0, heaps=0.5),
+    "made-up small": Dials(fan_outs=(5, 8), groups=3_000, mean=5.0),
 }
 
 
@@ -50,11 +59,18 @@ def made_up(dials: Dials, seed: int = 0) -> ConfidentialCounts:
     weights = rng.lognormal(sigma=1.0, size=n_leaves)
     leaf = np.repeat(np.arange(n_leaves), rng.multinomial(dials.groups, weights / weights.sum()))
     mean = dials.mean * rng.lognormal(sigma=dials.unlike, size=n_leaves)[leaf]
-    if dials.tail:
-        size = np.ceil(mean / dials.mean * rng.pareto(dials.tail, len(leaf))).astype(np.int64)
-    else:
-        size = rng.geometric(1 / np.maximum(mean / dials.gap, 1.0))
-    size = dials.gap * np.minimum(size, 100_000)
+    match dials.shape:
+        case "power":
+            size = np.ceil(mean / dials.mean * rng.pareto(dials.tail, len(leaf))).astype(np.int64)
+        case "poisson":
+            size = 1 + rng.poisson(mean)
+        case "uniform":
+            size = rng.integers(1, np.maximum(2 * mean, 2).astype(np.int64))
+        case _:
+            size = rng.geometric(1 / np.maximum(mean / dials.gap, 1.0))
+    if dials.heaps:
+        size = np.where(rng.random(len(size)) < dials.heaps, -(-size // 10) * 10, size)
+    size = np.minimum(dials.gap * np.minimum(size, 100_000), dials.largest)
     size[rng.random(len(size)) < dials.zeros] = 0
     counts = counts_from_runs(leaf, size, np.ones_like(size), n_leaves)
     names = [f"level {level + 1}" for level in range(len(dials.fan_outs))]

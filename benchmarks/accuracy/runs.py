@@ -17,13 +17,16 @@ from tallytree.planning.error_formulas import omniscient_error
 
 RESULTS = Path("bench-results") / "accuracy"
 EPSILONS = ("0.1", "0.5", "1", "4")
-# The public bound on sizes that the baselines need.
+# The public bound on sizes that the baselines need: one for all data, and one that follows the data's largest size.
 MAX_SIZE = 10_000
+TIGHT = "tight"
 METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "default, equal split": {"mechanism": "adaptive", "budget": "equal"},
     "kuo2018": {"mechanism": "matching", "view": "cumulative", "norm": 1, "max_size": MAX_SIZE},
     "bottom-up": {"mechanism": "bottom-up", "view": "cumulative", "norm": 1, "max_size": MAX_SIZE},
+    "kuo2018, tight bound": {"mechanism": "matching", "view": "cumulative", "norm": 1, "max_size": TIGHT},
+    "bottom-up, tight bound": {"mechanism": "bottom-up", "view": "cumulative", "norm": 1, "max_size": TIGHT},
     "hybrid": {"mechanism": "matching", "view": "hybrid"},
     "cumulative-dp": {"mechanism": "cumulative-dp", "max_size": MAX_SIZE},
     "topdown": {"mechanism": "topdown", "max_size": MAX_SIZE},
@@ -49,7 +52,7 @@ def run(job: Job, folder: Path | None) -> str:
     counts = _counts(name, folder)
     begun = time.perf_counter()
     try:
-        made = release(counts, epsilon=epsilon, insecure_seed=seed, **METHODS[method])
+        made = release(counts, epsilon=epsilon, insecure_seed=seed, **_options(method, counts))
     except TallytreeError as error:
         return f"{name}, {method}: {error}"
     seconds = time.perf_counter() - begun
@@ -69,6 +72,15 @@ def run(job: Job, folder: Path | None) -> str:
     pq.write_table(pa.Table.from_pylist(rows), part)
     part.rename(file)
     return f"{name}, {method}, epsilon {epsilon}, seed {seed}: {' / '.join(f'{level.emd:.4g}' for level in levels)}"
+
+
+def _options(method: str, counts: ConfidentialCounts) -> dict[str, Any]:
+    """How a method is asked for. A tight bound is four times the largest size, and no more than 5,000 above it."""
+    options = METHODS[method]
+    if options.get("max_size") == TIGHT:
+        largest = int(counts.leaf_counts.size.max())
+        options = options | {"max_size": max(min(4 * largest, largest + 5000), 50)}
+    return options
 
 
 def run_all(

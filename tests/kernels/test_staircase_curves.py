@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tallytree.kernels import staircase_curves as curves
 from tallytree.kernels.staircase import Prior
 from tallytree.kernels.staircase_curves import Blocks, final_fits, first_fits, fit_falling, log_likelihood
-from tallytree.kernels.staircase_shapes import Rows, finish_with_rows, shapes, smoothed
+from tallytree.kernels.staircase_shapes import shapes, smoothed
 from tests.reference import staircases as reference
 
 
@@ -98,15 +98,3 @@ def test_shapes_of_an_exact_curve() -> None:
     assert (variance == 0).all()
     # Cells from column 1 on (2 + 1 + 1 below size 4, and 1 beyond), over the groups of at least one entity.
     assert excess[0, 1] == pytest.approx((2 + 1 + 1 + 1) / 4)
-
-
-def test_rows_continue_the_curve() -> None:
-    height, variance = np.zeros((1, 30)), np.zeros((1, 30))
-    height[0, :5] = 2.0
-    blocks = Blocks(np.array([0, 1]), np.array([5]), np.array([10]), 0.02)
-    rows = np.array([25.0, 10.0, 5.0, 5.0])
-    largest = Rows(np.array([0, 4]), rows, np.array([2.0]), np.array([0.0]), 0.02)
-    finish_with_rows(curves.Curves(height, variance, variance), blocks, largest, is_top=False)
-    np.testing.assert_allclose(height[0, [6, 9, 12, 24, 26]], [2, 2, 1, 1, 0], atol=1e-2)
-    assert (np.diff(height[0]) <= 1e-9).all()
-    assert (variance[0, 5:] > 0).all()

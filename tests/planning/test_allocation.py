@@ -43,3 +43,13 @@ def test_empty_regions_and_looks_do_no_harm(noise_std: float) -> None:
     empty = look_at(np.zeros(5, dtype=np.int64), noise_std)
     groups = [np.array([5]), np.array([5, 0]), np.array([3, 2, 0])]
     assert sum(shares_for_levels(empty, groups, laplace(1.0))) == 1
+
+
+def test_a_blind_look_gives_clear_leaves_everything() -> None:
+    few = HOUSEHOLDS[:300]
+    groups = tree(1, 3, 12, groups=300)
+    assert shares_for_levels(look_at(few, 47), groups, laplace(1.0)) == (0, 0, 1)
+    # The same look over leaves that their own noise hides plans as always.
+    shares = shares_for_levels(look_at(few, 47), groups, laplace(0.1))
+    assert sum(shares) == 1
+    assert shares != (0, 0, 1)

@@ -46,3 +46,10 @@ def test_sizes_to_tell_apart_end_before_single_outliers() -> None:
     assert found < 100
     assert look.n_sizes(2.0, 16) <= 16
     assert look.n_sizes(2.0, 1) >= 8
+
+
+def test_usual_sizes_are_told_apart_unless_memory_is_short() -> None:
+    look = look_at(np.full(1000, 3), 50.0)
+    assert look.n_sizes(1.0, most=10**6) >= 53  # the last end of a block up to 64
+    assert look.n_sizes(1.0, most=40) <= 16
+    assert look.n_sizes(1.0, most=1) <= 8

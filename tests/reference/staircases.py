@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 
 
@@ -38,3 +41,28 @@ def smoothed_curve(groups, kept, noise, ends, answers, noise_variance):  # type:
     _, log_determinant = np.linalg.slogdet(seen)
     likelihood = -0.5 * (log_determinant + miss @ np.linalg.solve(seen, miss))
     return mean + gain @ miss, covariance - gain @ sums @ covariance, likelihood
+
+
+def stepped_curve(answers, widths, guesses, noise_variance, chance):  # type: ignore[no-untyped-def]
+    """Log-likelihood of block sums, mean and variance of each block's height, over all ways to place drops, one by one."""
+    n = len(answers)
+    logs, means, variances = [], [], []
+    for drops in itertools.product([False, True], repeat=n - 1):
+        log = sum(math.log(chance if drop else 1 - chance) for drop in drops)
+        mean, variance = np.empty(n), np.empty(n)
+        starts = [0, *(i + 1 for i, drop in enumerate(drops) if drop)]
+        for start, end in zip(starts, [*starts[1:], n]):
+            here = slice(start, end)
+            wide, guess = widths[here].astype(float), guesses[start]
+            seen = guess**2 * np.outer(wide, wide) + noise_variance * np.eye(end - start)
+            miss = answers[here] - guess * wide
+            gain = guess**2 * np.linalg.solve(seen, wide)
+            log -= 0.5 * (np.linalg.slogdet(seen)[1] + miss @ np.linalg.solve(seen, miss))
+            mean[here], variance[here] = guess + gain @ miss, guess**2 - gain @ wide * guess**2
+        logs.append(log)
+        means.append(mean)
+        variances.append(variance)
+    total = np.logaddexp.reduce(logs)
+    weight = np.exp(np.array(logs) - total)[:, None]
+    middle = (weight * means).sum(axis=0)
+    return total, middle, (weight * (np.array(variances) + (np.array(means) - middle) ** 2)).sum(axis=0)

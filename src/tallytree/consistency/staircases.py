@@ -7,7 +7,6 @@ of their parent as they are, so no level spoils the one above.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -125,17 +124,18 @@ def _affordable(least: IntArray, room: IntArray, starts: IntArray) -> IntArray:
 def _large_sizes(levels: Sequence[Staircases | None], n_large: int, n_sizes: int) -> IntArray:
     """Sizes of the root's groups past the last size, falling: the k-th largest rows of every level, by inverse variance.
 
-    The largest of M noisy values stands about ln M scales too high, unless it stands clear of all noise; it is lowered by as
-    much, and its variance grows by the square of that.
+    The k-th largest of M values that are all noise stands ln(M/2k) scales too high, give or take 1/√k. Unless a row stands
+    clear of that by three such deviations it is lowered by as much, and its variance grows by the square of it.
     """
     weighted, weights = np.zeros(n_large), np.full(n_large, 1e-300)
     for level in levels:
         if level is None:
             continue
         scale = laplace_scale(level.noise_variance)
-        too_high = math.log(len(level.row_sizes) + 1) * scale
         largest = np.sort(level.row_sizes)[::-1][:n_large]
-        lowered = np.where(largest > n_sizes + too_high + 3 * scale, 0.0, too_high)
+        k = np.arange(1, len(largest) + 1)
+        too_high = np.maximum(np.log((len(level.row_sizes) + 1) / (2 * k)), 0.0) * scale
+        lowered = np.where(largest > n_sizes + too_high + 3 * scale / np.sqrt(k), 0.0, too_high)
         largest = np.maximum(largest - lowered, n_sizes)
         weight = 1 / (level.noise_variance + lowered**2)
         weighted[: len(largest)] += weight * largest

@@ -15,7 +15,9 @@ from tallytree.estimate.hybrid import laplace_scale
 from tallytree.kernels.isotonic import isotonic_runs
 from tallytree.kernels.staircase import Prior
 from tallytree.kernels.staircase_curves import Blocks, Curves, final_fits, first_fits, log_likelihood
-from tallytree.kernels.staircase_shapes import Rows, finish_with_rows, shapes, smoothed
+from tallytree.kernels.staircase_rows import Rows, finish_with_rows
+from tallytree.kernels.staircase_shapes import shapes, smoothed
+from tallytree.kernels.staircase_steps import fit_steps, steps_log_likelihood
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import sum_runs
@@ -24,6 +26,8 @@ from tallytree.planning.first_look import FirstLook
 # Shapes of neighbouring levels are never trusted to better than a tenth: with less, the likelihood overfits small levels.
 ROUGHNESSES = (0.1, 0.2, 0.4, 0.8)
 WINDOWS = (1.0, 1.25, 1.5, 2.0)
+# Of a drop before any one block, where curves are taken to be level in between.
+DROP_CHANCES = (0.5, 0.1, 0.03)
 # Two numbers are chosen; a few hundred regions tell them.
 _SAMPLE = 200
 # Rows are believed from the first pool on, going up, that stands three of its own standard deviations above the last block.
@@ -99,22 +103,25 @@ def estimate_staircases(
     measured = noisy["blocks"]
     blocks = Blocks(measured.offsets, noisy["block ends"].values, measured.values, measured.noise.variance)
     first = first_fits(n_groups, prior, blocks)
-    fitted, kappa = _best_prior(n_groups, prior, blocks, first)
-    curves = final_fits(n_groups, fitted, blocks, kappa, first, keep_falls=not is_leaf)
+    fitted, kappa, likelihood = _best_prior(n_groups, prior, blocks, first)
+    chance, in_steps = _best_steps(n_groups, blocks, first) if is_top else (0.0, -math.inf)
+    if in_steps > likelihood:
+        curves = fit_steps(n_groups, blocks, first, chance)
+    else:
+        curves = final_fits(n_groups, fitted, blocks, kappa, first, keep_falls=not is_leaf)
     scale = laplace_scale(measured.noise.variance)
     last = blocks.ends[blocks.offsets[1:] - 1]
     rows = estimate_rows(noisy["tail"], last)
-    finish_with_rows(curves, blocks, rows, is_top=is_top)
+    finish_with_rows(curves, fitted, blocks, rows, is_top=is_top)
     offsets, sizes = rows.offsets, rows.sizes
     bar = np.repeat(last, np.diff(offsets)) + (math.log(len(sizes) + 1) + 3) * scale
     clear = sum_runs(offsets, ((sizes > bar) & (sizes >= first.shape[1])).astype(np.int64))
     return Staircases(curves, offsets, sizes, clear, measured.noise.variance)
 
 
-def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatArray) -> tuple[Prior, float]:
-    """The window and roughness under which the answers of the level are most likely."""
-    n_regions = len(n_groups)
-    sample = np.unique(np.linspace(0, n_regions - 1, min(_SAMPLE, n_regions)).astype(np.int64))
+def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatArray) -> tuple[Prior, float, float]:
+    """The window and roughness under which the answers of the level are most likely, and their log-likelihood."""
+    sample = _sample(n_groups)
     best: tuple[float, Prior, float] | None = None
     for window in WINDOWS:
         candidate = smoothed(prior, window)
@@ -123,7 +130,20 @@ def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatAr
             if best is None or found > best[0]:
                 best = found, candidate, kappa
     assert best is not None
-    return best[1], best[2]
+    return best[1], best[2], best[0]
+
+
+def _best_steps(n_groups: IntArray, blocks: Blocks, first: FloatArray) -> tuple[float, float]:
+    """The chance of a drop under which the answers of the level are most likely, and their log-likelihood."""
+    sample = _sample(n_groups)
+    found = [steps_log_likelihood(n_groups, blocks, first, chance, sample) for chance in DROP_CHANCES]
+    return DROP_CHANCES[int(np.argmax(found))], max(found)
+
+
+def _sample(n_groups: IntArray) -> IntArray:
+    """Regions that tell what is chosen once for a level."""
+    n_regions = len(n_groups)
+    return np.unique(np.linspace(0, n_regions - 1, min(_SAMPLE, n_regions)).astype(np.int64))
 
 
 def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:

@@ -26,6 +26,9 @@ _STEP = Fraction(1, 200)
 _SMALLEST_SHARE = Fraction(3, 100)
 # However little the model makes of them, the leaves keep this much.
 _LEAST_LEAVES = Fraction(2, 5)
+# A look whose noise is more than a tenth of all groups shows nothing to plan from. Leaves get everything then, if they have
+# enough groups to be measured well by themselves.
+_BLIND, _CLEAR = 10, 10
 # Regions of a level that stand for all of them.
 _SAMPLE = 200
 # The leaves hold most of the numbers, and count four times what a level between does; the root is quoted most, and counts half
@@ -81,8 +84,10 @@ def shares_for_levels(
         Standard deviation of the noise that a share of the levels' budget buys.
     """
     n_levels = len(level_groups)
-    if n_levels == 1:
-        return (Fraction(1),)
+    leaves_alone = (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
+    is_blind = look.noise_std * _BLIND > look.n_groups
+    if n_levels == 1 or (is_blind and level_groups[-1].mean() > _CLEAR * noise_std(Fraction(1))):
+        return leaves_alone
     model = _Model(look, level_groups, noise_std)
     reference = _yardstick(model, plain_errors(_seen_curve(look), level_groups, model.whole_scale))
     weights = np.ones(n_levels)

@@ -17,6 +17,8 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 _RELATIVE_WIDTH = 0.2
 LARGEST_LOOK = 1 << 24
+# Sizes that are told apart whatever the look shows, and where a quarter of the memory does not hold them.
+USUAL_SIZES = 64
 LEAST_SIZES = 8
 # Where a look sees nothing more, sizes may still be told apart up to four times as far with less noise.
 _FARTHEST = 4
@@ -79,8 +81,9 @@ class FirstLook:
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
-        sparse = (cells > SPACING * least_noise_std * before**2) & (self.starts >= LEAST_SIZES)
-        seen = max(_FARTHEST * int(self.ends[self.n_seen - 1]), LEAST_SIZES)
+        usual = min(USUAL_SIZES, max(most // 4, LEAST_SIZES))
+        sparse = (cells > SPACING * least_noise_std * before**2) & (self.starts >= usual)
+        seen = max(_FARTHEST * int(self.ends[self.n_seen - 1]), usual)
         found = min(int(self.starts[np.argmax(sparse)]), seen) if sparse.any() else seen
         fitting = self.ends[self.ends <= max(most, LEAST_SIZES)]
         return min(found, int(fitting[-1]))
