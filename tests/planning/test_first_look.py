@@ -53,3 +53,14 @@ def test_usual_sizes_are_told_apart_unless_memory_is_short() -> None:
     assert look.n_sizes(1.0, most=10**6) >= 53  # the last end of a block up to 64
     assert look.n_sizes(1.0, most=40) <= 16
     assert look.n_sizes(1.0, most=1) <= 8
+
+
+def test_a_look_rarely_sees_groups_where_there_are_none() -> None:
+    sizes = np.random.default_rng(2).integers(1, 9, 20_000)
+    ends = look_ends()
+    exact = np.array([np.clip(sizes - start, 0, end - start).sum() for start, end in zip(np.append(0, ends), ends)])
+    noise = np.rint(np.random.default_rng(3).laplace(0, 33, (400, len(ends)))).astype(np.int64)
+    looks = [first_look(exact + drawn, len(sizes), 33 * np.sqrt(2)) for drawn in noise]
+    farthest = np.array([look.ends[look.n_seen - 1] for look in looks])
+    assert (farthest > 12).mean() < 0.015
+    assert farthest.min() >= 8

@@ -65,8 +65,8 @@ class FirstLook:
 
     @property
     def n_seen(self) -> int:
-        """Blocks up to the last that stands three noise scales above 0, and one more."""
-        seen = np.flatnonzero(self.height * self.widths > 3 / math.sqrt(2) * self.noise_std)
+        """Blocks up to the last that stands five noise scales above 0, and one more. With three, 1 look in 30 sees ghosts."""
+        seen = np.flatnonzero(self.height * self.widths > 5 / math.sqrt(2) * self.noise_std)
         return min(int(seen[-1]) + 2 if len(seen) else 2, len(self.widths))
 
     def cells_beyond(self, size: int) -> float:
