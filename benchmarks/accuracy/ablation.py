@@ -18,6 +18,7 @@ import numpy as np
 import tallytree.consistency.staircases as consistency
 import tallytree.estimate.staircases as estimate
 import tallytree.kernels.staircase as kernel
+import tallytree.kernels.staircase_curves as staircase_curves
 import tallytree.kernels.staircase_rows as staircase_rows
 import tallytree.publish.adaptive as adaptive
 from benchmarks.accuracy.data import data_sets
@@ -25,7 +26,7 @@ from benchmarks.real_data import data_folder
 from tallytree import evaluate, release
 from tallytree.kernels.staircase import Prior
 
-SETS = ("cps", "flights", "roma", "taxi", "housing", "businesses", "made-up gaps")
+SETS = ("cps", "flights", "roma", "taxi", "housing", "england and wales", "businesses", "made-up gaps")
 EPSILONS = ("1", "0.1")
 
 
@@ -62,6 +63,10 @@ def without_steps() -> None:
     estimate._best_steps = lambda *arguments: (0.0, -np.inf)  # type: ignore[assignment]
 
 
+def without_empty_tails() -> None:
+    staircase_curves.EMPTY_TAIL = 1e18
+
+
 def without_prior_for_rows() -> None:
     staircase_rows.UNEXPECTED = 1e6
 
@@ -86,6 +91,7 @@ WITHOUT: dict[str, Callable[[], None]] = {
     "the parents' shapes as prior": without_parents_shapes,
     "roughness and window by likelihood": without_fitted_prior,
     "level stretches and drops (smooth curves only)": without_steps,
+    "empty tails (curves go on)": without_empty_tails,
     "the prior for rows (noise alone)": without_prior_for_rows,
     "children's sums for the parent": without_children,
     "doubt about children's sums": without_doubt,

@@ -35,6 +35,49 @@ def test_the_smoother_conditions_a_gaussian(seed: int, n_sizes: int) -> None:
     assert found == pytest.approx(likelihood, rel=1e-8)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 14), st.integers(0, 14))
+def test_a_curve_ends_where_an_empty_tail_is_likelier(seed: int, n_sizes: int, n_full: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups, prior, blocks = case(rng, n_sizes)
+    answers = np.where(np.arange(len(blocks.ends)) < n_full, blocks.answers, rng.integers(-4, 5, len(blocks.ends)))
+    state, kept, noise = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes)
+    arguments = (groups[0], prior.fall[0], prior.fall_variance[0], np.ones(n_sizes), 0.2)
+    curves._filter(*arguments, blocks.ends, answers, 4.0, state, kept, noise)
+
+    def smooth(n_blocks: int) -> float:
+        """Log-likelihood of the first answers if the curve goes on."""
+        if n_blocks == 0:
+            return 0.0
+        last = blocks.ends[n_blocks - 1]
+        seen = blocks.ends[:n_blocks], answers[:n_blocks]
+        return float(reference.smoothed_curve(groups[0], kept[:last], noise[:last], *seen, 4.0)[2])
+
+    n_blocks = len(answers)
+    gains = [
+        -0.5 * (np.log(4.0) + answers[first:] ** 2 / 4.0).sum() - (smooth(n_blocks) - smooth(first))
+        for first in range(n_blocks)
+    ]
+    expected = n_blocks if max(gains) <= curves.EMPTY_TAIL else int(np.argmax(gains))
+    assert curves._blocks_with_groups(blocks.ends, answers, state, 4.0) == expected
+
+
+def test_bounded_sizes_end_and_tails_go_on() -> None:
+    n_sizes, noise = 30, 10.0
+    fall = np.full((1, n_sizes), 0.2)
+    prior = Prior(fall, np.full_like(fall, 0.001), np.ones_like(fall), np.zeros(1, dtype=np.int64))
+    groups, ends = np.array([10_000]), np.arange(1, n_sizes + 1)
+    tail = 10_000 * 0.8 ** np.arange(1, n_sizes + 1)
+    bounded = np.where(ends <= 8, tail, 0)
+    for truth, is_bounded in ((bounded, True), (tail, False)):
+        drawn = truth + np.random.default_rng(1).laplace(0, noise / np.sqrt(2), n_sizes)
+        blocks = Blocks(np.array([0, n_sizes]), ends, np.rint(drawn).astype(np.int64), noise**2)
+        first = first_fits(groups, prior, blocks)
+        fit = final_fits(groups, prior, blocks, 0.2, first, keep_falls=False, empty_tails=True)
+        assert (fit.height[0, 8:] == 0).all() == is_bounded
+        assert np.abs(fit.height[0] - truth).max() < 4 * noise
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=12), st.integers(0, 1000))
 def test_fit_falling_is_the_isotonic_fit(values: list[float], seed: int) -> None:

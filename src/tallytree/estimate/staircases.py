@@ -108,7 +108,7 @@ def estimate_staircases(
     if in_steps > likelihood:
         curves = fit_steps(n_groups, blocks, first, chance)
     else:
-        curves = final_fits(n_groups, fitted, blocks, kappa, first, keep_falls=not is_leaf)
+        curves = final_fits(n_groups, fitted, blocks, kappa, first, keep_falls=not is_leaf, empty_tails=is_top)
     scale = laplace_scale(measured.noise.variance)
     last = blocks.ends[blocks.offsets[1:] - 1]
     rows = estimate_rows(noisy["tail"], last)

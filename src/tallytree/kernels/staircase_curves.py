@@ -21,6 +21,8 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 STRETCH_WINDOW = 1.5
 _LEAST_VARIANCE = 1e-9
+# A tail is taken to be empty where that is e² times as likely, and then N is known to a tenth.
+EMPTY_TAIL, EMPTY_VARIANCE = 2.0, 0.01
 
 
 class Blocks(NamedTuple):
@@ -207,14 +209,34 @@ def _likelihood(groups, prior, kappa, blocks, first, sample, start, stop):  # ty
 
 
 @serial
-def _final_fits(groups, prior, kappa, blocks, height, variance, falls, start, stop):  # type: ignore[no-untyped-def]
+def _blocks_with_groups(ends, answers, state, noise_variance):  # type: ignore[no-untyped-def]
+    """Number of blocks before a tail that is likelier to be empty than to follow the curve that the filter predicts."""
+    gain, best, n_blocks = 0.0, EMPTY_TAIL, len(ends)
+    for block in range(len(ends) - 1, -1, -1):
+        total, spread = state[ends[block] - 1, 1], state[ends[block] - 1, 4] + noise_variance
+        gain += 0.5 * (np.log(spread / noise_variance) + (answers[block] - total) ** 2 / spread)
+        gain -= 0.5 * answers[block] ** 2 / noise_variance
+        if gain > best:
+            best, n_blocks = gain, block
+    return n_blocks
+
+
+@serial
+def _final_fits(groups, prior, kappa, blocks, empty_tails, height, variance, falls, start, stop):  # type: ignore[no-untyped-def]
     n_sizes = prior.fall.shape[1]
     state, kept, noise = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes)
     scratch = np.empty((3, n_sizes + 1))
     for region in range(start, stop):
-        ends = blocks.ends[blocks.offsets[region] : blocks.offsets[region + 1]]
+        here = slice(blocks.offsets[region], blocks.offsets[region + 1])
+        ends, answers = blocks.ends[here], blocks.answers[here]
         _stretched_filter(groups, prior, kappa, blocks, height, region, state, kept, noise, scratch)
-        _smooth(ends, state, kept, height[region], variance[region])
+        n_blocks = len(ends)
+        if empty_tails and blocks.noise_variance > 0.0:
+            n_blocks = _blocks_with_groups(ends, answers, state, blocks.noise_variance)
+        if n_blocks > 0:
+            _smooth(ends[:n_blocks], state, kept, height[region], variance[region])
+        first = ends[n_blocks - 1] if n_blocks > 0 else 0
+        height[region, first : ends[-1]], variance[region, first : ends[-1]] = 0.0, EMPTY_VARIANCE
         if len(falls):
             falls[region, : ends[-1]] = noise[: ends[-1]]
             falls[region, ends[-1] :] = np.inf
@@ -239,13 +261,23 @@ def log_likelihood(
 
 
 def final_fits(
-    groups: IntArray, prior: Prior, blocks: Blocks, kappa: float, first: FloatArray, *, keep_falls: bool
+    groups: IntArray,
+    prior: Prior,
+    blocks: Blocks,
+    kappa: float,
+    first: FloatArray,
+    *,
+    keep_falls: bool,
+    empty_tails: bool = False,
 ) -> Curves:
-    """Mean and variance of every N(i) below the last block end of its region, in the place of the first fit."""
+    """Mean and variance of every N(i) below the last block end of its region, in the place of the first fit.
+
+    With ``empty_tails`` a curve ends where it is likelier that no group is larger than that the curve goes on.
+    """
     variance = np.zeros_like(first)
     falls = np.empty_like(first) if keep_falls else np.empty((0, 0))
     run_in_chunks(
-        lambda start, stop: _final_fits(groups, prior, kappa, blocks, first, variance, falls, start, stop),
+        lambda start, stop: _final_fits(groups, prior, kappa, blocks, empty_tails, first, variance, falls, start, stop),
         len(groups),
     )
     return Curves(first, variance, falls)

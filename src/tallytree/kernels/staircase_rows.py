@@ -12,7 +12,7 @@ from tallytree.kernels.staircase_curves import Blocks, Curves
 from tallytree.model.arrays import FloatArray, IntArray
 
 # Entities of hidden groups count where their sum stands this many deviations above 0.
-HIDDEN_DEVIATIONS = 2.5
+HIDDEN_DEVIATIONS = 0.5
 # Sizes that a shape does not have occur a tenth as often as the mean nearby, over sizes i/1.5 … 1.5 i.
 UNEXPECTED, NEARBY = 0.1, 1.5
 # Noise beyond this many scales is left out.
