@@ -11,7 +11,8 @@ from tallytree.kernels.staircase import Prior
 from tallytree.kernels.staircase_curves import Blocks, Curves
 from tallytree.model.arrays import FloatArray, IntArray
 
-# Entities of hidden groups count where their sum stands this many deviations above 0.
+# Entities of hidden groups count where their sum stands this many deviations above 0. Much more would take every small tail
+# for noise, and bands would miss it; empty tails are told from the blocks.
 HIDDEN_DEVIATIONS = 0.5
 # Sizes that a shape does not have occur a tenth as often as the mean nearby, over sizes i/1.5 … 1.5 i.
 UNEXPECTED, NEARBY = 0.1, 1.5

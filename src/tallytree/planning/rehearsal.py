@@ -57,6 +57,7 @@ def _signed_errors(above: FloatArray, groups: IntArray, scale: float) -> FloatAr
     n_regions = max(1, min(_REGIONS, _CELLS // n_sizes))
     sample = np.sort(groups)[np.linspace(0, len(groups) - 1, n_regions).round().astype(np.int64)]
     truth = sample[:, None] - np.rint(sample[:, None] * above).astype(np.int64)
+    # An ordinary generator: the data are made up, and the same look must always give the same split.
     rng = np.random.default_rng(0)
     stop = -math.expm1(-1 / scale)
     noise = rng.geometric(stop, truth.shape) - rng.geometric(stop, truth.shape)

@@ -80,6 +80,7 @@ def shape_from_counts(size: IntArray, count: IntArray) -> FloatArray:
 
 def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> ConfidentialCounts:
     """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in."""
+    # An ordinary generator, here and below: what is drawn is public and hides nothing.
     rng = np.random.default_rng(seed)
     possible = np.flatnonzero(shape)
     left, rest = np.asarray(n_groups, dtype=np.int64).copy(), 1.0
