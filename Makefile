@@ -25,6 +25,7 @@ bench-full: $(VENV)/bench.stamp
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/python -m docs.cli_reference
+	$(BIN)/python -m docs.kinds_table
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
 	@echo "Open site/index.html"
 

@@ -17,13 +17,15 @@ from tallytree.reproduce.datasets import county_housing, taxi
 def cps(folder: Path) -> ConfidentialCounts:
     """Households of the Current Population Survey by size: US / 4 regions / 9 divisions / 51 states."""
     file = folder / "cps_households_state" / "cps_households_state.csv.gz"
-    return read(str(file), size="size", levels=["region", "division", "fips"], root="US", entity="person")
+    return read(
+        str(file), size="size", levels=["region", "division", "fips"], root="US", entity="person", public="groups"
+    )
 
 
 def flights(folder: Path) -> ConfidentialCounts:
     """Planes by number of flights to each destination: New York / 3 airports / 218 airport and destination pairs."""
     file = folder / "nycflights13" / "nycflights13_plane_dest_groups.csv.gz"
-    return read(str(file), size="flights", levels=["origin", "dest"], root="NYC", entity="flight")
+    return read(str(file), size="flights", levels=["origin", "dest"], root="NYC", entity="flight", public="groups")
 
 
 def england_and_wales(folder: Path) -> ConfidentialCounts:
@@ -36,7 +38,14 @@ def england_and_wales(folder: Path) -> ConfidentialCounts:
 def roma(folder: Path) -> ConfidentialCounts:
     """Small areas by number of people who are "White: Roma", most of them none: 2 countries / 331 districts."""
     file = folder / "ew2021_hhsize_lsoa" / "ew2021_ethnic_lsoa.csv.gz"
-    return read(str(file), size="White: Roma", levels=["country", "ltla"], root="England and Wales", entity="person")
+    return read(
+        str(file),
+        size="White: Roma",
+        levels=["country", "ltla"],
+        root="England and Wales",
+        entity="person",
+        public="groups",
+    )
 
 
 def businesses(folder: Path) -> ConfidentialCounts:

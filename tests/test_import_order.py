@@ -10,7 +10,7 @@ import tallytree
 PACKAGE = Path(tallytree.__file__).parent
 ROOMS = [
     "errors", "model", "kernels", "privacy", "planning", "storage", "ingest", "ranges", "spatial", "measure", "estimate",
-    "consistency", "release", "report", "publish", "distributed", "reproduce", "cli", "__main__",
+    "consistency", "release", "report", "publish", "kinds", "distributed", "reproduce", "cli", "__main__",
 ]  # fmt: skip
 ONLY_IN = {
     "ibis": {"ingest"},

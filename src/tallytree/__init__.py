@@ -1,17 +1,15 @@
 """Differentially private tables of counts over a hierarchy that add up."""
 
 from tallytree.distributed.reading import read
+from tallytree.kinds.verbs import ask, evaluate, load, plan, verify
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.publish.accuracy import plan
 from tallytree.publish.degrees import degrees
-from tallytree.publish.evaluation import evaluate
 from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.group_sizes import release
 from tallytree.publish.histogram import histogram
 from tallytree.publish.intervals import with_intervals
 from tallytree.publish.spatial import spatial
-from tallytree.release.any_release import load, verify
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
@@ -26,6 +24,7 @@ __all__ = [
     "RangeHistogram",
     "Release",
     "SpatialRelease",
+    "ask",
     "degrees",
     "evaluate",
     "grid_histogram",

@@ -13,14 +13,14 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
+from tallytree.kinds.verbs import verify_privacy
 from tallytree.privacy.budget import Budget, exact
 from tallytree.privacy.ledger import create_account
-from tallytree.release.privacy_checks import verify_privacy
 
 COMMANDS = {
-    "release": ["release", "rows.parquet", "--group", "household", "--levels", "state"],
+    "release": ["release", "rows.parquet", "--public", "groups", "--group", "household", "--levels", "state"],
     "histogram": ["histogram", "rows.parquet", "--column", "household", "--bins", "4", "--bounds", "0,8"],
-    "degrees": ["degrees", "rows.parquet", "--column", "household"],
+    "degrees": ["degrees", "rows.parquet", "--public", "groups", "--column", "household"],
     "spatial": ["spatial", "rows.parquet", "--columns", "household,age", "--box", "0:8,0:80"],
 }
 
@@ -69,12 +69,12 @@ def test_the_report_says_so_too() -> None:
 
 def test_the_ledger_refuses_seeds() -> None:
     create_account("ledger.db", "census", Budget("pure", exact(3, "epsilon")))
-    counts = tt.read("rows.parquet", group="household", levels=["state"])
+    counts = tt.read("rows.parquet", group="household", levels=["state"], public="groups")
     with pytest.raises(RequestError, match="insecure seed"):
         tt.release(counts, epsilon=1, insecure_seed=1, ledger="ledger.db", dataset="census")
 
 
 def test_without_a_seed_noise_is_fresh() -> None:
-    counts = tt.read("rows.parquet", group="household", levels=["state"])
+    counts = tt.read("rows.parquet", group="household", levels=["state"], public="groups")
     runs = [tt.release(counts, epsilon=0.01, view="sizes").noisy.levels[0].queries[0].values for _ in range(2)]  # type: ignore[union-attr]
     assert (runs[0] != runs[1]).any()

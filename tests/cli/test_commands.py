@@ -20,7 +20,7 @@ PEOPLE = pa.table(
         "county": ["Cobb", "Cobb", "Cobb", "Fulton", "Fulton", "Fulton", "Kings", "Kings", "Kings"],
     }
 )
-READ = ["--group", "household", "--levels", "state,county"]
+READ = ["--public", "groups", "--group", "household", "--levels", "state,county"]
 
 
 def tallytree(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:

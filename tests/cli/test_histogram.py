@@ -150,6 +150,8 @@ def test_degrees_from_edges_columns_and_sizes(place, tallytree):
         *[
             "degrees",
             "friends.csv",
+            "--public",
+            "nodes",
             "--edges",
             "from,to",
             "--graphical",

@@ -10,9 +10,9 @@ import pytest
 from tallytree.cli import main
 
 COMMANDS = {
-    "release": ["release", "rows.parquet", "--group", "household", "--levels", "state"],
+    "release": ["release", "rows.parquet", "--public", "groups", "--group", "household", "--levels", "state"],
     "histogram": ["histogram", "rows.parquet", "--column", "household", "--bins", "4", "--bounds", "0,8"],
-    "degrees": ["degrees", "rows.parquet", "--column", "household"],
+    "degrees": ["degrees", "rows.parquet", "--public", "groups", "--column", "household"],
 }
 
 

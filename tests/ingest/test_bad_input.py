@@ -22,6 +22,7 @@ GOOD = {"g": ["a", "a", "b"], "state": ["GA", "GA", "NY"], "n": [1, 2, 3]}
 
 def refusal(source: Any, **options: Any) -> str:
     """The message of the refusal: one paragraph, without confidential values, also not in what caused it."""
+    options = options if options.keys() & {"groups", "public", "hierarchy"} else {**options, "public": "groups"}
     with pytest.raises(InputError) as caught:
         read(source, **options)
     message = str(caught.value)
@@ -197,10 +198,14 @@ def test_bad_hierarchy_table() -> None:
 
 
 @pytest.mark.parametrize("form", SOME_FORMATS)
-@pytest.mark.parametrize("options", [{"group": "g"}, {"group": "g", "levels": ["state"]}, {"size": "n"}])
-def test_empty_table(form: str, options: dict[str, Any], tmp_path: Path) -> None:
+def test_an_empty_table_is_a_table_unless_it_names_the_regions(form: str, tmp_path: Path) -> None:
     source, more = in_format(table().slice(0, 0), form, tmp_path)
-    assert "has no rows; there is nothing to count" in refusal(source, **options, **more)
+    assert "has no rows, so that no region is known" in refusal(source, group="g", levels=["state"], **more)
+    for options in ({"group": "g"}, {"size": "n"}):
+        for public in ("groups", "regions"):
+            source, more = in_format(table().slice(0, 0), form, tmp_path / str(options) / public)
+            counts = read(source, **options, **more, public=public)
+            assert (counts.n_groups.tolist(), counts.leaf_counts.size.tolist()) == ([0], [])
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
@@ -281,7 +286,7 @@ def test_databases(tmp_path: Path) -> None:
     assert "has no table 'persons'; its tables are 'people'" in refusal(source, group="g", table="persons")
     assert "the query on the sqlite database" in refusal(source, group="g", sql="SELECT nothing FROM people")
     with pytest.raises(RequestError, match="either table="):
-        read(source, group="g")
+        read(source, group="g", public="groups")
     address = "postgres://user:987654@127.0.0.1:1/base"
     assert "Cannot connect to the postgres database" in refusal(address, group="g", table="t")
     (tmp_path / "text.duckdb").write_text("SECRETGROUP " * 1000)

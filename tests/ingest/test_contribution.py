@@ -31,7 +31,7 @@ TRIPS = [
         (5, "dan", 0), (1, "dan", 2), (6, "dan", 2), (6, "dan", 5), (3, "eve", 1),
     ]
 ]  # fmt: skip
-READ: dict[str, Any] = {"group": "taxi", "levels": ["city"], "unit": "driver"}
+READ: dict[str, Any] = {"group": "taxi", "levels": ["city"], "unit": "driver", "public": "groups"}
 
 
 def as_table(rows: list[dict[str, Any]]) -> pa.Table:
@@ -47,7 +47,7 @@ def test_every_engine_counts_the_same_rows(form: str, contributions: int, tmp_pa
     marked = bounded([dict(row, one=1) for row in TRIPS], "driver", ["taxi", "city", "one"], contributions)
     wanted = sizes_of_groups([dict(row, quantity=int(kept)) for row, kept in marked], "taxi", ["city"])
     assert counts_as_dict(counts) == wanted
-    assert (counts.unit, counts.contributions) == ("driver", contributions)
+    assert (counts.unit.column, counts.unit.contributions) == ("driver", contributions)
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
@@ -59,14 +59,14 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_a_bound_above_every_unit_changes_nothing() -> None:
-    plain = tt.read(as_table(TRIPS), group="taxi", levels=["city"])
+    plain = tt.read(as_table(TRIPS), group="taxi", levels=["city"], public="groups")
     assert counts_as_dict(tt.read(as_table(TRIPS), **READ, contributions=4)) == counts_as_dict(plain)
 
 
 def test_public_groups_stay_when_their_rows_are_left_out_and_private_ones_go() -> None:
     rows = [{"taxi": taxi, "city": "A", "driver": "ann", "miles": 1} for taxi in (1, 2, 3)]
     public = tt.read(as_table(rows), **READ, contributions=1)
-    private = tt.read(as_table(rows), **READ, contributions=1, groups_private=True)
+    private = tt.read(as_table(rows), **(READ | {"public": "regions"}), contributions=1)
     assert counts_as_dict(public) == {("A",): Counter({0: 2, 1: 1})}
     assert counts_as_dict(private) == {("A",): Counter({1: 1})}
     assert (public.n_groups.tolist(), private.n_groups.tolist()) == ([3], [1])
@@ -89,7 +89,7 @@ def test_a_table_of_groups_and_quantities_go_with_units(tmp_path: Path) -> None:
 
 
 def test_the_group_itself_may_be_the_unit() -> None:
-    counts = tt.read(as_table(TRIPS), group="taxi", levels=["city"], unit="taxi", contributions=2)
+    counts = tt.read(as_table(TRIPS), group="taxi", levels=["city"], unit="taxi", contributions=2, public="groups")
     assert counts.leaf_counts.size.max() == 2
 
 
@@ -107,7 +107,7 @@ def test_the_group_itself_may_be_the_unit() -> None:
 )
 def test_requests_that_make_no_sense(options: dict[str, Any], word: str) -> None:
     with pytest.raises(RequestError, match=word):
-        tt.read(as_table(TRIPS), group="taxi", levels=["city"], **options)
+        tt.read(as_table(TRIPS), group="taxi", levels=["city"], **options, public="groups")
 
 
 def test_rows_without_a_unit_are_refused_and_a_missing_column_is_named() -> None:
@@ -115,7 +115,7 @@ def test_rows_without_a_unit_are_refused_and_a_missing_column_is_named() -> None
     with pytest.raises(InputError, match=r"'driver' of .* has missing values; every row needs a protected unit"):
         tt.read(table, **READ, contributions=2)
     with pytest.raises(InputError, match="no column 'pilot'"):
-        tt.read(table, group="taxi", levels=["city"], unit="pilot", contributions=2)
+        tt.read(table, group="taxi", levels=["city"], unit="pilot", contributions=2, public="groups")
 
 
 def test_the_statement_and_the_noise_are_for_the_unit() -> None:
@@ -126,7 +126,7 @@ def test_the_statement_and_the_noise_are_for_the_unit() -> None:
         "Adding or removing all rows of any one driver (of which at most 3 are counted)"
     )
     assert {level["sensitivity"]["l1"] for level in privacy["levels"]} == {3}
-    assert (privacy["unit_column"], privacy["contributions"]) == ("driver", 3)
+    assert (privacy["unit"]["column"], privacy["unit"]["contributions"]) == ("driver", 3)
 
 
 @pytest.mark.parametrize("form", SOME_FORMATS)
@@ -160,21 +160,23 @@ def test_releases_of_every_kind_name_the_unit() -> None:
         tt.histogram(table, column="miles", bins=5, bounds=(0, 10), unit="driver", contributions=2, epsilon=1),
         tt.histogram(table, column="city", categories=["A", "B"], unit="driver", epsilon=1),
         tt.spatial(table, columns=["taxi", "miles"], box=[(0, 9), (0, 9)], unit="driver", contributions=2, epsilon=1),
-        tt.degrees(table, column="taxi", unit="driver", contributions=2, epsilon=1),
+        tt.degrees(table, column="taxi", unit="driver", contributions=2, epsilon=1, public="groups"),
     ]
     for release, k in zip(made, (2, 1, 2, 2), strict=True):
         privacy = release.manifest["privacy"]
         assert privacy["statement"].startswith(
-            f"Adding or removing all rows of one driver (of which at most {k} are counted) changes"
+            f"Adding or removing all rows of any one driver (of which at most {k} are counted) makes"
         )
-        assert (privacy["unit_column"], privacy["contributions"]) == ("driver", k)
+        assert (privacy["unit"]["column"], privacy["unit"]["contributions"]) == ("driver", k)
 
 
 UNIT_REFUSED: dict[str, Any] = {
     "histogram of values": lambda: tt.histogram([1, 2], bins=2, bounds=(0, 3), unit="driver", epsilon=1),
     "map of arrays": lambda: tt.spatial(np.ones((3, 2)), box=[(0, 2), (0, 2)], unit="driver", epsilon=1),
     "map of counts": lambda: tt.spatial(counts=np.ones((3, 2), dtype=int), unit="driver", epsilon=1),
-    "degrees of edges": lambda: tt.degrees(as_table(TRIPS), edges=("taxi", "miles"), unit="driver", epsilon=1),
+    "degrees of edges": lambda: tt.degrees(
+        as_table(TRIPS), edges=("taxi", "miles"), unit="driver", epsilon=1, public="nodes"
+    ),
     "with a count": lambda: read_values(
         as_table(TRIPS), "taxi", edges=[0, 9], count="miles", unit="driver", contributions=1
     ),
@@ -236,7 +238,7 @@ def neighbours(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def test_removing_one_unit_stays_within_the_sensitivity(private: bool, quantity: bool) -> None:
     dice = random.Random(11)
     largest: dict[tuple[str, int], tuple[int, int]] = {}
-    options: dict[str, Any] = {**READ, "groups_private": private}
+    options: dict[str, Any] = {**READ, "public": "regions" if private else "groups"}
     bounds: dict[str, int] = {}
     if quantity:
         bounds = {"max_quantity": 2}

@@ -33,7 +33,7 @@ def address() -> Iterator[str]:
 def test_counts_come_from_tables_and_queries(
     address: str, place: dict[str, str], expected: dict[str, list[tuple[int, int]]]
 ) -> None:
-    counts = tt.read(address, group="firm", levels=["region"], **place)
+    counts = tt.read(address, group="firm", levels=["region"], **place, public="groups")
     leaves = counts.hierarchy.level_slice(1)
     labels = counts.hierarchy.labels[leaves]
     found = {
@@ -44,6 +44,6 @@ def test_counts_come_from_tables_and_queries(
 
 
 def test_no_view_is_left_behind(address: str) -> None:
-    tt.read(address, group="firm", levels=["region"], sql="SELECT * FROM employees")
+    tt.read(address, group="firm", levels=["region"], sql="SELECT * FROM employees", public="groups")
     with psycopg.connect(address) as connection:
         assert connection.execute("SELECT count(*) FROM pg_views WHERE viewname LIKE 'tallytree%'").fetchone() == (0,)

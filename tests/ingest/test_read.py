@@ -29,7 +29,7 @@ LEVELS = ["state", "county"]
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_gives_the_same_counts(form: str, tmp_path: Path) -> None:
     source, options = in_format(PEOPLE, form, tmp_path)
-    counts = read(source, group="household", levels=LEVELS, root="US", **options)
+    counts = read(source, group="household", levels=LEVELS, root="US", **options, public="groups")
     assert counts_as_dict(counts) == EXPECTED
     assert list(counts.hierarchy.paths[:3]) == ["US", "US/01", "US/13"]
     assert counts.hierarchy.level_names == ("US", "state", "county")
@@ -39,7 +39,9 @@ def test_every_format_gives_the_same_counts(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", SOME_FORMATS)
 def test_quantities_are_summed_and_lowered_to_their_bound(form: str, tmp_path: Path) -> None:
     source, options = in_format(PEOPLE, form, tmp_path)
-    counts = read(source, group="household", levels=["state"], quantity="cars", max_quantity=4, **options)
+    counts = read(
+        source, group="household", levels=["state"], quantity="cars", max_quantity=4, **options, public="groups"
+    )
     assert counts_as_dict(counts) == {("01",): Counter({3: 1, 4: 1, 0: 1}), ("13",): Counter({1: 1, 5: 1})}
     assert counts.max_quantity == 4
 
@@ -49,7 +51,7 @@ def test_rows_that_are_groups(form: str, tmp_path: Path) -> None:
     table = pa.table({"state": ["01", "01", "13"], "size": [0, 4, 4], "name": ["a", "b", "c"], "x": [0.0, 4.0, 4.0]})
     for column in ("size", "x"):
         source, options = in_format(table, form, tmp_path / column)
-        counts = read(source, size=column, levels=["state"], **options)
+        counts = read(source, size=column, levels=["state"], **options, public="groups")
         assert counts_as_dict(counts) == {("01",): Counter({0: 1, 4: 1}), ("13",): Counter({4: 1})}
 
 
@@ -57,28 +59,30 @@ def test_rows_that_are_groups(form: str, tmp_path: Path) -> None:
 def test_rows_that_are_counted_already(form: str, tmp_path: Path) -> None:
     table = pa.table({"state": ["01", "01", "01", "13"], "size": [0, 4, 4, 1], "households": [10, 3, 4, 0]})
     source, options = in_format(table, form, tmp_path)
-    counts = read(source, size="size", count="households", levels=["state"], **options)
+    counts = read(source, size="size", count="households", levels=["state"], **options, public="groups")
     assert counts_as_dict(counts) == {("01",): Counter({0: 10, 4: 7}), ("13",): Counter()}
     assert counts.n_groups.tolist() == [17, 0]
 
 
 def test_without_levels_there_is_the_root_alone() -> None:
-    counts = read(PEOPLE, group="household")
+    counts = read(PEOPLE, group="household", public="groups")
     assert counts.hierarchy.n_regions == 1
     assert counts_as_dict(counts) == {(): Counter({1: 2, 2: 2, 3: 1})}
 
 
 def test_nothing_is_shown_and_what_is_assumed_is_said() -> None:
-    counts = read(PEOPLE, group="household", levels=LEVELS)
+    counts = read(PEOPLE, group="household", levels=LEVELS, public="groups")
     assert repr(counts) == "ConfidentialCounts(Hierarchy(total: 1, state: 2, county: 3), values hidden)"
     assert counts.groups_public
-    assert counts.groups_note == "the number of groups per region is assumed public (no groups table was given)"
-    assert "assumed public" in counts.regions_note
+    assert counts.groups_note == (
+        'the number of groups per region was read off the data and declared public (public="groups")'
+    )
+    assert counts.regions_note == "the regions were read off the data and declared public"
     assert counts.remarks == (
         "Some labels of level 'county' occur below more than one region of level 'state'; they count as different "
         "regions, told apart by their paths.",
     )
-    private = read(PEOPLE, group="household", levels=LEVELS, groups_private=True)
+    private = read(PEOPLE, group="household", levels=LEVELS, public="regions")
     assert not private.groups_public
     assert "confidential" in private.groups_note
 
@@ -93,7 +97,7 @@ def test_nothing_is_shown_and_what_is_assumed_is_said() -> None:
     ],
 )
 def test_labels_are_the_text_of_the_values_in_order(column: pa.Array, labels: list[str]) -> None:
-    counts = read(pa.table({"g": [1, 1, 2, 3], "region": column}), group="g", levels="region")
+    counts = read(pa.table({"g": [1, 1, 2, 3], "region": column}), group="g", levels="region", public="groups")
     assert list(counts.hierarchy.labels[1:]) == labels
 
 
@@ -113,7 +117,7 @@ def test_leaves_whose_hashes_agree_are_still_told_apart(key: str, monkeypatch: p
     monkeypatch.setattr(counting, "with_keys", lambda rows, key: used.append(key) or with_keys(rows, key))
     if HASHES[key] is not None:
         monkeypatch.setattr(group_sizes, "_hash_with", lambda label_type: HASHES[key])
-    assert counts_as_dict(read(PEOPLE, group="household", levels=LEVELS)) == EXPECTED
+    assert counts_as_dict(read(PEOPLE, group="household", levels=LEVELS, public="groups")) == EXPECTED
     assert used == [key]
 
 
@@ -132,7 +136,7 @@ def test_agrees_with_counting_in_python(drawn: list[tuple[int, int, str, int]], 
         for number, upper, lower, cars in drawn
     ]
     options = {"quantity": "quantity", "max_quantity": 5} if summed else {}
-    counts = read(pa.Table.from_pylist(rows), group="g", levels=["upper", "lower"], **options)
+    counts = read(pa.Table.from_pylist(rows), group="g", levels=["upper", "lower"], **options, public="groups")
     expected = sizes_of_groups(rows, "g", ["upper", "lower"])
     assert counts_as_dict(counts) == expected
     assert list(counts_as_dict(counts)) == sorted(expected)
@@ -151,16 +155,24 @@ def test_agrees_with_counting_in_python(drawn: list[tuple[int, int, str, int]], 
         ({"group": "household", "quantity": "cars", "max_quantity": 1.5}, "max_quantity must be"),
         ({"group": "household", "max_quantity": 3}, "goes with quantity="),
         ({"size": "cars", "groups": PEOPLE}, "groups= needs group="),
-        ({"group": "household", "groups": PEOPLE, "groups_private": True}, "contradicts"),
+        ({"group": "household", "groups": PEOPLE, "public": "regions"}, "contradicts"),
+        ({"group": "household", "groups": PEOPLE, "group_totals": PEOPLE}, "give one of them"),
+        ({"group": "household", "levels": LEVELS}, "Say what is public"),
+        ({"group": "household", "public": "everything"}, "Say what is public"),
         ({"group": "household", "levels": LEVELS, "hierarchy": PEOPLE}, "exactly one column"),
-        ({"group": "household", "root": ""}, "root="),
+        ({"group": "household", "root": "", "public": "groups"}, "root="),
         ({"group": 3}, "by name"),
-        ({"group": "household", "table": "people"}, "database URL"),
+        ({"group": "household", "table": "people", "public": "groups"}, "database URL"),
     ],
 )
 def test_requests_that_make_no_sense(options: dict[str, object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         read(PEOPLE, **options)
+
+
+def test_the_old_spelling_of_private_groups_warns() -> None:
+    with pytest.warns(FutureWarning, match='groups_private is now public="regions"'):
+        assert not read(PEOPLE, group="household", groups_private=True).groups_public
 
 
 def test_importing_loads_no_engine() -> None:

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import RequestError
+from tallytree.kinds.verbs import verify_privacy
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.release.privacy_checks import recomputed_loss, verify_privacy
+from tallytree.release.opening import open_folder
+from tallytree.release.privacy_checks import recomputed_loss
 
 
 def counts(leaves: list[list[int]], **options: Any) -> ConfidentialCounts:
@@ -78,7 +80,7 @@ def test_the_manifest_tells_the_split_and_costs_the_whole_budget(tmp_path: Path)
     look = next(query for query in privacy["side_queries"] if query["query"] == "first look")
     assert Fraction(look["epsilon"]) == Fraction(3, 200)
     released.save(tmp_path / "out")
-    assert recomputed_loss(tmp_path / "out").total == Fraction(1, 2)
+    assert recomputed_loss(open_folder(tmp_path / "out")).total == Fraction(1, 2)
 
 
 def test_the_same_seed_gives_the_same_release() -> None:

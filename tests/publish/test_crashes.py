@@ -14,9 +14,9 @@ import pytest
 
 import tallytree as tt
 from tallytree.cli import main
+from tallytree.kinds.verbs import verify_privacy
 from tallytree.privacy.ledger import read_history
 from tallytree.privacy.ledger_chain import check_history, summarise
-from tallytree.release.privacy_checks import verify_privacy
 
 ROOT = Path(__file__).parents[2]
 SECRET = "household-of-the-president"
@@ -26,7 +26,20 @@ PEOPLE = pa.table(
         "state": ["GA", "GA", "GA", "GA", "GA", "GA", "NY", "NY", "NY"],
     }
 )
-RELEASE = ["release", "people.parquet", "--group", "household", "--levels", "state", "--epsilon", "1", "--out", "out"]
+RELEASE = [
+    "release",
+    "people.parquet",
+    "--public",
+    "groups",
+    "--group",
+    "household",
+    "--levels",
+    "state",
+    "--epsilon",
+    "1",
+    "--out",
+    "out",
+]
 PAID = ["--ledger", "ledger.db", "--dataset", "census", "--json", "--idempotency-key"]
 
 # Step of the crash: was budget reserved, may noise have been drawn, is the release there?

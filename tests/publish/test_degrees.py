@@ -8,8 +8,8 @@ from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.estimate.unattributed import estimate_sorted_counts, publishable_degrees
 from tallytree.ingest.read import read
 from tallytree.kernels.graphical import is_graphical
+from tallytree.kinds.verbs import load, verify
 from tallytree.publish.degrees import degrees
-from tallytree.release.degrees import load_degrees, verify_degrees
 
 COUNTS = np.random.default_rng(2).zipf(1.7, 500).clip(max=200)
 
@@ -56,10 +56,10 @@ def test_the_isotonic_fit_is_much_closer_than_the_noisy_counts():
 
 def test_sources_agree():
     rows = pa.table({"source": np.repeat(np.arange(4), [2, 1, 10, 2]), "target": np.arange(100, 115)})
-    by_column = degrees(rows, column="source", epsilon=1000)
+    by_column = degrees(rows, column="source", epsilon=1000, public="groups")
     by_counts = degrees([2, 1, 10, 2], epsilon=1000)
-    by_read = degrees(read(rows, group="source"), epsilon=1000)
-    by_edges = degrees(rows, edges=("source", "target"), directed=True, epsilon=1000)
+    by_read = degrees(read(rows, group="source", public="groups"), epsilon=1000)
+    by_edges = degrees(rows, edges=("source", "target"), directed=True, epsilon=1000, public="nodes")
     for released in (by_column, by_counts, by_read):
         assert released.degrees.tolist() == [1, 2, 2, 10]
         assert released.private
@@ -68,12 +68,15 @@ def test_sources_agree():
 
 def test_an_undirected_edge_costs_twice():
     rows = pa.table({"a": [1, 2, 3], "b": [2, 3, 1]})
-    undirected = degrees(rows, edges=("a", "b"), epsilon=0.5, graphical=True, insecure_seed=1)
+    undirected = degrees(rows, edges=("a", "b"), epsilon=0.5, graphical=True, insecure_seed=1, public="nodes")
     assert undirected.manifest["privacy"]["scale"] == "4"
     assert undirected.manifest["privacy"]["unit"] == "one edge"
     assert is_graphical(undirected.degrees)
     assert (
-        degrees(rows, edges=("a", "b"), directed=True, epsilon=0.5, insecure_seed=1).manifest["privacy"]["scale"] == "2"
+        degrees(rows, edges=("a", "b"), directed=True, epsilon=0.5, insecure_seed=1, public="nodes").manifest[
+            "privacy"
+        ]["scale"]
+        == "2"
     )
     assert degrees([1], rho=0.5, definition="zcdp", contributions=3).manifest["privacy"]["variance"] == "9"
 
@@ -82,8 +85,8 @@ def test_an_undirected_edge_costs_twice():
 def test_saved_degrees_load_and_verify(tmp_path, noisy):
     released = degrees(COUNTS, epsilon=0.5, graphical=True, insecure_seed=3)
     released.save(tmp_path / "out", noisy=noisy)
-    loaded = load_degrees(tmp_path / "out")
-    assert verify_degrees(tmp_path / "out")
+    loaded = load(tmp_path / "out")
+    assert verify(tmp_path / "out")
     np.testing.assert_array_equal(loaded.degrees, released.degrees)
     assert loaded.noise == released.noise
     assert loaded.manifest == released.manifest
@@ -96,14 +99,14 @@ def test_verification_notices_changes(tmp_path):
     released = degrees(COUNTS, epsilon=0.5, graphical=True, insecure_seed=3)
     forged = type(released)(np.append(released.degrees[:-1], 499), released.noise, released.manifest, released.noisy)
     folder = forged.save(tmp_path / "forged")
-    failed = [check.name for check in verify_degrees(folder).checks if not check.passed]
+    failed = [check.name for check in verify(folder).checks if not check.passed]
     assert failed == ["some graph has these degrees", "degrees follow from the noisy answers"]
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "histogram"}))
-    assert not verify_degrees(folder)
+    assert not verify(folder)
     del manifest["privacy"]["sensitivity"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert not verify_degrees(folder)
+    assert not verify(folder)
 
 
 def test_questions():
@@ -122,8 +125,8 @@ def test_questions():
         (lambda: degrees(COUNTS, epsilon=1, method="mean"), RequestError, "method is one of"),
         (lambda: degrees(COUNTS, epsilon=1, method="noisy", graphical=True), RequestError, "needs method"),
         (lambda: degrees(COUNTS, epsilon=1, contributions=0), RequestError, "at least 1"),
-        (lambda: degrees(COUNTS, epsilon=1, column="a", edges=("a", "b")), RequestError, "not both"),
-        (lambda: degrees(COUNTS, epsilon=1, edges="ab"), RequestError, "two columns"),
+        (lambda: degrees(COUNTS, epsilon=1, column="a", edges=("a", "b"), public="nodes"), RequestError, "not both"),
+        (lambda: degrees(COUNTS, epsilon=1, edges="ab", public="nodes"), RequestError, "two columns"),
         (lambda: degrees([1.5, 2], epsilon=1), InputError, "whole numbers"),
         (lambda: degrees([[1, 2]], epsilon=1), InputError, "one dimension"),
         (lambda: degrees([], epsilon=1), InputError, "at least one"),
@@ -137,4 +140,4 @@ def test_bad_requests_are_refused(make, error, message):
 def test_private_group_totals_are_refused():
     rows = pa.table({"house": [1, 1, 2]})
     with pytest.raises(RequestError, match="public number of groups"):
-        degrees(read(rows, group="house", groups_private=True), epsilon=1)
+        degrees(read(rows, group="house", public="regions"), epsilon=1)

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError, RequestError
+from tallytree.kinds.verbs import load, verify
 from tallytree.publish.grid_histogram import choose_grid, grid_histogram
 from tallytree.publish.histogram import histogram
 from tallytree.publish.strategies import Terms
-from tallytree.release.any_release import load, verify
 
 COUNTS = np.random.default_rng(3).poisson(40, (12, 18))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError, RequestError, StorageError, VerificationError
+from tallytree.kinds.verbs import load, verify
 from tallytree.publish.histogram import histogram
-from tallytree.release.histogram_loading import load_histogram, verify_histogram
 
 COUNTS = np.random.default_rng(7).poisson(200, 60)
 MATRIX = np.concatenate([np.eye(60), np.ones((1, 60)) / 3])
@@ -93,8 +93,8 @@ def test_quantile_intervals_hold_the_true_quantile():
 def test_saved_histograms_load_verify_and_answer_alike(tmp_path, strategy, noisy):
     released = histogram(counts=COUNTS, edges=np.arange(61) / 2, epsilon=1, strategy=strategy, insecure_seed=2)
     released.save(tmp_path / "out", noisy=noisy)
-    loaded = load_histogram(tmp_path / "out")
-    assert verify_histogram(tmp_path / "out")
+    loaded = load(tmp_path / "out")
+    assert verify(tmp_path / "out")
     assert loaded.bins == released.bins
     np.testing.assert_array_equal(loaded.counts, released.counts)
     assert loaded.range(2.5, 20) == released.range(2.5, 20)
@@ -111,14 +111,14 @@ def test_verification_notices_changes(tmp_path):
     folder = released.save(tmp_path / "out")
     file = folder / "counts.parquet"
     file.write_bytes(file.read_bytes() + b"x")
-    assert not verify_histogram(folder)
+    assert not verify(folder)
     # A release whose counts do not follow from its measurements, with checksums that fit.
     forged = type(released)(
         released.bins, released.counts + 3, released.estimates, released.plan, released.manifest, released.noisy
     )
     folder = forged.save(tmp_path / "forged")
     with pytest.raises(VerificationError, match="counts follow from the noisy answers"):
-        verify_histogram(folder).raise_if_failed()
+        verify(folder).raise_if_failed()
 
 
 def test_the_manifest_states_strategy_and_privacy():
@@ -149,8 +149,8 @@ def test_zero_shares_leave_levels_out(tmp_path):
     assert len(released.noisy.levels[0]) == 0
     assert strategy.tree == released.plan.strategy.tree
     released.save(tmp_path / "out")
-    assert verify_histogram(tmp_path / "out")
-    assert load_histogram(tmp_path / "out").range(3, 9) == released.range(3, 9)
+    assert verify(tmp_path / "out")
+    assert load(tmp_path / "out").range(3, 9) == released.range(3, 9)
 
 
 def test_fewest_blocks_use_the_noisy_blocks():
@@ -268,13 +268,13 @@ def test_bad_data_are_refused(make, message):
 
 def test_loading_refuses_other_folders(tmp_path):
     with pytest.raises(StorageError, match="not a release folder"):
-        load_histogram(tmp_path)
+        load(tmp_path)
     released = histogram([1, 2], epsilon=1, strategy="flat", insecure_seed=1)
     folder = released.save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "group-sizes"}))
     with pytest.raises(RequestError, match="not 'histogram'"):
-        load_histogram(folder)
+        load(folder)
     del manifest["strategy"]["shares"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert not verify_histogram(folder)
+    assert not verify(folder)

@@ -18,7 +18,7 @@ from tallytree.publish.histogram import histogram
 from tallytree.publish.payment import Payment, publish_once, report_release
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 6 + ["NY"]})
-COUNTS = tt.read(PEOPLE, group="household", levels=["state"])
+COUNTS = tt.read(PEOPLE, group="household", levels=["state"], public="groups")
 
 
 @pytest.fixture

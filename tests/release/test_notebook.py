@@ -20,7 +20,9 @@ def counts() -> tt.ConfidentialCounts:
         {"household": [f"h{number}" for number in range(77) for _ in range(1 + number % 40)]},
     )
     state = [EVIL if number < 76 else "Ohio" for number in range(77) for _ in range(1 + number % 40)]
-    return tt.read(people.append_column("state", pa.array(state)), group="household", levels=["state"], root="US")
+    return tt.read(
+        people.append_column("state", pa.array(state)), group="household", levels=["state"], root="US", public="groups"
+    )
 
 
 @pytest.fixture(scope="module")

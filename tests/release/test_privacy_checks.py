@@ -12,9 +12,12 @@ import pytest
 
 import tallytree as tt
 from tallytree.cli import main
+from tallytree.kinds.verbs import verify_privacy
 from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
-from tallytree.release.privacy_checks import recomputed_loss, verify_privacy
+from tallytree.release.opening import open_folder
+from tallytree.release.privacy_checks import recomputed_loss
+from tallytree.storage.folder import write_manifest
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4, 5], "state": ["GA"] * 6 + ["NY"] * 2})
 TRIPS = pa.table({"taxi": [1, 1, 2, 3], "city": ["A", "A", "A", "B"], "miles": [2, 9, 4, 1]})
@@ -23,16 +26,18 @@ VALUES = [1, 2, 3, 5, 8, 13, 21, 34]
 
 
 def group_sizes(**options: Any) -> Any:
-    return tt.release(tt.read(PEOPLE, group="household", levels=["state"]), **({"epsilon": 1} | options))
+    return tt.release(
+        tt.read(PEOPLE, group="household", levels=["state"], public="groups"), **({"epsilon": 1} | options)
+    )
 
 
 def private_groups(**options: Any) -> Any:
-    counts = tt.read(PEOPLE, group="household", levels=["state"], groups_private=True)
+    counts = tt.read(PEOPLE, group="household", levels=["state"], public="regions")
     return tt.release(counts, **({"epsilon": 1} | options))
 
 
 def quantities() -> Any:
-    counts = tt.read(TRIPS, group="taxi", levels=["city"], quantity="miles", max_quantity=5)
+    counts = tt.read(TRIPS, group="taxi", levels=["city"], quantity="miles", max_quantity=5, public="groups")
     return tt.release(counts, epsilon="1/3", view=["sizes", "cumulative"], budget=["0.3", "0.7"])
 
 
@@ -57,7 +62,7 @@ RELEASES: dict[str, Callable[[], Any]] = {
     "hierarchical": lambda: ranges(strategy="hierarchical", branching=2, budget="geometric", contributions=3),
     "wavelet, zcdp": lambda: ranges(strategy="wavelet", epsilon=None, rho="0.1", definition="zcdp"),
     "degrees of groups": lambda: degrees([3, 1, 4, 1, 5], epsilon=0.5, contributions=2),
-    "degrees of a graph, zcdp": lambda: degrees(FRIENDS, edges=("a", "b"), rho=1, definition="zcdp"),
+    "degrees of a graph, zcdp": lambda: degrees(FRIENDS, edges=("a", "b"), rho=1, definition="zcdp", public="nodes"),
     "matrix": lambda: ranges(strategy=np.vstack([np.eye(8), np.ones((2, 8))])),
 }
 
@@ -74,7 +79,8 @@ def edited(folder: Path, where: Path, change: Callable[[dict[str, Any]], None]) 
     where.mkdir()
     for file in folder.iterdir():
         (where / file.name).write_bytes(file.read_bytes())
-    (where / "manifest.json").write_text(json.dumps(manifest))
+    manifest.pop("sha256")
+    write_manifest(where, manifest)  # with a checksum of its own, as a forger would
     return where
 
 
@@ -82,7 +88,7 @@ def test_every_mechanism_can_be_recomputed(folder: Path) -> None:
     assert verify_privacy(folder), verify_privacy(folder).checks
     privacy = json.loads((folder / "manifest.json").read_text())["privacy"]
     stated = Fraction(privacy["epsilon" if privacy["definition"] == "pure" else "rho"])
-    assert recomputed_loss(folder).total == stated
+    assert recomputed_loss(open_folder(folder)).total == stated
 
 
 def leaves(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -100,7 +106,11 @@ EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
     "sensitivity": lambda privacy: leaves(privacy["composition"])[-1]["sensitivity"].update(l1=17, l2_squared=17),
     "stated loss": lambda privacy: privacy.update(epsilon="1/1000", rho="1/1000"),
     "definition": lambda privacy: privacy.update(definition="pure" if privacy["definition"] == "zcdp" else "zcdp"),
-    "contributions": lambda privacy: privacy.update(contributions=privacy["contributions"] + 1),
+    "contributions": lambda privacy: privacy["unit"].update(contributions=privacy["unit"]["contributions"] + 1),
+    "statement": lambda privacy: privacy.update(statement=privacy["statement"].replace("e^1", "e^0.01") + " "),
+    "what is fixed": lambda privacy: privacy["fixed"].append("the weather"),
+    "cost of replacing": lambda privacy: privacy.update(replacing={"epsilon": "1/100"}),
+    "unit's name": lambda privacy: privacy["unit"].update(name="household"),
     "seed": lambda privacy: privacy.update(private=False),
     "no record": lambda privacy: privacy.pop("composition"),
     "broken record": lambda privacy: privacy.update(composition={"noise": "none"}),

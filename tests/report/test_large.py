@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from tallytree import ConfidentialCounts, Release, release, with_intervals
+from tallytree.kinds.verbs import write_report
 from tallytree.model.count_of_counts import counts_from_dense
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.planning.shapes import assumed_counts, named_shape
-from tallytree.report.html import write_report
 from tallytree.reproduce.datasets import county_housing
 from tests.report.browsing import Visit
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tallytree as tt
+from tallytree.kinds.verbs import report_html, write_report
 from tallytree.report import maps
-from tallytree.report.html import report_html, write_report
 from tests.report.browsing import Visit
 
 RNG = np.random.default_rng(1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tallytree.errors import StorageError, VerificationError
+from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.storage import folder
 
 TABLE = pa.table({"level": [0, 1], "count": [3, 4]})
@@ -15,11 +15,16 @@ def write(path: Path, **options: bool) -> None:
     folder.write_folder(path, {"counts.parquet": TABLE}, {"kind": "test"}, **options)
 
 
+def opened(path: Path) -> folder.Folder:
+    manifest = folder.read_manifest(path)
+    return folder.Folder(path, folder.FORMAT_VERSION, manifest, manifest["files"])
+
+
 def test_round_trip(tmp_path: Path) -> None:
     write(tmp_path / "out")
     assert folder.read_manifest(tmp_path / "out")["kind"] == "test"
     assert folder.read_table(tmp_path / "out", "counts.parquet").equals(TABLE)
-    assert folder.changed_files(tmp_path / "out") == []
+    assert opened(tmp_path / "out").changed_files() == []
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
@@ -35,11 +40,11 @@ def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for place in (0, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        assert folder.changed_files(tmp_path / "out") == [
+        assert opened(tmp_path / "out").changed_files() == [
             "counts.parquet was changed: its checksum differs from the manifest."
         ]
     file.unlink()
-    assert folder.changed_files(tmp_path / "out") == ["counts.parquet is missing."]
+    assert opened(tmp_path / "out").changed_files() == ["counts.parquet is missing."]
 
 
 def test_existing_folder_is_kept_unless_asked(tmp_path: Path) -> None:
@@ -79,10 +84,33 @@ def test_broken_manifest(tmp_path: Path) -> None:
     write(tmp_path / "out")
     manifest = tmp_path / "out" / folder.MANIFEST
     manifest.write_text(manifest.read_text()[:-20])
-    with pytest.raises(VerificationError, match="not valid JSON"):
+    with pytest.raises(VerificationError, match="is not a manifest"):
         folder.read_manifest(tmp_path / "out")
     with pytest.raises(StorageError, match="not a release folder"):
         folder.read_manifest(tmp_path)
     manifest.write_text(json.dumps({"format_version": 99}))
     with pytest.raises(ValueError, match="format version 99"):
+        folder.read_manifest(tmp_path / "out")
+
+
+def test_every_flipped_bit_of_a_manifest_is_noticed(tmp_path: Path) -> None:
+    write(tmp_path / "out")
+    file = tmp_path / "out" / folder.MANIFEST
+    whole = file.read_bytes()
+    for place in range(len(whole)):
+        for bit in range(8):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
+            with pytest.raises((VerificationError, RequestError)):
+                folder.read_manifest(tmp_path / "out")
+    file.write_bytes(whole)
+    assert folder.read_manifest(tmp_path / "out")["kind"] == "test"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "[" * 100_000, '{"format_version": true}', '{"format_version": "2"}']
+)
+def test_what_is_no_manifest_is_said_to_be_none(tmp_path: Path, text: str) -> None:
+    write(tmp_path / "out")
+    (tmp_path / "out" / folder.MANIFEST).write_text(text)
+    with pytest.raises(VerificationError, match="is not a manifest"):
         folder.read_manifest(tmp_path / "out")

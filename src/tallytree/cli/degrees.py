@@ -1,20 +1,19 @@
-"""``tallytree degrees``: sorted counts, such as the degree sequence of a graph; and how ``query`` asks them."""
+"""``tallytree degrees``: sorted counts, such as the degree sequence of a graph."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tallytree.cli import paying, sources
-from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.cli.app import app, print_json, say
 from tallytree.cli.options import AsJson, DefinitionName, Epsilon, InsecureSeed, NoNoisy, Overwrite, Rho, RowsOfUnit
 from tallytree.errors import RequestError
 from tallytree.ingest.read import read
-from tallytree.model.confidential import ENTITY
+from tallytree.model.unit import ENTITY
 from tallytree.publish.degrees import degrees as release_degrees
-from tallytree.release.degrees import DegreeSequence, load_degrees
+from tallytree.release.degrees import DegreeSequence
 
 
 @app.command()
@@ -27,6 +26,9 @@ def degrees(
     edges: Annotated[str | None, typer.Option(help="Rows are edges: columns of their ends.", metavar="FROM,TO")] = None,
     directed: Annotated[bool, typer.Option("--directed", help="Count only the edges that leave a node.")] = False,
     nodes: Annotated[str | None, typer.Option(help="Public table of all nodes, so that lonely ones count.")] = None,
+    public: Annotated[
+        str | None, typer.Option(help="What is held fixed: groups (with --column), nodes (with --edges).")
+    ] = None,
     column: Annotated[str | None, typer.Option(help="Rows are entities: column of the group they belong to.")] = None,
     size: Annotated[str | None, typer.Option(help="Rows are groups: column of their counts.")] = None,
     method: Annotated[str, typer.Option(help="isotonic, sorted or noisy.")] = "isotonic",
@@ -53,7 +55,7 @@ def degrees(
     payment = paying.payment(ledger, dataset, idempotency_key, part)
 
     def make() -> DegreeSequence:
-        data: Any = read(source, size=size, table=table, sql=sql) if size is not None else source
+        data: Any = read(source, size=size, table=table, sql=sql, public="groups") if size is not None else source
         in_database = size is None
         return release_degrees(
             data,
@@ -64,6 +66,7 @@ def degrees(
             edges=sources.split_names(edges) if edges is not None else None,  # type: ignore[arg-type]
             directed=directed,
             nodes=nodes,
+            public=public,  # type: ignore[arg-type]
             table=table if in_database else None,
             sql=sql if in_database else None,
             method=method,
@@ -74,10 +77,10 @@ def degrees(
             ledger=payment,
         )
 
-    made, found = paying.publish(payment, out, make, load_degrees, overwrite=overwrite, noisy=not no_noisy)
+    made, found = paying.publish(payment, out, make, overwrite=overwrite, noisy=not no_noisy)
     privacy = made.manifest["privacy"]
     if json:
-        facts = {"groups": len(made.degrees), "method": made.manifest["method"], "total": made.total()}
+        facts = {"groups": len(made.degrees), "mechanism": made.manifest["mechanism"], "total": made.total()}
         print_json(
             {
                 "out": out,
@@ -88,32 +91,6 @@ def degrees(
             }
         )
     else:
-        say(f"Released {len(made.degrees):,} counts ({made.manifest['method']['name']}) to {out}")
+        say(f"Released {len(made.degrees):,} counts ({made.mechanism}) to {out}")
         say(privacy["statement"])
         say(f"Assumed public: how many groups there are; {made.manifest['public']['note']}.")
-
-
-def query_degrees(
-    made: DegreeSequence,
-    folder: Path,
-    *,
-    size: int | None,
-    at_least: int | None,
-    largest: int | None,
-    json: bool,
-) -> None:
-    """Answer questions about a degree sequence; without a question, show how many nodes have each degree."""
-    answers: dict[str, int] = {}
-    if size is not None:
-        answers[f"nodes of degree {size}"] = made.of_degree(size)
-    if at_least is not None:
-        answers[f"nodes of at least {at_least}"] = made.at_least(at_least)
-    if largest is not None:
-        answers[f"degree of node {largest} from the largest"] = made.kth_largest(largest)
-    rows = [[row["degree"], row["count"]] for row in made.table().to_pylist()]
-    if json:
-        print_json({"degrees": str(folder), **(answers or {"counts": rows})})
-    elif answers:
-        print_table(str(folder), ["question", "answer"], [list(pair) for pair in answers.items()])
-    else:
-        print_table(str(folder), ["degree", "count"], rows)

@@ -11,10 +11,9 @@ import typer
 from tallytree.cli.app import app, print_table, progress_bar, say
 from tallytree.errors import StorageError
 from tallytree.ingest.read import read
+from tallytree.kinds.verbs import load, verify, write_report
 from tallytree.publish.group_sizes import release
 from tallytree.release.evaluation import evaluate
-from tallytree.release.loading import load_release, verify_release
-from tallytree.report.html import write_report
 from tallytree.reproduce.housing import housing_counts, write_people
 
 LEVELS = ("state", "county")
@@ -40,13 +39,13 @@ def demo(
         counts = read(people, group="household", levels=LEVELS, groups=groups, root="US", entity="person")
         made = release(counts, epsilon=epsilon, progress=progress)
         made.save(target)
-        verify_release(target).raise_if_failed()
+        verify(target).raise_if_failed()
         page = write_report(target)
     say(f"{n_people:,} synthetic people in {households:,} households: {people}")
     say(f"Released to {target}; every check passed (tallytree verify {target}).")
     say(made.manifest["privacy"]["statement"])
     say("How far the release is from the truth (which only the owner of the data can tell):")
-    errors = evaluate(load_release(target), counts)
+    errors = evaluate(load(target), counts)
     rows = [[level.name, level.regions, level.emd, level.l1] for level in errors.levels]
     print_table("Mean error per region", ["level", "regions", "EMD", "L1"], rows)
     say(f"Look at it: open {page} in a browser.")

@@ -121,7 +121,7 @@ def _trial(what: str, action: Callable[[], str]) -> Finding:
 
 
 def _count_rows() -> str:
-    read(pa.table({"group": [1, 1, 2]}), group="group")
+    read(pa.table({"group": [1, 1, 2]}), group="group", public="groups")
     return "counts a table"
 
 

@@ -1,16 +1,14 @@
-"""``tallytree histogram``: a histogram that answers any range; and how ``query`` asks it."""
+"""``tallytree histogram``: a histogram that answers any range."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tallytree.cli import paying, sources
-from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.cli.app import app, print_json, say
 from tallytree.cli.options import (
     AsJson,
     DefinitionName,
@@ -23,10 +21,10 @@ from tallytree.cli.options import (
     UnitName,
 )
 from tallytree.errors import RequestError
-from tallytree.model.confidential import ENTITY
+from tallytree.model.unit import ENTITY
 from tallytree.publish.histogram import histogram as release_histogram
 from tallytree.release.histogram import RangeHistogram
-from tallytree.release.histogram_loading import load_histogram
+from tallytree.release.questions import parse_range
 
 
 @app.command()
@@ -103,7 +101,7 @@ def histogram(
             ledger=payment,
         )
 
-    made, found = paying.publish(payment, out, make, load_histogram, overwrite=overwrite, noisy=not no_noisy)
+    made, found = paying.publish(payment, out, make, overwrite=overwrite, noisy=not no_noisy)
     facts = summary(made)
     if json:
         print_json({"out": out, "already_released": found, **facts})
@@ -117,7 +115,7 @@ def histogram(
 def summary(made: RangeHistogram) -> dict[str, Any]:
     """What a histogram is, for people and programs. Nothing in it was not released."""
     n_bins = made.bins.n_bins
-    privacy, strategy = made.manifest["privacy"], made.manifest["strategy"]
+    privacy, strategy = made.manifest["privacy"], made.manifest["mechanism"]
     half = made.prefix_sums()[max(n_bins // 2 - 1, 0)]
     return {
         "bins": n_bins,
@@ -143,51 +141,3 @@ def _workload(text: str) -> Any:
     if ":" not in text:
         return text
     return [parse_range(part) for part in text.split(",")]
-
-
-def parse_range(text: str) -> tuple[object, object]:
-    """A range written ``LOW:HIGH``; numbers where both ends are, names of categories otherwise."""
-    low, colon, high = text.partition(":")
-    if not colon or not low.strip() or not high.strip():
-        raise RequestError(f"A range is written LOW:HIGH, such as 18:65; got {text!r}.")
-    try:
-        return float(low), float(high)
-    except ValueError:
-        return low.strip(), high.strip()
-
-
-def query_histogram(
-    made: RangeHistogram, folder: Path, *, ranges: Sequence[str], quantile: float | None, level: float, json: bool
-) -> None:
-    """Answer ranges and a quantile; without a question, show every bin."""
-    pairs = [_as_asked(made, parse_range(text)) for text in ranges]
-    answers = made.ranges(pairs, level=level) if pairs else None
-    found = made.quantile(quantile, level=level) if quantile is not None else None
-    if answers is None and found is None:
-        everything = made.table()
-        if json:
-            print_json({"histogram": str(folder), "bins": everything.to_pylist()})
-        else:
-            print_table(str(folder), everything.column_names, [list(row.values()) for row in everything.to_pylist()])
-        return
-    rows = []
-    if answers is not None:
-        rows += [
-            [f"{text} count", a.estimate, a.standard_error, a.low, a.high]
-            for text, a in zip(ranges, answers, strict=True)
-        ]
-    if found is not None:
-        rows.append([f"quantile {quantile:g}", found.value, found.standard_error, found.low, found.high])
-    columns = ["question", "estimate", "standard_error", "low", "high"]
-    if json:
-        print_json({"histogram": str(folder), "level": level, "answers": [dict(zip(columns, row)) for row in rows]})
-    else:
-        print_table(str(folder), columns, [["–" if cell is None else cell for cell in row] for row in rows])
-
-
-def _as_asked(made: RangeHistogram, pair: tuple[object, object]) -> tuple[object, object]:
-    """Ends of a range of categories are names, even where they look like numbers."""
-    if made.bins.categories is None or isinstance(pair[0], str):
-        return pair
-    names = made.bins.categories
-    return tuple(f"{end:g}" if f"{end:g}" in names else str(end) for end in pair)  # type: ignore[return-value]

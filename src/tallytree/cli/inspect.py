@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,22 +9,13 @@ import typer
 
 from tallytree.cli import sources
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
-from tallytree.cli.degrees import query_degrees
-from tallytree.cli.histogram import query_histogram
 from tallytree.cli.options import AsJson
-from tallytree.cli.spatial import evaluate_map, query_map
+from tallytree.cli.spatial import evaluate_map
 from tallytree.errors import RequestError
-from tallytree.publish.intervals import Interval, copy_release, interval
-from tallytree.release.any_release import load
-from tallytree.release.any_release import verify as verify_release
-from tallytree.release.degrees import DegreeSequence
-from tallytree.release.evaluation import evaluate as evaluate_release
-from tallytree.release.grid_histogram import GridHistogram
-from tallytree.release.histogram import RangeHistogram
-from tallytree.release.loading import load_release
-from tallytree.release.privacy_checks import verify_privacy
-from tallytree.release.region import RegionCounts
-from tallytree.release.release import Release
+from tallytree.kinds.verbs import ask, kind_of, load, verify_privacy
+from tallytree.kinds.verbs import evaluate as evaluate_release
+from tallytree.kinds.verbs import verify as verify_release
+from tallytree.release.questions import Question
 from tallytree.release.spatial import SpatialRelease
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
@@ -76,7 +66,9 @@ def query(
             metavar="LOW:HIGH",
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
+    confidence: Annotated[
+        float | None, typer.Option("--confidence", "--level", help="Confidence of intervals; 0.95 when left out.")
+    ] = None,
     copies: Annotated[
         int,
         typer.Option(help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", min=0),
@@ -88,80 +80,26 @@ def query(
     Example: tallytree query out --region US/Georgia --at-least 7 --quantile 0.5
     Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
     """
+    question = Question(
+        region=region,
+        size=size,
+        at_least=at_least,
+        largest=largest,
+        quantile=quantile,
+        mean=mean,
+        ranges=tuple(ranges or ()),
+        confidence=confidence,
+        copies=copies,
+    )
     release = load(folder)
-    if isinstance(release, RangeHistogram):
-        _refuse(folder, "a histogram", region=region, size=size, at_least=at_least, largest=largest, mean=mean or None)
-        query_histogram(release, folder, ranges=ranges or [], quantile=quantile, level=level, json=json)
-        return
-    if isinstance(release, GridHistogram):
-        raise RequestError(f"{folder} holds a grid; ask it in Python: tallytree.load(folder).box(low, high).")
-    if isinstance(release, SpatialRelease):
-        _refuse(folder, "a map", region=region, size=size, at_least=at_least, largest=largest, quantile=quantile)
-        query_map(release, folder, boxes=ranges or [], json=json)
-        return
-    _refuse(folder, "no histogram", range=ranges)
-    if isinstance(release, DegreeSequence):
-        _refuse(folder, "a degree sequence", region=region, quantile=quantile, mean=mean or None)
-        query_degrees(release, folder, size=size, at_least=at_least, largest=largest, json=json)
-        return
-    counts = release.region(region if region is not None else str(release.hierarchy.paths[0]))
-    questions = _questions(size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean)
-    if not questions:
-        _show_counts(counts, json=json)
-        return
-    answers = {question: ask(counts) for question, ask in questions.items()}
-    if copies == 0:
-        _show_answers(counts.path, answers, {}, json=json)
-        return
     with progress_bar() as progress:
-        made = copy_release(release, copies=copies, progress=progress)
-    intervals = {question: interval(made, counts.path, ask, confidence=level) for question, ask in questions.items()}
-    _show_answers(counts.path, answers, intervals, json=json)
-
-
-def _show_counts(counts: RegionCounts, *, json: bool) -> None:
-    rows = [[int(size), int(count)] for size, count in zip(counts.size, counts.count)]
+        reply = ask(release, question, progress=progress)
     if json:
-        print_json({"region": counts.path, "groups": counts.n_groups, "counts": rows})
+        print_json({release.kind: str(folder), **reply.facts})
     else:
-        print_table(counts.path, ["size", "count"], rows)
-
-
-def _show_answers(path: str, answers: dict[str, float], intervals: dict[str, Interval], *, json: bool) -> None:
-    if json:
-        extra = {"intervals": {question: vars(found) for question, found in intervals.items()}} if intervals else {}
-        print_json({"region": path, **answers, **extra})
-        return
-    columns = ["question", "answer", *(["std error", "low", "high"] if intervals else [])]
-    rows: list[list[object]] = [[question, answer] for question, answer in answers.items()]
-    for row in rows if intervals else []:
-        found = intervals[str(row[0])]
-        row += [found.std_error, found.low, found.high]
-    print_table(path, columns, rows)
-
-
-def _refuse(folder: Path, kind: str, **questions: object) -> None:
-    asked = [f"--{name.replace('_', '-')}" for name, value in questions.items() if value is not None]
-    if asked:
-        raise RequestError(f"{folder} holds {kind}, which cannot answer {', '.join(asked)}.")
-
-
-def _questions(
-    *, size: int | None, at_least: int | None, largest: int | None, quantile: float | None, mean: bool
-) -> dict[str, Callable[[RegionCounts], float]]:
-    """What was asked, in words and as a function of a region's counts."""
-    questions: dict[str, Callable[[RegionCounts], float]] = {}
-    if size is not None:
-        questions[f"groups of size {size}"] = lambda counts: counts.of_size(size)
-    if at_least is not None:
-        questions[f"groups of at least {at_least}"] = lambda counts: counts.at_least(at_least)
-    if largest is not None:
-        questions[f"size of group {largest} from the largest"] = lambda counts: counts.kth_largest(largest)
-    if quantile is not None:
-        questions[f"quantile {quantile:g}"] = lambda counts: counts.quantile(quantile)
-    if mean:
-        questions["mean size"] = lambda counts: counts.mean()
-    return questions
+        print_table(reply.title, list(reply.columns), [list(row) for row in reply.rows])
+        if reply.note:
+            say(reply.note)
 
 
 @app.command()
@@ -187,16 +125,19 @@ def evaluate(
     Example: tallytree evaluate out people.parquet --group household --levels state,county
     Example: tallytree evaluate trips trips.parquet --outside clip
     """
-    earlier = load(folder)
-    if isinstance(earlier, SpatialRelease):
-        _refuse(folder, "a map", group=group, levels=levels, size=size, quantity=quantity, groups=groups)
-        evaluate_map(earlier, source, json=json, outside=outside, count=count, table=table, sql=sql)
+    release = load(folder)
+    if isinstance(release, SpatialRelease):
+        asked = {"group": group, "levels": levels, "size": size, "quantity": quantity, "groups": groups}
+        beyond = [f"--{name}" for name, value in asked.items() if value is not None]
+        if beyond:
+            raise RequestError(f"{folder} holds a map; {', '.join(beyond)} do not go with it.")
+        evaluate_map(release, source, json=json, outside=outside, count=count, table=table, sql=sql)
         return
+    kind_of(release).verb("evaluate")
     if outside is not None:
         raise RequestError(f"{folder} holds no map; --outside goes with maps.")
-    release = earlier if isinstance(earlier, Release) else load_release(folder)
     given = {name: value for name, value in locals().items() if name in sources.DataOptions.__dataclass_fields__}
-    truth = sources.DataOptions(**given).read()
+    truth = sources.DataOptions(**given, public=None if groups else "groups").read()
     if truth.hierarchy != release.hierarchy:
         raise RequestError(
             f"{source} does not have the regions of {folder}. Name the same levels and root as for the release."

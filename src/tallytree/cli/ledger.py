@@ -13,7 +13,7 @@ import typer
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.cli.options import AsJson
 from tallytree.errors import InputError, RequestError, VerificationError
-from tallytree.model.confidential import ENTITY
+from tallytree.model.unit import ENTITY
 from tallytree.privacy.budget import Budget, exact
 from tallytree.privacy.ledger import close_account, create_account, list_accounts, read_history
 from tallytree.privacy.ledger_chain import (

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
 from tallytree.cli.app import say
 from tallytree.errors import RequestError
+from tallytree.kinds.verbs import load
 from tallytree.privacy.ledger import Part
 from tallytree.publish.payment import Payment, publish_once
-from tallytree.release.checks import Verification
-
-
-class Published(Protocol):
-    """What every kind of release can do."""
-
-    def verify(self) -> Verification:
-        """Check what was promised."""
-
-    def save(self, path: str, *, overwrite: bool, noisy: bool) -> object:
-        """Write it as a folder."""
-
+from tallytree.release.published import Published
 
 T = TypeVar("T", bound=Published)
 
@@ -57,7 +47,6 @@ def publish(
     payment: Payment | None,
     out: str,
     make: Callable[[], T],
-    load: Callable[[str], T],
     *,
     overwrite: bool,
     noisy: bool,

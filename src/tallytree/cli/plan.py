@@ -13,11 +13,10 @@ from tallytree.cli.options import AsJson
 from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
+from tallytree.kinds.verbs import kind_of, load
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.planning.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon, trade_off
-from tallytree.release.any_release import load
-from tallytree.release.loading import load_release
 from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
 
@@ -111,15 +110,17 @@ def _write(chart: Path, svg: str) -> None:
     say(f"Wrote {chart}: error against ε, per level.")
 
 
-def _assumed_like(like: Path | None, earlier: object) -> ConfidentialCounts:
+def _assumed_like(like: Path | None, earlier: Any) -> ConfidentialCounts:
     if like is None:
         raise RequestError("Say either --like DIR (an earlier release) or --groups TABLE (the public table of groups).")
-    return data_like(earlier if isinstance(earlier, Release) else load_release(like))
+    if not isinstance(earlier, Release):
+        raise RequestError(f"{like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map.")
+    return data_like(earlier)
 
 
 def _assumed_groups(groups: str, *, group: str | None, levels: str | None, shape: str, root: str) -> ConfidentialCounts:
     sizes = named_shape(shape)
-    public = read(groups, group=group, levels=sources.split_names(levels), root=root)
+    public = read(groups, group=group, levels=sources.split_names(levels), root=root, public="groups")
     return assumed_counts(public.hierarchy, public.n_groups, sizes)
 
 

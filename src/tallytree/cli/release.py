@@ -13,12 +13,11 @@ from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, progress_bar, say
 from tallytree.cli.options import AsJson, DefinitionName, Epsilon, InsecureSeed, NoNoisy, Overwrite, Rho
 from tallytree.errors import RequestError
-from tallytree.model.confidential import ENTITY
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.unit import ENTITY
 from tallytree.planning.mechanisms import MECHANISMS
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
-from tallytree.release.loading import load_release
 from tallytree.release.release import Release
 
 
@@ -73,7 +72,9 @@ def release(
     count: sources.Count = None,
     quantity: sources.Quantity = None,
     max_quantity: sources.MaxQuantity = None,
+    public: sources.PublicFacts = None,
     groups: sources.Groups = None,
+    group_totals: sources.GroupTotals = None,
     groups_private: sources.GroupsPrivate = False,
     hierarchy: sources.HierarchyTable = None,
     root: sources.Root = "total",
@@ -141,9 +142,7 @@ def release(
             made = release_counts(data.read(), progress=progress, ledger=payment, **options)
             return with_intervals(made, copies=where.intervals, progress=progress) if where.intervals else made
 
-    made, found = paying.publish(
-        payment, out_folder, make, load_release, overwrite=where.overwrite, noisy=not where.no_noisy
-    )
+    made, found = paying.publish(payment, out_folder, make, overwrite=where.overwrite, noisy=not where.no_noisy)
     if json:
         print_json({"out": out_folder, "already_released": found, **summary(made)})
     else:

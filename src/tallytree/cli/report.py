@@ -9,9 +9,7 @@ import typer
 
 from tallytree.cli import sources
 from tallytree.cli.app import app, say
-from tallytree.release.evaluation import evaluate
-from tallytree.release.loading import load_release
-from tallytree.report.html import write_report
+from tallytree.kinds.verbs import evaluate, load, write_report
 
 
 @app.command()
@@ -34,8 +32,10 @@ def report(
     """
     evaluation = None
     if truth is not None:
-        data = sources.DataOptions(source=truth, group=group, levels=levels, size=size, count=count, root=root)
-        evaluation = evaluate(load_release(folder), data.read())
+        data = sources.DataOptions(
+            source=truth, group=group, levels=levels, size=size, count=count, root=root, public="groups"
+        )
+        evaluation = evaluate(load(folder), data.read())
     target = write_report(folder, out, evaluation=evaluation)
     n_bytes = target.stat().st_size
     shown = f"{n_bytes / 1e6:.1f} MB" if n_bytes > 1e5 else f"{n_bytes / 1e3:.0f} kB"

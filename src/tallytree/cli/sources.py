@@ -12,7 +12,7 @@ import typer
 from tallytree.distributed.reading import read_with_spark
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
-from tallytree.model.confidential import ENTITY
+from tallytree.model.unit import ENTITY
 
 Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
 Group = Annotated[str | None, typer.Option(help="Column that identifies the group (household, taxi …).")]
@@ -24,6 +24,12 @@ Count = Annotated[str | None, typer.Option(help="Column with the number of group
 Quantity = Annotated[str | None, typer.Option(help="Column to add up per group instead of counting rows.")]
 MaxQuantity = Annotated[int | None, typer.Option(help="Public bound on the quantity of one row.")]
 Groups = Annotated[str | None, typer.Option(help="Public table of groups, so that empty groups count.")]
+PublicFacts = Annotated[
+    str | None, typer.Option("--public", help="What is held fixed: groups, or regions (totals are then paid for).")
+]
+GroupTotals = Annotated[
+    str | None, typer.Option(help="Public table of regions and their number of groups, one row per region.")
+]
 GroupsPrivate = Annotated[
     bool, typer.Option("--groups-private", help="Spend budget on group totals: they are not public.")
 ]
@@ -55,7 +61,9 @@ class DataOptions:
     count: str | None = None
     quantity: str | None = None
     max_quantity: int | None = None
+    public: str | None = None
     groups: str | None = None
+    group_totals: str | None = None
     groups_private: bool = False
     hierarchy: str | None = None
     root: str = "total"

@@ -1,8 +1,7 @@
-"""``tallytree spatial``: a map that answers any box; and how ``query`` asks it."""
+"""``tallytree spatial``: a map that answers any box."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,13 +22,13 @@ from tallytree.cli.options import (
     UnitName,
 )
 from tallytree.errors import RequestError
-from tallytree.model.confidential import ENTITY
-from tallytree.publish.evaluation import evaluate
+from tallytree.kinds.verbs import evaluate
+from tallytree.model.unit import ENTITY
 from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
 from tallytree.publish.spatial import spatial as release_spatial
+from tallytree.release.questions import parse_box
 from tallytree.release.spatial import SpatialRelease
 from tallytree.release.spatial_evaluation import HEAD, error_rows
-from tallytree.release.spatial_loading import load_map
 
 
 @app.command()
@@ -113,7 +112,7 @@ def spatial(
             ledger=payment,
         )
 
-    made, found = paying.publish(payment, out, make, load_map, overwrite=overwrite, noisy=not no_noisy)
+    made, found = paying.publish(payment, out, make, overwrite=overwrite, noisy=not no_noisy)
     if picture is not None:
         made.picture(picture)
     facts = summary(made)
@@ -137,18 +136,6 @@ def summary(made: SpatialRelease) -> dict[str, Any]:
     }
 
 
-def parse_box(text: str, option: str) -> list[tuple[float, float]]:
-    """A box written ``LOW:HIGH,LOW:HIGH``, one range per column."""
-    sides = []
-    for part in text.split(","):
-        low, _, high = part.partition(":")
-        try:
-            sides.append((float(low), float(high)))
-        except ValueError:
-            raise RequestError(f"{option} takes one LOW:HIGH per column, comma-separated; got {text!r}.") from None
-    return sides
-
-
 def _resolution(text: str | None) -> int | list[int] | None:
     if text is None:
         return None
@@ -157,19 +144,6 @@ def _resolution(text: str | None) -> int | list[int] | None:
     except ValueError:
         raise RequestError(f"--resolution takes whole numbers, comma-separated; got {text!r}.") from None
     return cells[0] if len(cells) == 1 else cells
-
-
-def query_map(made: SpatialRelease, folder: Path, *, boxes: Sequence[str], json: bool) -> None:
-    """Answer boxes; without a question, show the whole map's total."""
-    asked = [(text, parse_box(text, "--range")) for text in boxes] or [("everything", list(made.box))]
-    columns = ["box", "estimate", "standard_error", "by_area"]
-    answers = made.ranges([box for _, box in asked])
-    rows = [[text, *asdict(answer).values()] for (text, _), answer in zip(asked, answers)]
-    if json:
-        print_json({"map": str(folder), "note": made.note, "answers": [dict(zip(columns, row)) for row in rows]})
-    else:
-        print_table(str(folder), columns, rows)
-        say(made.note)
 
 
 def evaluate_map(made: SpatialRelease, source: str, *, json: bool, **options: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,10 @@ from tallytree.estimate.views import estimate_view
 from tallytree.kernels.matching import Runs
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.unit import ONE_ROW, Unit
 from tallytree.planning.plan import Plan
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress
@@ -30,7 +32,7 @@ VIEWS = ("hybrid", "cumulative", "sizes", "naive")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparkCounts:
+class SparkCounts(Confidential):
     """Exact counts by size of every leaf, held by Spark; attributes as in :class:`ConfidentialCounts`, and:
 
     Attributes
@@ -53,10 +55,8 @@ class SparkCounts:
     regions_note: str = "stated by the user"
     remarks: tuple[str, ...] = ()
     max_quantity: int = 1
-    entity: str = "row"
     group: str = "group"
-    unit: str = ""
-    contributions: int = 1
+    unit: Unit = ONE_ROW
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""
@@ -133,11 +133,8 @@ class SparkCounts:
             f"groups_{level}": self._totals[self.hierarchy.level_slice(level)][piece.regions(level)] for level in levels
         }
 
-    def __repr__(self) -> str:
-        return f"SparkCounts({self.hierarchy!r}, values hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("Confidential counts cannot be pickled; release them first.")
+    def _shown(self) -> str:
+        return repr(self.hierarchy)
 
 
 def _some(runs: Runs, start: int, stop: int) -> Runs:

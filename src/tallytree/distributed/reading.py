@@ -13,6 +13,7 @@ from tallytree.distributed.counts import SparkCounts
 from tallytree.distributed.pieces import choose_cut, cut_bounds
 from tallytree.distributed.session import spark_session, use_this_python
 from tallytree.errors import InputError, RequestError
+from tallytree.ingest.public import Declared
 from tallytree.ingest.read import read as read_here
 from tallytree.ingest.shapes import RowShape
 from tallytree.model.hierarchy import Hierarchy
@@ -56,16 +57,15 @@ def _open(session: Any, path: str) -> Any:
     return session.read.parquet(path)
 
 
-def _count_on_spark(
-    inputs: Any, shape: RowShape, *, root: str, groups_private: bool, entity: str | None
-) -> SparkCounts:
+def _count_on_spark(inputs: Any, shape: RowShape, *, root: str, public: Declared, entity: str | None) -> SparkCounts:
     from tallytree.ingest.counting import description, find_regions, open_inputs, refuse_problem
     from tallytree.ingest.engine import guarded, open_session
     from tallytree.ingest.group_sizes import counts_of
 
-    if groups_private:
+    if not public.groups_public or inputs.group_totals is not None:
         raise RequestError(
-            "The Spark engine takes public numbers of groups; leave out groups_private, or read the table without Spark."
+            'The Spark engine takes numbers of groups that are public by public="groups" or groups=; say so, or read the '
+            "table without Spark."
         )
     session = inputs.source.sparkSession
     use_this_python(session)
@@ -90,7 +90,7 @@ def _count_on_spark(
         cut=cut,
         bounds=bounds,
         remarks=regions.remarks,
-        **description(opened, shape, groups_private=groups_private, entity=entity),
+        **description(shape, public=public, entity=entity),
     )
 
 

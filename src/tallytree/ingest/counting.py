@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
-from tallytree.ingest.columns import Problem, identifier, require_columns
+from tallytree.ingest.columns import Problem, identifier, require_columns, whole_number
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.group_sizes import (
     Key,
@@ -26,18 +26,22 @@ from tallytree.ingest.group_sizes import (
     with_keys,
 )
 from tallytree.ingest.problems import describe, missing_region
+from tallytree.ingest.public import Declared
 from tallytree.ingest.regions import (
     Regions,
     RegionTable,
+    TotalsTable,
     region_table,
     regions_from_leaves,
     regions_from_table,
+    regions_from_totals,
     root_alone,
 )
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Inputs:
     source: Any
     groups: Any = None
     hierarchy: Any = None
+    group_totals: Any = None
     table: str | None = None
     sql: str | None = None
 
@@ -58,55 +63,76 @@ class Opened:
     source: Source
     groups: Source | None
     hierarchy: RegionTable | None
+    totals: TotalsTable | None = None
 
     @property
     def regions_name(self) -> str:
         """The input that says which regions there are, apart from a hierarchy table."""
         return self.source.name if self.groups is None else self.groups.name
 
+    @property
+    def regions_given(self) -> bool:
+        """Whether a public table says which regions there are, so that data without any row are data like any other."""
+        return any(table is not None for table in (self.groups, self.hierarchy, self.totals))
+
 
 def count_groups(
-    inputs: Inputs, shape: RowShape, *, root: str, groups_private: bool, entity: str | None
+    inputs: Inputs, shape: RowShape, *, root: str, public: Declared, entity: str | None
 ) -> ConfidentialCounts:
     """Read the inputs into exact counts by size per leaf."""
     with open_session() as session:
-        opened, rows = open_inputs(session, inputs, shape, groups_private=groups_private)
+        opened, rows = open_inputs(session, inputs, shape, groups_private=not public.groups_public)
         rows, regions = find_regions(session, rows, opened, shape, root)
         runs = _runs(session, rows, regions, opened)
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
     leaf, size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("leaf", "size", "n"))
     counts = counts_from_runs(leaf, size, count, regions.hierarchy.n_leaves)
+    if opened.totals is not None:
+        counts = with_empty_groups(counts, opened.totals)
     return ConfidentialCounts(
         hierarchy=regions.hierarchy,
         leaf_counts=counts,
         n_groups=counts.n_groups(),
         remarks=regions.remarks,
-        **description(opened, shape, groups_private=groups_private, entity=entity),
+        **description(shape, public=public, entity=entity),
     )
 
 
-def description(opened: Opened, shape: RowShape, *, groups_private: bool, entity: str | None) -> dict[str, Any]:
+def with_empty_groups(counts: CountsBySize, totals: TotalsTable) -> CountsBySize:
+    """The counts with as many empty groups in each leaf as the public totals have more than the data."""
+    empty = totals.groups - counts.n_groups()
+    if np.any(empty < 0):
+        raise InputError(f"The data has regions with more groups than {totals.name} says; a public total must hold.")
+    leaf = np.arange(counts.n_regions)
+    return counts_from_runs(
+        np.concatenate([counts.region_of_run(), leaf]),
+        np.concatenate([counts.size, np.zeros_like(leaf)]),
+        np.concatenate([counts.count, empty]),
+        counts.n_regions,
+    )
+
+
+def description(shape: RowShape, *, public: Declared, entity: str | None) -> dict[str, Any]:
     """What is public about the counts besides their regions; names as in :class:`ConfidentialCounts`."""
     return {
-        "groups_public": not groups_private,
-        "groups_note": _groups_note(opened, groups_private),
-        "regions_note": _regions_note(opened),
+        "groups_public": public.groups_public,
+        "groups_note": public.groups_note,
+        "regions_note": public.regions_note,
         "max_quantity": shape.max_quantity,
-        "entity": entity or ("row" if shape.size is None else "entity"),
         "group": shape.group or "group",
-        "unit": shape.unit or "",
-        "contributions": shape.contributions,
+        "unit": Unit(entity or ("row" if shape.size is None else "entity"), shape.unit or "", shape.contributions),
     }
 
 
 def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool) -> tuple[Opened, Rows]:
     """Open the inputs, check their columns, and give them their meaning."""
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
+    totals = None if inputs.group_totals is None else _open_totals(session, inputs.group_totals, shape.levels)
     place = {"table": inputs.table, "sql": inputs.sql}
     if inputs.groups is None:
         source = open_source(session, inputs.source, Wanted(shape.columns), **place)
         rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
-        return Opened(source, None, hierarchy), rows
+        return Opened(source, None, hierarchy, totals), rows
     public_columns = (str(shape.group), *shape.levels)
     groups = open_source(session, inputs.groups, Wanted(public_columns))
     bare = replace(shape, levels=())
@@ -129,18 +155,47 @@ def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTabl
     return replace(regions, labels=session.fetch(in_order, source.name))
 
 
+def _open_totals(session: Session, table: Any, levels: tuple[str, ...]) -> TotalsTable:
+    """A public table with one row per leaf: its labels, and in the column ``groups``, or the only other one, its groups."""
+    source = open_source(session, table, Wanted(levels))
+    others = [name for name in source.columns if name not in levels]
+    column = "groups" if "groups" in others else others[0] if len(others) == 1 else None
+    if column is None:
+        raise InputError(f"{source.name} needs a column 'groups' with the number of groups of each region.")
+    number, problem = whole_number(source.table, column, source.name, count=True)
+    labels = {f"t{i}": identifier(source.table, name, source.name).cast("string") for i, name in enumerate(levels)}
+    rows = session.fetch(source.table.select(**labels, groups=number, problem=problem), source.name)
+    if len(rows) == 0 or pc.min(rows["problem"]).as_py() < 0:
+        raise InputError(f"Column {column!r} of {source.name} holds whole numbers of at least 0, one row per region.")
+    if labels:
+        if any(rows[text].null_count for text in labels):
+            raise InputError(
+                f"{source.name} has missing values in {', '.join(levels)}; every region needs all its labels."
+            )
+        rows = rows.sort_by([(text, "ascending") for text in labels])
+        if len(rows.group_by(list(labels)).aggregate([])) < len(rows):
+            raise InputError(f"{source.name} names a region twice; it has one row per region.")
+    elif len(rows) != 1:
+        raise InputError(f"{source.name} has one row, the number of groups in all, where no levels are named.")
+    return TotalsTable(
+        rows.drop_columns(["groups", "problem"]), rows["groups"].cast(pa.int64()).to_numpy(), source.name
+    )
+
+
 def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
     """The rows with the key of their leaf, and the regions with the number of each key."""
     if not shape.levels:
         return rows, root_alone(root)
     key, leaves = _leaves(session, rows, opened)
-    if len(leaves) == 0:
-        raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
+    if len(leaves) == 0 and (opened.groups is not None or not opened.regions_given):
+        raise InputError(f"{opened.regions_name} has no rows, so that no region is known; name them in a public table.")
     for level, column in enumerate(shape.levels):
         if leaves[f"t{level}"].null_count:
             raise InputError(missing_region((column,), opened.regions_name))
     if opened.hierarchy is not None:
         return with_keys(rows, key), regions_from_table(leaves, opened.hierarchy, root)
+    if opened.totals is not None:
+        return with_keys(rows, key), regions_from_totals(leaves, opened.totals, shape.levels, root)
     return with_keys(rows, key), regions_from_leaves(leaves, shape.levels, root)
 
 
@@ -176,26 +231,8 @@ def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.
 
 
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:
-    """Refuse rows whose worst problem is not none; None where there are no rows at all."""
-    if worst_code is None:
-        raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
-    worst = Problem(worst_code)
+    """Refuse rows whose worst problem is not none; where there are no rows at all, nothing is wrong with them."""
+    worst = Problem.NONE if worst_code is None else Problem(worst_code)
     if worst is not Problem.NONE:
         groups = None if opened.groups is None else opened.groups.name
         raise InputError(describe(worst, shape, opened.source.name, groups))
-
-
-def _groups_note(opened: Opened, groups_private: bool) -> str:
-    if groups_private:
-        return "the number of groups per region is confidential; the release spends budget on it"
-    if opened.groups is not None:
-        return "the number of groups per region is public: a public table of groups was given"
-    return "the number of groups per region is assumed public (no groups table was given)"
-
-
-def _regions_note(opened: Opened) -> str:
-    if opened.hierarchy is not None:
-        return "the regions are those of a public hierarchy table"
-    if opened.groups is not None:
-        return "the regions are those of the public table of groups"
-    return "the regions that occur in the data are assumed public (no hierarchy or groups table was given)"

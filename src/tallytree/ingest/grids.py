@@ -13,8 +13,8 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.binning import check_counts, check_outside
 from tallytree.ingest.values import Outside, read_points
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ENTITY
 from tallytree.model.confidential_grid import Box, ConfidentialGrid, check_box, check_cells
+from tallytree.model.unit import ENTITY, unit_from
 
 # Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …
 RESOLUTION_LOG2 = 20
@@ -53,9 +53,7 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
         raise RequestError("Give either points or counts=, one of the two.")
     if isinstance(source.points, ConfidentialGrid):
         return source.points
-    contributions = source.contributions
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
-        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
+    unit = unit_from(source.unit, source.entity, source.contributions)
     outside = check_outside(source.outside)
     if source.counts is not None:
         counts = check_counts(source.counts)
@@ -64,7 +62,7 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
         box = check_box(source.box, len(shape)) if source.box is not None else tuple((0.0, float(n)) for n in shape)
         if source.unit != ENTITY:
             raise RequestError(UNIT_NEEDS_TABLE)
-        return ConfidentialGrid(counts, box, _names(source.columns, len(shape)), source.entity, contributions)
+        return ConfidentialGrid(counts, box, _names(source.columns, len(shape)), unit=unit)
     if source.box is None:
         raise RequestError(
             "Points need box=, one (low, high) per column. It must be public: that of the data would give its "
@@ -80,12 +78,11 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
     if arrays is not None:
         counts = count_points(arrays, box, shape, outside)
     else:
-        bound = {} if source.unit == ENTITY else {"unit": source.unit, "contributions": contributions}
+        bound = {"unit": unit.column, "contributions": unit.contributions} if unit.column else {}
         place: dict[str, Any] = {"count": source.count, "table": source.table, "sql": source.sql, **bound}
         read = read_points(source.points, list(names), list(box), list(shape), **place)
         counts = read.settle(outside)
-    unit = "" if source.unit == ENTITY else source.unit
-    return ConfidentialGrid(counts, box, names, source.entity, contributions, NOTES[outside], unit)
+    return ConfidentialGrid(counts, box, names, NOTES[outside], unit)
 
 
 def count_points(points: Sequence[Any], box: Box, shape: tuple[int, ...], outside: Outside) -> IntArray:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.ingest.public import Public, declared
 from tallytree.ingest.shapes import row_shape
-from tallytree.model.confidential import ENTITY
+from tallytree.model.unit import ENTITY
 
 
 def read(
@@ -19,7 +20,9 @@ def read(
     count: str | None = None,
     quantity: str | None = None,
     max_quantity: int | None = None,
+    public: Public | None = None,
     groups: Any = None,
+    group_totals: Any = None,
     groups_private: bool = False,
     hierarchy: Any = None,
     root: str = "total",
@@ -51,11 +54,18 @@ def read(
     max_quantity
         Public bound on what one entity adds to the size of its group; needed with ``quantity``. Larger quantities are
         lowered to it inside the engine: refusing them would show that they exist.
+    public
+        What is taken as public and published as it is: ``"groups"``, the regions in the data and the number of groups in each
+        of them; ``"regions"``, the regions alone, so that the release pays for the numbers of groups. Needed unless one of
+        the tables below says it.
     groups
         Public table of all groups with the columns ``group`` and ``levels``. Brings in the groups without any entity and
         makes the number of groups per region public. Where the rows have no level columns, it gives their regions.
+    group_totals
+        Public table of all leaf regions, one row each: the columns ``levels`` and the number of groups in ``groups``.
+        Groups that the data do not have are empty ones.
     groups_private
-        The number of groups per region is confidential too, and the release pays for it.
+        Old spelling of ``public="regions"``.
     hierarchy
         Public table of all regions: a column of the same name as the only one in ``levels`` (or else its first column),
         then their labels from the top level to the leaf. Regions without data then exist too. Labels that do not tell the
@@ -90,7 +100,7 @@ def read(
     --------
     >>> import pyarrow as pa
     >>> people = pa.table({"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"]})
-    >>> read(people, group="household", levels=["state"], root="US")
+    >>> read(people, group="household", levels=["state"], root="US", public="groups")
     ConfidentialCounts(Hierarchy(US: 1, state: 2), values hidden)
     """
     shape = row_shape(
@@ -105,14 +115,15 @@ def read(
     )
     if groups is not None and group is None:
         raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
-    if groups is not None and groups_private:
-        raise RequestError("groups= is a public table, so groups_private= contradicts it; leave one of them out.")
+    known = declared(
+        public, groups=groups, group_totals=group_totals, hierarchy=hierarchy, groups_private=groups_private
+    )
     if hierarchy is not None and len(shape.levels) != 1:
         raise RequestError("hierarchy= needs levels= to name exactly one column: the region by which it is looked up.")
     if not isinstance(root, str) or not root:
         raise RequestError(f"root= is the label of the root, a text that is not empty; got {root!r}.")
     from tallytree.ingest.counting import Inputs, count_groups  # loads Ibis and DuckDB
 
-    inputs = Inputs(source, groups=groups, hierarchy=hierarchy, table=table, sql=sql)
+    inputs = Inputs(source, groups=groups, hierarchy=hierarchy, group_totals=group_totals, table=table, sql=sql)
     count_them = count_groups if counter is None else counter
-    return count_them(inputs, shape, root=root, groups_private=groups_private, entity=entity)
+    return count_them(inputs, shape, root=root, public=known, entity=entity)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
-from tallytree.model.arrays import LabelArray
+from tallytree.model.arrays import IntArray, LabelArray
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_columns
 
 
@@ -42,6 +42,15 @@ class RegionTable:
     name: str
 
 
+@dataclass(frozen=True, eq=False)
+class TotalsTable:
+    """A public table of all leaves, sorted: ``labels`` has a text column per level (``t0`` …), ``groups`` their groups."""
+
+    labels: pa.Table
+    groups: IntArray
+    name: str
+
+
 def regions_from_leaves(leaves: pa.Table, level_names: Sequence[str], root: str) -> Regions:
     """The hierarchy whose leaves are those of a table with columns ``t0`` … (labels as text), sorted by them.
 
@@ -70,6 +79,21 @@ def regions_from_table(leaves: pa.Table, table: RegionTable, root: str) -> Regio
             "(01001 and 1001 are different regions)."
         )
     return Regions(found.hierarchy, matched.drop_columns(["region"]), found.remarks)
+
+
+def regions_from_totals(leaves: pa.Table, totals: TotalsTable, level_names: Sequence[str], root: str) -> Regions:
+    """The hierarchy of a table of group totals; ``leaves`` holds the key and the labels of those that have rows."""
+    found = regions_from_leaves(
+        totals.labels.append_column("key", pa.array(range(len(totals.groups)))), level_names, root
+    )
+    texts = totals.labels.column_names
+    numbered = totals.labels.append_column("leaf", pa.array(np.arange(len(totals.groups))))
+    matched = leaves.join(numbered, texts, join_type="left outer")
+    if matched["leaf"].null_count:
+        raise InputError(
+            f"The data has regions that {totals.name} lacks; add them there, and check that both write them alike."
+        )
+    return Regions(found.hierarchy, matched.drop_columns(texts), found.remarks)
 
 
 def region_table(name: str, rows: pa.Table, region: str) -> RegionTable:

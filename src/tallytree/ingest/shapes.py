@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import RequestError
-from tallytree.model.confidential import ENTITY
+from tallytree.model.unit import ENTITY
 
 
 @dataclass(frozen=True)

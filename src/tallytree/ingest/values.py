@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.shapes import checked_unit
 from tallytree.model.arrays import FloatArray, IntArray, read_only
-from tallytree.model.confidential import ENTITY
+from tallytree.model.confidential import Confidential
+from tallytree.model.unit import ENTITY
 
 Outside = Literal["error", "clip", "drop"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinnedValues:
+class BinnedValues(Confidential):
     """Confidential: how many values lie in each bin, and how many in none.
 
     Attributes
@@ -67,11 +68,8 @@ class BinnedValues:
             )
         return self.counts + self.outside if outside == "clip" else self.counts.copy()
 
-    def __repr__(self) -> str:
-        return f"BinnedValues({' x '.join(f'{length:,}' for length in self.counts.shape)} bins, values hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("Confidential counts cannot be pickled; release them first.")
+    def _shown(self) -> str:
+        return f"{' x '.join(f'{length:,}' for length in self.counts.shape)} bins"
 
 
 def read_values(

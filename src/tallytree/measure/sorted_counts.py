@@ -8,14 +8,16 @@ from typing import Literal
 import numpy as np
 
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.unit import Unit
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidentialSizes:
+class ConfidentialSizes(Confidential):
     """Confidential: the counts of groups, or the degrees of nodes, whose identity does not matter.
 
     Attributes
@@ -27,26 +29,27 @@ class ConfidentialSizes:
     sensitivity
         Of the sorted list.
     unit
-        What is protected, in words.
-    unit_column
-        Name of the protected unit where it has several entities, otherwise empty.
-    contributions, max_quantity
-        Public bounds on the entities of a unit and on what one of them adds.
+        What is protected.
+    fixed
+        What neighbours have in common, in words: how many groups or nodes there are.
     note
         Why the number of groups counts as public, in words.
+    max_quantity
+        Public bound on what one entity adds to the size of its group.
     """
 
     counts: CountsBySize
     query: Literal["sizes", "edge degrees"]
     sensitivity: Sensitivity
-    unit: str
+    unit: Unit
+    fixed: str
     note: str
-    unit_column: str = ""
-    contributions: int = 1
     max_quantity: int = 1
 
-    def __repr__(self) -> str:
-        return "ConfidentialSizes(values hidden)"
+    @property
+    def n_groups(self) -> int:
+        """Public: how many groups or nodes there are."""
+        return int(self.counts.count.sum())
 
 
 def measure_sorted_counts(sizes: ConfidentialSizes, noise: Noise, stream: KeyStream) -> IntArray:

@@ -22,6 +22,7 @@ from tallytree.errors import RequestError
 from tallytree.kernels.partitions import cut_deviations
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree, box_sums, paint
+from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import LARGEST_SUM, ConfidentialGrid
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.exponential import choose_candidates, exponential_rate
@@ -93,8 +94,8 @@ class CellCharges:
         return Fraction(int(self.spent.max(initial=0)), self.denominator)
 
 
-@dataclass(eq=False)
-class PrivateSurvey:
+@dataclass(eq=False, repr=False)
+class PrivateSurvey(Confidential):
     """Answers the questions of methods with exact noise; see the module's docstring for what they cost."""
 
     grid: ConfidentialGrid
@@ -114,7 +115,7 @@ class PrivateSurvey:
     def noise(self, share: Fraction) -> Noise:
         """The noise of a count that costs ``share``."""
         part = Budget(self.budget.definition, self.budget.total * share)
-        return noise_for(part, histogram_sensitivity(contributions=self.grid.contributions))
+        return noise_for(part, histogram_sensitivity(contributions=self.grid.unit.contributions))
 
     def variance(self, share: Fraction) -> float:
         """Variance of a noisy count that costs ``share``."""
@@ -134,7 +135,7 @@ class PrivateSurvey:
             raise RequestError("A box of one cell cannot be cut.")
         self.charges.charge(low, high, share)
         part = Budget(self.budget.definition, self.budget.total * share)
-        rate = exponential_rate(part, median_score_sensitivity(contributions=self.grid.contributions).l1)
+        rate = exponential_rate(part, median_score_sensitivity(contributions=self.grid.unit.contributions).l1)
         self.steps.append(Step(query, share, len(low), None, rate))
         scores, offsets = median_scores(self.grid.sums, low, high, axis)
         chosen = choose_candidates(scores, offsets, rate, self.stream, level=len(self.steps) - 1, query="cut")
@@ -151,7 +152,7 @@ class PrivateSurvey:
             raise RequestError("A stretch of one bin cannot be cut.")
         self.charges.charge(low, high, share)
         part = Budget(self.budget.definition, self.budget.total * share)
-        rate = exponential_rate(part, deviation_score_sensitivity(contributions=self.grid.contributions).l1)
+        rate = exponential_rate(part, deviation_score_sensitivity(contributions=self.grid.unit.contributions).l1)
         self.steps.append(Step(query, share, len(low), None, rate))
         counts = np.minimum(self.grid.counts, LARGEST_SUM // self.grid.counts.size)
         scores = [

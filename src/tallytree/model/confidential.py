@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, SupportsIndex
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
+from tallytree.model.unit import ONE_ROW, Unit
 
-ENTITY = "entity"
-"""The default privacy unit: one row."""
+
+class Confidential:
+    """Base of every class that holds exact values: shows none of them, and cannot be pickled or copied.
+
+    So it does not end up in a log, a cache, a worker or a file by accident. A dataclass that inherits it says
+    ``repr=False``; ``tests/model/test_confidential.py`` finds the ones that hold exact values and lack this guard.
+    """
+
+    def _shown(self) -> str:
+        """What is public about the object, for its repr."""
+        return ""
+
+    def __repr__(self) -> str:
+        shown = self._shown()
+        return f"{type(self).__name__}({shown + ', ' if shown else ''}values hidden)"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} holds confidential values and cannot be pickled or copied; release them first."
+        )
+
+    def __reduce__(self) -> NoReturn:
+        self.__reduce_ex__(0)
 
 
 class Description(Protocol):
@@ -32,21 +54,16 @@ class Description(Protocol):
     @property
     def max_quantity(self) -> int: ...  # noqa: D102
     @property
-    def entity(self) -> str: ...  # noqa: D102
-    @property
     def group(self) -> str: ...  # noqa: D102
     @property
-    def unit(self) -> str: ...  # noqa: D102
-    @property
-    def contributions(self) -> int: ...  # noqa: D102
+    def unit(self) -> Unit: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidentialCounts:
+class ConfidentialCounts(Confidential):
     """Exact counts by size of every leaf, with what is public about them.
 
-    Only :mod:`tallytree.measure` and :func:`tallytree.evaluate` look inside. The object shows no values and cannot be
-    pickled, so that it does not end up in a log, a cache or a worker by accident.
+    Only :mod:`tallytree.measure` and :func:`tallytree.evaluate` look inside.
 
     Attributes
     ----------
@@ -66,12 +83,10 @@ class ConfidentialCounts:
         Sentences about the hierarchy that the user should see.
     max_quantity
         Public bound on what one entity adds to the size of its group: 1 where sizes count entities.
-    entity, group
-        What one entity and one group are called, for the privacy statement.
+    group
+        What one group is called, for the privacy statement.
     unit
-        The column that names the protected unit; empty where the unit is one entity.
-    contributions
-        Public bound on how many entities of one unit are counted; 1 where the unit is one entity.
+        What is protected.
     """
 
     hierarchy: Hierarchy
@@ -82,10 +97,8 @@ class ConfidentialCounts:
     regions_note: str = "stated by the user"
     remarks: tuple[str, ...] = ()
     max_quantity: int = 1
-    entity: str = "row"
     group: str = "group"
-    unit: str = ""
-    contributions: int = 1
+    unit: Unit = ONE_ROW
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -94,8 +107,6 @@ class ConfidentialCounts:
             )
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
-        if self.contributions < 1 or (self.contributions > 1 and not self.unit):
-            raise InputError("contributions must be at least 1, and above 1 only for a unit of several entities.")
         read_only(self.n_groups)
 
     @cached_property
@@ -103,8 +114,8 @@ class ConfidentialCounts:
         """Confidential: counts by size of every region, added up from the leaves."""
         return counts_on_all_levels(self.hierarchy, self.leaf_counts)
 
-    def __repr__(self) -> str:
-        return f"ConfidentialCounts({self.hierarchy!r}, values hidden)"
+    def _shown(self) -> str:
+        return repr(self.hierarchy)
 
     def _repr_html_(self) -> str:
         names = enumerate(self.hierarchy.level_names)
@@ -113,12 +124,9 @@ class ConfidentialCounts:
             "Confidential counts, values hidden", ["level", "name", "regions"], rows, note=self.groups_note
         )
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("Confidential counts cannot be pickled; release them first.")
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidentialDegrees:
+class ConfidentialDegrees(Confidential):
     """Exact degrees of the nodes of a graph, hidden like :class:`ConfidentialCounts`.
 
     Attributes
@@ -138,9 +146,3 @@ class ConfidentialDegrees:
     def __post_init__(self) -> None:
         if self.counts.n_regions != 1:
             raise InputError("The degrees of a graph are the counts by size of one region.")
-
-    def __repr__(self) -> str:
-        return "ConfidentialDegrees(values hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("Confidential degrees cannot be pickled; release them first.")

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
 
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.box_tree import prefix_sums
+from tallytree.model.confidential import Confidential
+from tallytree.model.unit import ONE_ROW, Unit
 
 Box = tuple[tuple[float, float], ...]
 
@@ -22,10 +23,8 @@ LARGEST_SUM = 1 << 61
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidentialGrid:
+class ConfidentialGrid(Confidential):
     """Exact counts per cell of a regular grid. Only :mod:`tallytree.measure` and evaluations look inside.
-
-    The object shows no values and cannot be pickled.
 
     Attributes
     ----------
@@ -35,31 +34,23 @@ class ConfidentialGrid:
         Public: lower and upper end of each dimension.
     columns
         Names of the dimensions.
-    entity
-        What one entity is called, for the privacy statement.
-    contributions
-        Public bound on how many entities one protected unit has.
     note
         What was done to points outside the box; goes into the manifest.
     unit
-        The column that names the protected unit where its rows were bounded while reading; otherwise empty.
+        What is protected.
     """
 
     counts: IntArray
     box: Box
     columns: tuple[str, ...]
-    entity: str = "row"
-    contributions: int = 1
     note: str = "counts per cell were given"
-    unit: str = ""
+    unit: Unit = ONE_ROW
 
     def __post_init__(self) -> None:
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):
             raise InputError("Counts per cell are whole numbers of at least 0.")
         if not self.counts.ndim == len(self.box) == len(self.columns):
             raise RequestError("A grid has as many sides in its box and as many columns as dimensions.")
-        if self.contributions < 1:
-            raise RequestError(f"contributions is at least 1, got {self.contributions}.")
         read_only(self.counts)
 
     @property
@@ -75,11 +66,8 @@ class ConfidentialGrid:
         """
         return prefix_sums(np.minimum(self.counts, LARGEST_SUM // self.counts.size))
 
-    def __repr__(self) -> str:
-        return f"ConfidentialGrid({' x '.join(map(str, self.shape))} cells, values hidden)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("Confidential counts cannot be pickled; release them first.")
+    def _shown(self) -> str:
+        return f"{' x '.join(map(str, self.shape))} cells"
 
 
 def check_box(box: Sequence[Sequence[float]], n_columns: int | None = None) -> Box:

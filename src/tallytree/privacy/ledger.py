@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, Row, insert, select
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, RequestError, VerificationError
-from tallytree.model.confidential import ENTITY
+from tallytree.model.unit import ENTITY
 from tallytree.privacy.budget import Budget, Definition
 from tallytree.privacy.ledger_chain import (
     SYMBOL,

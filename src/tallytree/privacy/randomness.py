@@ -15,10 +15,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import os
 import secrets
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -102,6 +103,7 @@ class KeyStream:
 
     _key: bytearray
     secure: bool
+    _process: int = field(default_factory=os.getpid)
 
     @classmethod
     def from_system(cls) -> KeyStream:
@@ -179,6 +181,11 @@ class KeyStream:
     def _require_key(self) -> None:
         if not self._key:
             raise RequestError("The key of this release was forgotten; its noise cannot be drawn again.")
+        if self._process != os.getpid():
+            raise RequestError(
+                "The key of this release belongs to another process. Two processes under one key would draw the same noise, "
+                "and the difference of their answers would show the truth; release in one of them."
+            )
 
     def __repr__(self) -> str:
         return f"KeyStream({'secure' if self.secure else 'insecure seed: not private'}, key hidden)"

@@ -18,11 +18,9 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.publish.group_sizes import release
-from tallytree.publish.map_accuracy import MapPrediction, points_like, predict_map
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
 from tallytree.release.release import Release
-from tallytree.release.spatial import SpatialRelease
 from tallytree.report.trade_off import trade_off_svg
 
 _METRIC_NAMES = {"emd": "EMD", "l1": "L1", "count_error": "error of one count"}
@@ -115,33 +113,10 @@ def parse_target(text: str) -> Target:
     return Target(match[1], match[2], bound)
 
 
-def plan(
-    like: Release | ConfidentialCounts | SpatialRelease,
-    *,
-    epsilon: Any = None,
-    target: str | None = None,
-    runs: int = 5,
-    **options: Any,
-) -> Prediction | MapPrediction:
-    """Expected errors of a release before any budget is spent, or the smallest ε that meets a target.
-
-    Parameters
-    ----------
-    like
-        What to assume about the data: an earlier release or map, or assumed data
-        (:func:`tallytree.planning.shapes.assumed_counts`). Never the confidential data themselves: the prediction would
-        then be confidential too.
-    epsilon, target
-        Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's ``epsilon`` is then the answer.
-    runs
-        Simulated releases per prediction.
-    options
-        As for :func:`tallytree.release`; of a map, ``method`` alone.
-    """
-    if isinstance(like, SpatialRelease):
-        if epsilon is None or target is not None:
-            raise RequestError("Errors of a map are predicted at a given epsilon; it takes no target.")
-        return predict_map(points_like(like), epsilon=epsilon, runs=runs, **options)
+def plan_group_sizes(
+    like: Release | ConfidentialCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
+) -> Prediction:
+    """Expected errors of a release like this one, or the smallest ε that meets a target; see :func:`tallytree.plan`."""
     if (epsilon is None) == (target is None):
         raise RequestError("Say either epsilon, to predict errors, or target, to find the smallest epsilon.")
     assumed = data_like(like) if isinstance(like, Release) else like

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,15 +13,23 @@ from tallytree.ingest.binning import check_counts
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.read import read
 from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
-from tallytree.model.confidential import ENTITY, ConfidentialCounts, ConfidentialDegrees
+from tallytree.model.confidential import ConfidentialCounts, ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.unit import ENTITY, Unit
 from tallytree.privacy.budget import Definition, noise_for
-from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, pay, payment_from
+from tallytree.publish.payment import Payment, paid_noise, payment_from
 from tallytree.release.degrees import DegreeSequence, degrees_manifest
 
+FIXED_GROUPS = "how many groups there are"
+FIXED_NODES = "how many nodes there are"
+GROUPS_CHOICE = """How many groups there are is published as it is and not protected, so say that it is public:
+  public="groups" (--public groups): the groups in the data;
+  or count them yourself, one count per group of a public list, empty ones included: degrees(counts, …)."""
+NODES_CHOICE = """How many nodes there are is published as it is and not protected, so say what is public:
+  public="nodes" (--public nodes): the nodes that have edges in the data;
+  or nodes= (--nodes): a public table of all nodes, which brings in those without edges."""
 UNIT_NEEDS_COLUMN = "unit= names the protected unit of rows, so it goes with column=; edges are protected one by one."
 
 
@@ -34,6 +43,7 @@ def degrees(
     edges: tuple[str, str] | None = None,
     directed: bool = False,
     nodes: Any = None,
+    public: Literal["groups", "nodes"] | None = None,
     table: str | None = None,
     sql: str | None = None,
     method: str = "isotonic",
@@ -62,6 +72,9 @@ def degrees(
         Columns that name the two ends of each edge; one edge is protected, which changes two degrees. With ``directed``
         the degree of a node is the number of edges that leave it, and one edge changes one degree. ``nodes`` is a
         public table of all nodes.
+    public
+        How many groups or nodes there are is published as it is. Where it is read off the data, say so: ``"groups"`` with
+        ``column``, ``"nodes"`` with ``edges`` and no table ``nodes``.
     table, sql
         Which table of a database, or which query on it.
     method
@@ -83,8 +96,6 @@ def degrees(
     (4, True)
     """
     budget, way = stated_budget(epsilon, rho, definition), check_method(method)
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
-        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
     if graphical and way == "noisy":
         raise RequestError("A graphical sequence needs method 'isotonic' or 'sorted'.")
     if unit != ENTITY and column is None:
@@ -94,54 +105,48 @@ def degrees(
     if edges is not None:
         if isinstance(edges, str) or len(edges) != 2:
             raise RequestError("edges= names two columns, the two ends of an edge.")
+        if (nodes is None) != (public == "nodes"):
+            raise RequestError(NODES_CHOICE)
         source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql)
     elif column is not None:
+        if public != "groups":
+            raise RequestError(GROUPS_CHOICE)
         bound = {} if unit == ENTITY else {"unit": unit, "contributions": contributions}
-        source = read(source, group=column, table=table, sql=sql, **bound)  # type: ignore[arg-type]
+        source = read(source, group=column, table=table, sql=sql, public="groups", **bound)  # type: ignore[arg-type]
+    elif public is not None:
+        raise RequestError("public= goes with column= or edges=; counts that were given are one per public group.")
     sizes = confidential_sizes(source, contributions)
     noise = noise_for(budget, sizes.sensitivity)
     promised = {"name": way, "graphical": bool(graphical)}
-    n_groups = int(sizes.counts.count.sum())
-    manifest = degrees_manifest(sizes, budget, noise, method=promised, n_groups=n_groups, secure=insecure_seed is None)
-    manifest = pay(payment_from(ledger, dataset), manifest)
-    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    noisy = measure_sorted_counts(sizes, noise, stream)
-    stream.forget()
-    return DegreeSequence(publishable_degrees(noisy, way, graphical=graphical), noise, manifest, noisy)
+    manifest = degrees_manifest(sizes, budget, noise, mechanism=promised, secure=insecure_seed is None)
+    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
+        noisy = measure_sorted_counts(sizes, noise, stream)
+    return DegreeSequence(publishable_degrees(noisy, way, graphical=graphical), noise, paid, noisy)
 
 
 def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
     """Sorted counts of any source, with their sensitivity and what is protected."""
-    own: dict[str, Any] = {"contributions": contributions}
     if isinstance(source, ConfidentialDegrees):
-        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(**own)
+        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(contributions=contributions)
         query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
-        own |= _unit("edge", contributions)
-        return ConfidentialSizes(source.counts, query, bound, note=source.nodes_note, **own)
+        unit = Unit("edge", "", contributions)
+        return ConfidentialSizes(source.counts, query, bound, unit, FIXED_NODES, source.nodes_note)
     if isinstance(source, ConfidentialCounts):
         if not source.groups_public:
             raise RequestError("Degrees need a public number of groups; read the counts without groups_private.")
-        if source.unit and contributions not in (1, source.contributions):
+        unit = source.unit
+        if unit.column and contributions not in (1, unit.contributions):
             raise RequestError(
-                f"The counts were read with at most {source.contributions} rows per {source.unit}; leave contributions out."
+                f"The counts were read with at most {unit.contributions} rows per {unit.column}; leave contributions out."
             )
-        own = {"contributions": max(contributions, source.contributions), "max_quantity": source.max_quantity}
-        bound = sizes_sensitivity(**own)
-        own |= _unit(source.entity, own["contributions"], source.unit)
-        return ConfidentialSizes(source.counts_on_levels.region(0), "sizes", bound, note=source.groups_note, **own)
+        unit = unit if unit.column else replace(unit, contributions=contributions)
+        bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=unit.contributions)
+        table = source.counts_on_levels.region(0)
+        return ConfidentialSizes(table, "sizes", bound, unit, FIXED_GROUPS, source.groups_note, source.max_quantity)
     counts = check_counts(source)
     if counts.ndim != 1:
         raise InputError(f"Counts of groups have one dimension, got {counts.ndim}.")
     runs = counts_from_runs(np.zeros_like(counts), counts, np.ones_like(counts), 1)
-    bound = sizes_sensitivity(**own)
-    own |= _unit("entity", contributions)
-    return ConfidentialSizes(runs, "sizes", bound, note="one count per group was given", **own)
-
-
-def _unit(entity: str, contributions: int, column: str = "") -> dict[str, str]:
-    if column:
-        words = f"all rows of one {column} (of which at most {contributions} are counted)"
-        return {"unit": words, "unit_column": column}
-    if contributions == 1:
-        return {"unit": f"one {entity}"}
-    return {"unit": f"all rows of one unit, at most {contributions} ({entity})", "unit_column": "unit"}
+    bound = sizes_sensitivity(contributions=contributions)
+    unit = Unit(ENTITY, "", contributions)
+    return ConfidentialSizes(runs, "sizes", bound, unit, FIXED_GROUPS, "one count per group was given")

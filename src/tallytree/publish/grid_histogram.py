@@ -14,13 +14,13 @@ from tallytree.measure.histogram import measure_histogram
 from tallytree.model.bins import Bins, bins_from_edges, numbered_bins
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree, height
+from tallytree.model.unit import Unit
 from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
 from tallytree.planning.level_budgets import equal_shares
 from tallytree.planning.noise_variances import level_variances
 from tallytree.privacy.budget import Definition
-from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, pay, payment_from
+from tallytree.publish.payment import Payment, paid_noise, payment_from
 from tallytree.publish.strategies import Terms, terms_of
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
@@ -70,26 +70,20 @@ def grid_histogram(
     """
     budget, rule = stated_budget(epsilon, rho, definition), check_nonnegative(nonnegative)
     table = check_counts(counts)
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
-        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
     bins = _axes(axes, table.shape)
-    confidential = ConfidentialHistogram(
-        bins, table, entity=entity, contributions=contributions, note="counts were given"
-    )
+    confidential = ConfidentialHistogram(bins, table, "counts were given", Unit(entity, "", contributions))
     chosen, reason = choose_grid(table.shape, strategy, branching, terms_of(budget, contributions))
     plan = plan_histogram(chosen, budget, contributions=contributions)
     promised = {"nonnegative": rule, "integers": bool(integers)}
     secure = insecure_seed is None
     manifest = histogram_manifest(plan, confidential, published=promised, reason=reason, secure=secure)
-    manifest = pay(payment_from(ledger, dataset), manifest)
     errors = range_errors(plan.strategy, plan.noise)
-    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    noisy = measure_histogram(confidential, plan, stream)
-    stream.forget()
+    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
+        noisy = measure_histogram(confidential, plan, stream)
     estimates = estimate_bins(errors, noisy.levels)
     published = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=integers)
     shape = table.shape
-    return GridHistogram(bins, published.reshape(shape), estimates.reshape(shape), plan, manifest, noisy)
+    return GridHistogram(bins, published.reshape(shape), estimates.reshape(shape), plan, paid, noisy)
 
 
 def _axes(axes: Sequence[Bins | Sequence[float]] | None, shape: tuple[int, ...]) -> tuple[Bins, ...]:

@@ -23,7 +23,7 @@ from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import run_adaptive
-from tallytree.publish.payment import Payment, pay, payment_from
+from tallytree.publish.payment import Payment, paid_noise, payment_from
 from tallytree.publish.progress import Progress, by_work, silent
 from tallytree.release.manifest import group_sizes_manifest, with_fit, with_split
 from tallytree.release.release import Release
@@ -112,7 +112,7 @@ def release(
     request = Request(
         epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm, totals, repair, time_limit
     )
-    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.contributions)
+    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.unit.contributions)
     plan = plan_release(request, facts)
     check_solver(plan.mechanism)
     if not isinstance(counts, ConfidentialCounts):
@@ -125,39 +125,27 @@ def release(
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    manifest = pay(payment_from(ledger, dataset), manifest)
-    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    if plan.mechanism == "adaptive" and isinstance(counts, ConfidentialCounts):
-        try:
+    fit: dict[str, Any] = {}
+    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
+        if not isinstance(counts, ConfidentialCounts):
+            noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+        elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
-        finally:
-            stream.forget()
-        noisy, leaf_counts, fit = run.noisy, run.leaf_counts, dict[str, Any]()
-        manifest = with_split(manifest, run.plan, counts)
-    else:
-        noisy, leaf_counts, fit = _carry_out(counts, plan, stream, progress)
+            noisy, leaf_counts = run.noisy, run.leaf_counts
+            paid = with_split(paid, run.plan, counts)
+        else:
+            noisy = measure_all(counts, plan, stream, progress)
+    if isinstance(counts, ConfidentialCounts) and plan.mechanism != "adaptive":
+        leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
     released = counts_on_all_levels(counts.hierarchy, leaf_counts)
     return Release(
         hierarchy=counts.hierarchy,
         counts=released,
         # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
         n_groups=noisy.n_groups if plan.totals == "regions" else np.append(noisy.n_groups[:1], released.n_groups()[1:]),
-        manifest=with_fit(manifest, fit),
+        manifest=with_fit(paid, fit),
         noisy=noisy,
     )
-
-
-def _carry_out(
-    counts: ConfidentialCounts | HeldElsewhere, plan: Plan, stream: KeyStream, progress: Progress
-) -> tuple[NoisyCounts, CountsBySize, dict[str, Any]]:
-    """Measure and reconcile; the key of the noise is forgotten as soon as the last draw is made, whatever happens."""
-    try:
-        if not isinstance(counts, ConfidentialCounts):
-            return *counts.carry_out(plan, stream, progress), {}
-        noisy = measure_all(counts, plan, stream, progress)
-    finally:
-        stream.forget()
-    return noisy, *reconcile(counts.hierarchy, plan, noisy, progress)
 
 
 def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent) -> NoisyCounts:

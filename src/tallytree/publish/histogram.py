@@ -22,12 +22,11 @@ from tallytree.model.bins import (
     equal_bins,
     numbered_bins,
 )
-from tallytree.model.confidential import ENTITY
 from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.unit import ENTITY, unit_from
 from tallytree.privacy.budget import Definition
-from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, pay, payment_from
+from tallytree.publish.payment import Payment, paid_noise, payment_from
 from tallytree.publish.strategies import StrategyRequest, choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import Nonnegative, check_nonnegative, finish_bins
@@ -155,13 +154,11 @@ def release_histogram(
         reason=reason,
         secure=insecure_seed is None,
     )
-    manifest = pay(payment, manifest)
-    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    noisy = measure_histogram(confidential, plan, stream)
-    stream.forget()
+    with paid_noise(payment, manifest, insecure_seed) as (paid, stream):
+        noisy = measure_histogram(confidential, plan, stream)
     estimates = estimate_bins(errors, noisy.levels)
     published = finish_bins(errors, noisy.levels, estimates, nonnegative=nonnegative, integers=integers)
-    return RangeHistogram(confidential.axes[0], published, estimates, plan, manifest, noisy)
+    return RangeHistogram(confidential.axes[0], published, estimates, plan, paid, noisy)
 
 
 def _bins(
@@ -229,13 +226,11 @@ class _Source:
 def _confidential(
     source: _Source, bins: Bins | None, outside: Outside, contributions: int, entity: str
 ) -> ConfidentialHistogram:
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
-        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
+    unit = unit_from(source.unit, entity, contributions)
     counts, note = source.counted(bins, outside, contributions)
     if counts.ndim != 1:
         raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.grid_histogram.")
     axis = bins if bins is not None else numbered_bins(len(counts))
     if len(counts) != axis.n_bins:
         raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")
-    unit = "" if source.unit == ENTITY else source.unit
-    return ConfidentialHistogram((axis,), counts, entity=entity, contributions=contributions, note=note, unit=unit)
+    return ConfidentialHistogram((axis,), counts, note, unit)

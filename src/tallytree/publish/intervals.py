@@ -29,7 +29,7 @@ from tallytree.planning.shapes import redrawn
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.region import RegionCounts
+from tallytree.release.region import Interval, RegionCounts
 from tallytree.release.release import CountIntervals, Release
 
 Numbers = TypeVar("Numbers", IntArray, FloatArray)
@@ -40,16 +40,6 @@ _SMALLEST_POOL = 200
 _CLASSES = 256
 # Whole counts that never moved in the copies may still be off by one half.
 _LEAST_SPREAD = 0.5
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An answer with its standard error and interval."""
-
-    value: float
-    std_error: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.errors import RequestError
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
 from tallytree.planning.shapes import scattered_counts
+from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.progress import Progress, silent
 from tallytree.publish.spatial import release_map
@@ -51,8 +53,17 @@ def points_like(earlier: SpatialRelease) -> ConfidentialGrid:
     """An earlier map taken as the assumed data: as many points in every box, placed at random inside it."""
     density = np.maximum(earlier.surface.density, 0.0)
     counts = scattered_counts(density)
-    contributions = int(earlier.manifest["privacy"]["contributions"])
-    return ConfidentialGrid(counts, earlier.box, earlier.columns, contributions=contributions, note="for planning")
+    unit = guarantee_from_json(earlier.manifest["privacy"]).unit
+    return ConfidentialGrid(counts, earlier.box, earlier.columns, "for planning", unit)
+
+
+def plan_map(
+    like: SpatialRelease, *, epsilon: object = None, target: str | None = None, runs: int = 5, **options: Any
+) -> MapPrediction:
+    """Expected errors of a map like this one; see :func:`tallytree.plan`."""
+    if epsilon is None or target is not None:
+        raise RequestError("Errors of a map are predicted at a given epsilon; it takes no target.")
+    return predict_map(points_like(like), epsilon=epsilon, runs=runs, **options)
 
 
 def predict_map(assumed: ConfidentialGrid, *, epsilon: object, method: str = "auto", runs: int = 5) -> MapPrediction:

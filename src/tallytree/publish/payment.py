@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from tallytree.errors import DuplicateReleaseError, RequestError, TallytreeError
-from tallytree.model.confidential import ENTITY
+from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.ledger import Part, Purpose, complete, find_reservation, reserve
-from tallytree.release.privacy_checks import stated_budget
+from tallytree.privacy.randomness import KeyStream
 from tallytree.storage.folder import MANIFEST, Manifest, check_target, read_manifest
 
 T = TypeVar("T")
@@ -54,23 +55,40 @@ def payment_from(ledger: str | Payment | None, dataset: str | None) -> Payment |
     return None if ledger is None or dataset is None else Payment(ledger, dataset)
 
 
-def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
-    """Reserve what a release costs, before any noise is drawn, and put the receipt into its manifest.
+@contextmanager
+def paid_noise(
+    payment: Payment | None, manifest: Manifest, insecure_seed: int | None
+) -> Iterator[tuple[Manifest, KeyStream]]:
+    """Pay for a release, hand out the manifest with the receipt and a key for its noise, and forget the key afterwards.
+
+    The key is forgotten however the block ends, by an exception too: noise that was drawn can then not be drawn again.
 
     Parameters
     ----------
     manifest
         Everything that will be said about the release; written from its plan, so nothing in it is confidential.
+    insecure_seed
+        For tests and experiments only.
     """
+    manifest = pay(payment, manifest)
+    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
+    try:
+        yield manifest, stream
+    finally:
+        stream.forget()
+
+
+def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
+    """Reserve what a release costs, before any noise is drawn, and put the receipt into its manifest."""
     if payment is None:
         return manifest
     privacy = manifest["privacy"]
     receipt = reserve(
         payment.ledger,
         payment.dataset,
-        stated_budget(manifest),
+        budget_of(privacy),
         secure=privacy["private"] is True,
-        unit=privacy.get("unit_column") or ENTITY,
+        unit=privacy["unit"]["name"],
         part=payment.part,
         purpose=Purpose(
             key=payment.key,

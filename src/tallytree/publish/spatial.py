@@ -7,12 +7,11 @@ from typing import Any
 
 from tallytree.ingest.grids import MapSource, read_grid
 from tallytree.measure.spatial import measure_map
-from tallytree.model.confidential import ENTITY
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.unit import ENTITY
 from tallytree.privacy.budget import Budget, Definition, exact
-from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, pay, payment_from
+from tallytree.publish.payment import Payment, paid_noise, payment_from
 from tallytree.release.spatial import SpatialRelease
 from tallytree.release.spatial_manifest import planned_manifest, with_measurements
 from tallytree.spatial.draft import combine_measurements
@@ -131,12 +130,10 @@ def release_map(
     """
     published = {"nonnegative": bool(nonnegative), "integers": bool(integers)}
     manifest = planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
-    manifest = pay(payment, manifest)
-    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    noisy = measure_map(grid, budget, options, stream)
-    stream.forget()
+    with paid_noise(payment, manifest, insecure_seed) as (paid, stream):
+        noisy = measure_map(grid, budget, options, stream)
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
-    manifest = with_measurements(manifest, noisy)
+    manifest = with_measurements(paid, noisy)
     estimates = estimate_map(
         noisy.tree, values, variances, leaves=noisy.leaves, prune=options.prune, **manifest["published"]
     )

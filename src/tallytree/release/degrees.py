@@ -4,33 +4,33 @@ origin."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from tallytree.errors import RequestError, TallytreeError, VerificationError
+from tallytree.errors import RequestError
 from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.kernels.graphical import is_graphical
 from tallytree.measure.sorted_counts import ConfidentialSizes
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.notebook import html_table
-from tallytree.privacy.accounting import MechanismRecord, record_to_json
+from tallytree.privacy.accounting import MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.release.checks import Check, Verification
-from tallytree.release.histogram_manifest import describe_noise, privacy_statement
-from tallytree.storage.folder import Manifest, changed_files, read_manifest, read_table, write_folder
+from tallytree.release.published import Published
+from tallytree.release.questions import Question, Reply
+from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.versions import library_versions
 
 KIND = "degrees"
 
 
 @dataclass(frozen=True, eq=False)
-class DegreeSequence:
+class DegreeSequence(Published):
     """How large the groups are, or how many edges the nodes have, without saying which is which.
 
     Attributes
@@ -45,6 +45,10 @@ class DegreeSequence:
         The raw measurements, or None when they were left out.
     """
 
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "a degree sequence"
+    answers: ClassVar[frozenset[str]] = frozenset({"size", "at_least", "largest"})
+
     degrees: IntArray
     noise: Noise
     manifest: Manifest
@@ -54,11 +58,6 @@ class DegreeSequence:
         read_only(self.degrees)
         if self.noisy is not None:
             read_only(self.noisy)
-
-    @property
-    def private(self) -> bool:
-        """Whether the noise came from secure randomness; False for experiments with ``insecure_seed``."""
-        return bool(self.manifest["privacy"]["private"])
 
     def of_degree(self, degree: int) -> int:
         """How many nodes have exactly this degree."""
@@ -89,7 +88,7 @@ class DegreeSequence:
 
     def verify(self) -> Verification:
         """Check that degrees are as promised and follow from the raw measurements, where these are at hand."""
-        promised = self.manifest["method"]
+        promised = self.manifest["mechanism"]
         n_nodes = int(self.manifest["public"]["groups"])
         checks = [Check("there is one degree per group", len(self.degrees) == n_nodes)]
         if promised["name"] != "noisy":
@@ -103,8 +102,22 @@ class DegreeSequence:
             checks.append(Check("degrees follow from the noisy answers", follow))
         return Verification(tuple(checks))
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
-        """Write the sequence as a folder; ``noisy=False`` leaves the raw measurements out."""
+    def _reply(self, question: Question) -> Reply:
+        """Counts of nodes; without a question, how many nodes have each degree."""
+        found: dict[str, int] = {}
+        if question.size is not None:
+            found[f"nodes of degree {question.size}"] = self.of_degree(question.size)
+        if question.at_least is not None:
+            found[f"nodes of at least {question.at_least}"] = self.at_least(question.at_least)
+        if question.largest is not None:
+            found[f"degree of node {question.largest} from the largest"] = self.kth_largest(question.largest)
+        if found:
+            return Reply("degrees", ("question", "answer"), [list(pair) for pair in found.items()], dict(found))
+        rows = [[row["degree"], row["count"]] for row in self.table().to_pylist()]
+        return Reply("degrees", ("degree", "count"), rows, {"counts": rows})
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
+        """Nodes by degree, and the raw measurements in the true order."""
         tables = {"counts.parquet": self.table()}
         if noisy and self.noisy is not None:
             tables["noisy.parquet"] = pa.table(
@@ -115,13 +128,10 @@ class DegreeSequence:
                     "value": self.noisy,
                 }
             )
-        return write_folder(path, tables, self.manifest, overwrite=overwrite)
+        return tables
 
     def __repr__(self) -> str:
-        privacy = self.manifest["privacy"]
-        loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
-        mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
-        return f"DegreeSequence({len(self.degrees):,} nodes, {self.manifest['method']['name']}, {loss}{mark})"
+        return self._described(f"{len(self.degrees):,} nodes")
 
     def _repr_html_(self) -> str:
         degree, count = np.unique(self.degrees, return_counts=True)
@@ -132,62 +142,31 @@ class DegreeSequence:
 
 
 def degrees_manifest(
-    sizes: ConfidentialSizes, budget: Budget, noise: Noise, *, method: dict[str, Any], n_groups: int, secure: bool
+    sizes: ConfidentialSizes, budget: Budget, noise: Noise, *, mechanism: dict[str, Any], secure: bool
 ) -> Manifest:
     """Everything that ``manifest.json`` says about a degree sequence, all of it public."""
-    bound = sizes.sensitivity
-    record = MechanismRecord(method["name"], None, sizes.query, sizes.unit, bound, noise, budget.total)
+    bound, words = sizes.sensitivity, sizes.unit.words
+    record = MechanismRecord(mechanism["name"], None, sizes.query, words, bound, noise, budget.total)
     return {
         "kind": KIND,
-        "method": method,
+        "mechanism": mechanism,
         "privacy": {
-            "private": secure,
-            "definition": budget.definition,
-            budget.symbol: str(budget.total),
-            "unit": sizes.unit,
-            "unit_column": sizes.unit_column or None,
-            "contributions": sizes.contributions,
-            "neighbours": "add or remove one unit",
-            "statement": privacy_statement(budget, sizes.unit, secure=secure),
+            **guarantee_to_json(Guarantee(budget, sizes.unit, (sizes.fixed,), secure)),
             "sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared},
-            **describe_noise(noise),
+            **noise_to_json(noise),
             "composition": record_to_json(record),
         },
-        "public": {"groups": n_groups, "max_quantity": sizes.max_quantity, "note": sizes.note},
+        "public": {"groups": sizes.n_groups, "max_quantity": sizes.max_quantity, "note": sizes.note},
         "versions": library_versions(),
     }
 
 
-def load_degrees(path: str | Path) -> DegreeSequence:
-    """Load a degree sequence, with its raw measurements where they were saved."""
-    manifest = read_manifest(path)
-    if manifest.get("kind") != KIND:
-        raise RequestError(f"{path} holds a release of kind {manifest.get('kind')!r}, not {KIND!r}.")
-    table = read_table(path, "counts.parquet")
-    try:
-        privacy = manifest["privacy"]
-        loss = "epsilon" if privacy["definition"] == "pure" else "rho"
-        budget = Budget(privacy["definition"], Fraction(privacy[loss]))
-        bound = Sensitivity(privacy["sensitivity"]["l1"], privacy["sensitivity"]["l2_squared"])
-        degrees = np.repeat(table["degree"].to_numpy(), table["count"].to_numpy())
-        noisy = None
-        if "noisy.parquet" in manifest["files"]:
-            noisy = np.array(read_table(path, "noisy.parquet")["value"].to_numpy(), dtype=np.int64)
-        del manifest["files"], manifest["format_version"]
-        return DegreeSequence(degrees.astype(np.int64), noise_for(budget, bound), manifest, noisy)
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, TallytreeError):
-            raise
-        raise VerificationError(f"{path} is not a whole degree sequence: {error}.", ("manifest.json",)) from None
-
-
-def verify_degrees(path: str | Path) -> Verification:
-    """Check a degree sequence on disk: checksums first, then what its tables promise."""
-    changed = changed_files(path)
-    files = Check("files match their checksums", not changed, " ".join(changed))
-    if changed:
-        return Verification((files,))
-    try:
-        return Verification((files, *load_degrees(path).verify().checks))
-    except TallytreeError as error:
-        return Verification((files, Check("tables can be read", False, str(error))))
+def load_degrees(folder: Folder) -> DegreeSequence:
+    """The degree sequence of a folder, with its raw measurements where they were saved."""
+    table, privacy = folder.table("counts.parquet"), folder.manifest["privacy"]
+    bound = Sensitivity(privacy["sensitivity"]["l1"], privacy["sensitivity"]["l2_squared"])
+    degrees = np.repeat(table["degree"].to_numpy(), table["count"].to_numpy())
+    noisy = None
+    if folder.has("noisy.parquet"):
+        noisy = np.array(folder.table("noisy.parquet")["value"].to_numpy(), dtype=np.int64)
+    return DegreeSequence(degrees.astype(np.int64), noise_for(budget_of(privacy), bound), folder.manifest, noisy)

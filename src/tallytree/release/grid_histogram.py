@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.errors import RequestError, StorageError, TallytreeError, VerificationError
+from tallytree.errors import RequestError
 from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
@@ -23,17 +22,19 @@ from tallytree.ranges.estimates import range_errors
 from tallytree.ranges.grid import GridErrors
 from tallytree.ranges.intervals import SMALL_ERRORS, check_level, half_widths, whole_half_widths
 from tallytree.ranges.plan import HistogramPlan
-from tallytree.release.checks import Check, Verification
+from tallytree.release.checks import Verification
 from tallytree.release.histogram_manifest import GRID_KIND, plan_from_manifest
-from tallytree.release.histogram_tables import check_histogram, noisy_from_table, noisy_table
-from tallytree.storage.folder import Manifest, changed_files, read_manifest, read_table, write_folder
+from tallytree.release.histogram_tables import check_histogram, noisy_of_folder, noisy_table
+from tallytree.release.published import Published
+from tallytree.release.questions import Question, Reply, parse_range
+from tallytree.storage.folder import Folder, Manifest
 
 Ends = Sequence[object]
 AnyArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class GridHistogram:
+class GridHistogram(Published):
     """Counts per cell of a grid, made to answer counts in boxes.
 
     Attributes
@@ -48,6 +49,10 @@ class GridHistogram:
         As for :class:`tallytree.release.histogram.RangeHistogram`.
     """
 
+    kind: ClassVar[str] = GRID_KIND
+    title: ClassVar[str] = "a histogram in several dimensions"
+    answers: ClassVar[frozenset[str]] = frozenset({"ranges", "confidence"})
+
     axes: tuple[Bins, ...]
     counts: FloatArray | IntArray
     estimates: FloatArray
@@ -61,11 +66,6 @@ class GridHistogram:
             raise RequestError("A grid histogram needs one count and one estimate per cell.")
         read_only(self.counts)
         read_only(self.estimates)
-
-    @property
-    def private(self) -> bool:
-        """Whether the noise came from secure randomness; False for experiments with ``insecure_seed``."""
-        return bool(self.manifest["privacy"]["private"])
 
     @cached_property
     def errors(self) -> GridErrors:
@@ -125,19 +125,31 @@ class GridHistogram:
         """Check that counts are as promised and follow from the raw measurements, where these are at hand."""
         return check_histogram(self.counts.ravel(), self.estimates.ravel(), self.errors, self.manifest, self.noisy)
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
-        """Write the histogram as a folder; ``noisy=False`` leaves the raw measurements out."""
+    def _reply(self, question: Question) -> Reply:
+        """Boxes; without a question, the total."""
+        confidence = 0.95 if question.confidence is None else question.confidence
+        rows: list[list[object]] = []
+        for text in question.ranges:
+            ends = [parse_range(part) for part in text.split(",")]
+            a = self.box([low for low, _ in ends], [high for _, high in ends], level=confidence)
+            rows.append([text, a.estimate, a.standard_error, a.low, a.high])
+        if not rows:
+            a = self.total(level=confidence)
+            rows.append(["everything", a.estimate, a.standard_error, a.low, a.high])
+        columns = ("box", "estimate", "standard_error", "low", "high")
+        return Reply(
+            "boxes", columns, rows, {"confidence": confidence, "answers": [dict(zip(columns, r)) for r in rows]}
+        )
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
+        """Cells, axes and the raw measurements."""
         tables = {"counts.parquet": self.table(), "axes.parquet": axes_table(self.axes)}
         if noisy and self.noisy is not None:
             tables["noisy.parquet"] = noisy_table(self.noisy)
-        return write_folder(path, tables, self.manifest, overwrite=overwrite)
+        return tables
 
     def __repr__(self) -> str:
-        privacy = self.manifest["privacy"]
-        loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
-        mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
-        cells = " x ".join(f"{axis.n_bins:,}" for axis in self.axes)
-        return f"GridHistogram({cells} cells, {self.plan.strategy.name}, {loss}{mark})"
+        return self._described(f"{' x '.join(f'{axis.n_bins:,}' for axis in self.axes)} cells")
 
     def _repr_html_(self) -> str:
         rows = [[number, repr(axis)] for number, axis in enumerate(self.axes)]
@@ -187,33 +199,10 @@ def axes_from_table(table: pa.Table) -> tuple[Bins, ...]:
     return tuple(axes)
 
 
-def load_grid_histogram(path: str | Path) -> GridHistogram:
-    """Load a histogram in several dimensions, with its raw measurements where they were saved."""
-    manifest = read_manifest(path)
-    if manifest.get("kind") != GRID_KIND:
-        raise RequestError(f"{path} holds a release of kind {manifest.get('kind')!r}, not {GRID_KIND!r}.")
-    table, axes = read_table(path, "counts.parquet"), axes_from_table(read_table(path, "axes.parquet"))
-    try:
-        plan, noisy = plan_from_manifest(manifest, None), None
-        if "noisy.parquet" in manifest["files"]:
-            noisy = NoisyHistogram(plan, noisy_from_table(read_table(path, "noisy.parquet"), len(plan.noise)))
-        del manifest["files"], manifest["format_version"]
-        shape = tuple(axis.n_bins for axis in axes)
-        counts, estimates = (np.array(table[name].to_numpy()).reshape(shape) for name in ("count", "estimate"))
-        return GridHistogram(axes, counts, estimates, plan, manifest, noisy)
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        if isinstance(error, TallytreeError):
-            raise
-        raise VerificationError(f"{path} is not a whole histogram: {error}.", ("manifest.json",)) from None
-
-
-def verify_grid_histogram(path: str | Path) -> Verification:
-    """Check a histogram on disk: checksums first, then what its tables promise."""
-    changed = changed_files(path)
-    files = Check("files match their checksums", not changed, " ".join(changed))
-    if changed:
-        return Verification((files,))
-    try:
-        return Verification((files, *load_grid_histogram(path).verify().checks))
-    except (RequestError, StorageError, VerificationError) as error:
-        return Verification((files, Check("tables can be read", False, str(error))))
+def load_grid_histogram(folder: Folder) -> GridHistogram:
+    """The histogram in several dimensions of a folder, with its raw measurements where they were saved."""
+    table, axes = folder.table("counts.parquet"), axes_from_table(folder.table("axes.parquet"))
+    plan = plan_from_manifest(folder.manifest, None)
+    shape = tuple(axis.n_bins for axis in axes)
+    counts, estimates = (np.array(table[name].to_numpy()).reshape(shape) for name in ("count", "estimate"))
+    return GridHistogram(axes, counts, estimates, plan, folder.manifest, noisy_of_folder(folder, plan))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +29,19 @@ from tallytree.ranges.strategies import TreeStrategy
 from tallytree.ranges.tree import TreeErrors, fewest_blocks
 from tallytree.ranges.wavelet import WaveletErrors
 from tallytree.release.checks import Verification
-from tallytree.release.histogram_tables import bins_table, check_histogram, noisy_table, strategy_tables
-from tallytree.storage.folder import Manifest, write_folder
+from tallytree.release.histogram_manifest import KIND, plan_from_manifest
+from tallytree.release.histogram_tables import (
+    bins_from_table,
+    bins_table,
+    check_histogram,
+    noisy_of_folder,
+    noisy_table,
+    rows_from_table,
+    strategy_tables,
+)
+from tallytree.release.published import Published
+from tallytree.release.questions import Question, Reply, parse_range
+from tallytree.storage.folder import Folder, Manifest
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ class Quantile:
 
 
 @dataclass(frozen=True, eq=False)
-class RangeHistogram:
+class RangeHistogram(Published):
     """Counts per bin, made to answer range counts.
 
     Attributes
@@ -74,6 +85,10 @@ class RangeHistogram:
     True
     """
 
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "a histogram"
+    answers: ClassVar[frozenset[str]] = frozenset({"ranges", "quantile", "confidence"})
+
     bins: Bins
     counts: FloatArray | IntArray
     estimates: FloatArray
@@ -86,11 +101,6 @@ class RangeHistogram:
             raise RequestError("A histogram needs one count and one estimate per bin.")
         read_only(self.counts)
         read_only(self.estimates)
-
-    @property
-    def private(self) -> bool:
-        """Whether the noise came from secure randomness; False for experiments with ``insecure_seed``."""
-        return bool(self.manifest["privacy"]["private"])
 
     @cached_property
     def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
@@ -178,18 +188,42 @@ class RangeHistogram:
         """Check that counts are as promised and follow from the raw measurements, where these are at hand."""
         return check_histogram(self.counts, self.estimates, self.errors, self.manifest, self.noisy)
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
-        """Write the histogram as a folder; ``noisy=False`` leaves the raw measurements out."""
+    def _reply(self, question: Question) -> Reply:
+        """Ranges and a quantile; without a question, every bin."""
+        confidence = 0.95 if question.confidence is None else question.confidence
+        rows: list[list[object]] = []
+        if question.ranges:
+            pairs = [self._as_asked(parse_range(text)) for text in question.ranges]
+            for text, a in zip(question.ranges, self.ranges(pairs, level=confidence), strict=True):
+                rows.append([f"{text} count", a.estimate, a.standard_error, a.low, a.high])
+        if question.quantile is not None:
+            q = self.quantile(question.quantile, level=confidence)
+            rows.append([f"quantile {question.quantile:g}", q.value, q.standard_error, q.low, q.high])
+        if not rows:
+            bins = self.table()
+            every = bins.to_pylist()
+            return Reply("bins", bins.column_names, [list(row.values()) for row in every], {"bins": every})
+        columns = ("question", "estimate", "standard_error", "low", "high")
+        facts = {"confidence": confidence, "answers": [dict(zip(columns, row)) for row in rows]}
+        return Reply("answers", columns, [["–" if cell is None else cell for cell in row] for row in rows], facts)
+
+    def _as_asked(self, pair: tuple[object, object]) -> tuple[object, object]:
+        """Ends of a range of categories are names, even where they look like numbers."""
+        names = self.bins.categories
+        if names is None or isinstance(pair[0], str):
+            return pair
+        low, high = (f"{end:g}" if f"{end:g}" in names else str(end) for end in pair)
+        return low, high
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
+        """Bins, the coefficients of a strategy matrix, and the raw measurements."""
         tables = {"counts.parquet": self.table(), **strategy_tables(self.plan.strategy)}
         if noisy and self.noisy is not None:
             tables["noisy.parquet"] = noisy_table(self.noisy)
-        return write_folder(path, tables, self.manifest, overwrite=overwrite)
+        return tables
 
     def __repr__(self) -> str:
-        privacy = self.manifest["privacy"]
-        loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
-        mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
-        return f"RangeHistogram({self.bins!r}, {self.plan.strategy.name}, {loss}{mark})"
+        return self._described(repr(self.bins))
 
     def _repr_html_(self) -> str:
         edges, names = self.bins.edges, self.bins.categories
@@ -198,3 +232,16 @@ class RangeHistogram:
         caption = f"Range histogram of {self.bins.n_bins:,} bins, {self.plan.strategy.name}"
         note = self.manifest["privacy"]["statement"]
         return html_table(caption, ["bin", "count"], rows, n_rows=self.bins.n_bins, note=note)
+
+
+def load_histogram(folder: Folder) -> RangeHistogram:
+    """The range histogram of a folder, with its raw measurements where they were saved."""
+    table = folder.table("counts.parquet")
+    bins = bins_from_table(table)
+    has_rows = folder.has("strategy.parquet")
+    rows = rows_from_table(folder.table("strategy.parquet"), bins.n_bins) if has_rows else None
+    plan = plan_from_manifest(folder.manifest, rows)
+    counts, estimates = table["count"].to_numpy(), table["estimate"].to_numpy()
+    return RangeHistogram(
+        bins, np.array(counts), np.array(estimates), plan, folder.manifest, noisy_of_folder(folder, plan)
+    )

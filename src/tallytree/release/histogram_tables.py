@@ -11,11 +11,12 @@ from tallytree.model.bins import Bins
 from tallytree.ranges.estimates import AnyErrors, estimate_bins
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.matrix import MatrixErrors
+from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.strategies import MatrixStrategy, Strategy, query_name
 from tallytree.ranges.tree import TreeErrors
 from tallytree.ranges.wavelet import WaveletErrors
 from tallytree.release.checks import Check, Verification
-from tallytree.storage.folder import Manifest
+from tallytree.storage.folder import Folder, Manifest
 
 CLOSE = 1e-6  # estimates may differ this much, relative to the largest, between machines
 
@@ -62,6 +63,13 @@ def noisy_from_table(table: pa.Table, n_levels: int) -> tuple[IntArray, ...]:
     """The vectors of :func:`noisy_table`, level by level."""
     level, value = table["level"].to_numpy(), table["value"].to_numpy()
     return tuple(np.ascontiguousarray(value[level == number], dtype=np.int64) for number in range(n_levels))
+
+
+def noisy_of_folder(folder: Folder, plan: HistogramPlan) -> NoisyHistogram | None:
+    """The raw measurements of a folder, where they were saved."""
+    if not folder.has("noisy.parquet"):
+        return None
+    return NoisyHistogram(plan, noisy_from_table(folder.table("noisy.parquet"), len(plan.noise)))
 
 
 def strategy_tables(strategy: Strategy) -> dict[str, pa.Table]:

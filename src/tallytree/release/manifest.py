@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from tallytree.model.confidential import Description
 from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
-from tallytree.privacy.accounting import Composition, MechanismRecord, record_to_json
-from tallytree.privacy.noise import DiscreteLaplace, Noise
+from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
+from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
+
+KIND = "group-sizes"
+FIXED_REGIONS = "which regions there are"
+FIXED_GROUPS = "how many groups each region has"
 
 
 def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Manifest:
     """Everything that ``manifest.json`` says about a release of group sizes."""
-    loss = "epsilon" if plan.budget.definition == "pure" else "rho"
-    hierarchy = counts.hierarchy
+    hierarchy, loss = counts.hierarchy, plan.budget.symbol
     return {
-        "kind": "group-sizes",
+        "kind": KIND,
         "levels": [
             {"name": name, "regions": hierarchy.level_size(level)} for level, name in enumerate(hierarchy.level_names)
         ],
@@ -31,17 +33,10 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "max_size": plan.max_size,
         },
         "privacy": {
-            "private": secure,
-            "definition": plan.budget.definition,
-            loss: str(plan.budget.total),
-            "unit": _unit(counts),
-            "unit_column": counts.unit or None,
-            "contributions": counts.contributions,
-            "neighbours": "add or remove one unit",
-            "statement": privacy_statement(plan, counts, secure=secure),
+            **guarantee_to_json(guarantee_of(plan, counts, secure=secure)),
             "levels": [_level(level, loss) for level in plan.levels],
             "side_queries": _side_queries(plan, loss),
-            "composition": record_to_json(composition_of(plan, _unit(counts))),
+            "composition": record_to_json(composition_of(plan, counts.unit.words)),
         },
         "totals": {
             "kept": "every region" if plan.totals == "regions" else "root",
@@ -55,6 +50,19 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
         "hierarchy_sha256": hierarchy.fingerprint,
         "versions": library_versions(),
     }
+
+
+def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
+    """What a release of group sizes promises."""
+    adds = ""
+    if counts.max_quantity > 1:
+        adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
+    return Guarantee(plan.budget, counts.unit, fixed_facts(groups_public=counts.groups_public), secure, adds)
+
+
+def fixed_facts(*, groups_public: bool) -> tuple[str, ...]:
+    """What neighbouring tables of groups have in common."""
+    return (FIXED_REGIONS, FIXED_GROUPS) if groups_public else (FIXED_REGIONS,)
 
 
 def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
@@ -71,29 +79,6 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     """The manifest with facts about how the consistent fit went, known only afterwards."""
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
-
-
-def privacy_statement(plan: Plan, counts: Description, *, secure: bool) -> str:
-    """What is protected, in one sentence of plain English."""
-    if not secure:
-        return "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
-    what = f"any one {counts.entity}"
-    if counts.unit:
-        what = f"all rows of any one {counts.unit} (of which at most {counts.contributions} are counted)"
-    if counts.max_quantity > 1:
-        what += f" (a {counts.entity} adding at most {counts.max_quantity} to the size of its {counts.group})"
-    if plan.budget.definition == "pure":
-        bound = f"changes the probability of any outcome by a factor of at most e^{plan.budget.total}"
-        return f"Adding or removing {what} {bound}."
-    return (
-        f"Adding or removing {what} is hidden with zero-concentrated differential privacy, rho = {plan.budget.total}."
-    )
-
-
-def _unit(counts: Description) -> str:
-    if counts.unit:
-        return f"all rows of one {counts.unit} (of which at most {counts.contributions} are counted)"
-    return f"one {counts.entity}"
 
 
 def composition_of(plan: Plan, unit: str) -> Composition:
@@ -141,16 +126,6 @@ def _query(query: QueryPlan, loss: str) -> dict[str, Any]:
     return {
         loss: str(query.budget),
         "sensitivity": {"l1": query.sensitivity.l1, "l2_squared": query.sensitivity.l2_squared},
-        **_noise(query.noise),
+        **noise_to_json(query.noise),
         "composition": "parallel over the regions of the level",
     }
-
-
-def _noise(noise: Noise) -> dict[str, str]:
-    if isinstance(noise, DiscreteLaplace):
-        return {"noise": "discrete Laplace", "scale": _exact(noise.scale)}
-    return {"noise": "discrete Gaussian", "variance": _exact(noise.sigma2)}
-
-
-def _exact(value: Fraction) -> str:
-    return str(value)

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from tallytree.errors import TallytreeError, VerificationError
+from tallytree.errors import VerificationError
 from tallytree.privacy.accounting import (
     MechanismRecord,
     Record,
     check_composition,
     measurements,
+    noise_from_json,
     record_from_json,
     record_to_json,
     total_loss,
 )
-from tallytree.privacy.budget import Budget, exact
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.guarantee import budget_of, false_claims
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     chain_sensitivity,
@@ -33,82 +34,72 @@ from tallytree.privacy.sensitivity import (
     largest_size_sensitivity,
     sizes_sensitivity,
 )
-from tallytree.release.checks import Check, Verification
+from tallytree.release.checks import Check
 from tallytree.release.histogram_manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.release.histogram_manifest import KIND as HISTOGRAM
 from tallytree.release.histogram_manifest import plan_from_manifest
 from tallytree.release.histogram_tables import rows_from_table
+from tallytree.release.spatial import load_map
 from tallytree.release.spatial_checks import check_charges, check_steps
-from tallytree.release.spatial_loading import load_map
-from tallytree.release.spatial_manifest import KIND as MAP
-from tallytree.storage.folder import Manifest, read_manifest, read_table
+from tallytree.storage.folder import Folder, Manifest
 
 
-def verify_privacy(path: str | Path) -> Verification:
-    """Recompute the privacy loss of a release on disk from its manifest, and compare it with what is stated."""
-    manifest = read_manifest(path)
-    if manifest.get("kind") == MAP:
-        return _verify_map(path, manifest)
-    try:
-        stated, record = stated_budget(manifest), _record(manifest)
-        sensitivities = _check_sensitivities(record, _expected_sensitivities(path, manifest, record))
-        listed = _check_listed(manifest, record)
-    except (TallytreeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        detail = str(error) if isinstance(error, TallytreeError) else f"{type(error).__name__}: {error}"
-        return Verification((Check("the privacy record can be read", False, detail),))
+def check_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The loss of a release, recomputed from the record of its measurements and compared with what is stated."""
+    stated, record = budget_of(folder.manifest["privacy"]), record_of(folder.manifest)
     failures = check_composition(record, stated)
-    return Verification(
-        (
-            Check("the privacy record can be read", True),
-            Check(f"the measurements cost at most {stated}", not failures, " ".join(failures)),
-            sensitivities,
-            listed,
-            _check_secure(manifest),
-        )
+    return (
+        Check(f"the measurements cost at most {stated}", not failures, " ".join(failures)),
+        _check_sensitivities(record, _expected_sensitivities(folder, record)),
+        _check_listed(folder.manifest, record),
     )
 
 
-def _verify_map(path: str | Path, manifest: Manifest) -> Verification:
+def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
     """Which boxes a map asks about follows from noisy answers, so its loss is added up cell by cell."""
-    checks = [check_steps(manifest), _check_secure(manifest)]
-    try:
-        made = load_map(path)
-    except TallytreeError as error:
-        return Verification((*checks, Check("tables can be read", False, str(error))))
+    made = load_map(folder)
+    checks = [check_steps(folder.manifest)]
     if made.measurements is not None:
-        checks.append(check_charges(made.estimates, manifest, made.measurements))
-    return Verification(tuple(checks))
+        checks.append(check_charges(made.estimates, folder.manifest, made.measurements))
+    return tuple(checks)
 
 
-def recomputed_loss(path: str | Path) -> Budget:
+def check_secure(folder: Folder) -> Check:
+    """Whether the noise came from secure randomness, by the manifest's own word."""
+    private = folder.manifest["privacy"].get("private") is True
+    return Check("the noise came from secure randomness", private, "" if private else "An insecure seed was used.")
+
+
+def check_claims(folder: Folder) -> Check:
+    """Statement, factor, cost of replacing and (ε, δ) follow from budget, unit and what is fixed."""
+    wrong = false_claims(folder.manifest["privacy"])
+    return Check("the statement follows from the figures", not wrong, f"{', '.join(wrong)} differ." if wrong else "")
+
+
+def recomputed_loss(folder: Folder) -> Budget:
     """The loss of a release, from sensitivities and noise alone."""
-    manifest = read_manifest(path)
-    definition = stated_budget(manifest).definition
-    return Budget(definition, total_loss(_record(manifest), definition))
+    definition = budget_of(folder.manifest["privacy"]).definition
+    return Budget(definition, total_loss(record_of(folder.manifest), definition))
 
 
-def stated_budget(manifest: Manifest) -> Budget:
-    """The loss that a manifest states."""
-    privacy = manifest["privacy"]
-    symbol = "epsilon" if privacy["definition"] == "pure" else "rho"
-    return Budget(privacy["definition"], exact(privacy[symbol], symbol))
-
-
-def _record(manifest: Manifest) -> Record:
+def record_of(manifest: Manifest) -> Record:
+    """The tree of measurements that a manifest records."""
     if "composition" not in manifest["privacy"]:
         raise VerificationError("The manifest holds no record of the measurements.")
     return record_from_json(manifest["privacy"]["composition"])
 
 
-def _expected_sensitivities(path: str | Path, manifest: Manifest, record: Record) -> list[Sensitivity | None]:
+def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity | None]:
     """The sensitivity that each measurement must have; None where its query is not known."""
+    manifest = folder.manifest
     if manifest["kind"] in (HISTOGRAM, GRID_HISTOGRAM):
         rows = None
-        if "strategy.parquet" in manifest["files"]:
-            rows = rows_from_table(read_table(path, "strategy.parquet"), int(manifest["strategy"]["bins"]))
+        if folder.has("strategy.parquet"):
+            rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
         by_level = plan_from_manifest(manifest, rows).sensitivities
         return [None if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
-    contributions, max_quantity = int(manifest["privacy"]["contributions"]), int(manifest["public"]["max_quantity"])
+    contributions = int(manifest["privacy"]["unit"]["contributions"])
+    max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
@@ -159,7 +150,7 @@ def _where(leaf: MechanismRecord) -> str:
 def _check_listed(manifest: Manifest, record: Record) -> Check:
     """The figures per level, which people read, are those of the record, which was just recomputed."""
     privacy = manifest["privacy"]
-    symbol = "epsilon" if privacy["definition"] == "pure" else "rho"
+    symbol = budget_of(privacy).symbol
     shown = [privacy, *privacy.get("side_queries", []), *privacy.get("levels", [])]
     listed = [_facts(facts, symbol) for facts in shown if "noise" in facts]
     recorded = [_facts(record_to_json(leaf), "loss") for leaf in measurements(record)]
@@ -170,12 +161,5 @@ def _check_listed(manifest: Manifest, record: Record) -> Check:
 
 
 def _facts(facts: Mapping[str, Any], loss: str) -> tuple[Any, ...]:
-    scale = facts.get("scale", facts.get("variance", facts.get("sigma2")))
-    kind = str(facts["noise"]).lower().replace(" ", "-")
     bounds = facts["sensitivity"]
-    return facts.get("level"), kind, str(scale), bounds["l1"], bounds["l2_squared"], Fraction(facts[loss])
-
-
-def _check_secure(manifest: Manifest) -> Check:
-    private = manifest["privacy"].get("private") is True
-    return Check("the noise came from secure randomness", private, "" if private else "An insecure seed was used.")
+    return facts.get("level"), noise_from_json(facts), bounds["l1"], bounds["l2_squared"], Fraction(facts[loss])

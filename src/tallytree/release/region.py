@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.model.notebook import html_table
+from tallytree.release.questions import Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,33 @@ class RegionCounts:
         caption = f"{self.path}: {self.n_groups:,} groups, {self.n_entities:,} entities"
         rows = ([int(size), int(count)] for size, count in zip(self.size, self.count))
         return html_table(caption, ["size", "groups"], rows, n_rows=len(self.size))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An answer with its standard error and interval."""
+
+    value: float
+    std_error: float
+    low: float
+    high: float
+
+
+def questions_of(question: Question) -> dict[str, Callable[[RegionCounts], float]]:
+    """What was asked about a region, in words and as a function of its counts."""
+    size, at_least, largest, quantile = question.size, question.at_least, question.largest, question.quantile
+    asked: dict[str, Callable[[RegionCounts], float]] = {}
+    if size is not None:
+        asked[f"groups of size {size}"] = lambda counts: counts.of_size(size)
+    if at_least is not None:
+        asked[f"groups of at least {at_least}"] = lambda counts: counts.at_least(at_least)
+    if largest is not None:
+        asked[f"size of group {largest} from the largest"] = lambda counts: counts.kth_largest(largest)
+    if quantile is not None:
+        asked[f"quantile {quantile:g}"] = lambda counts: counts.quantile(quantile)
+    if question.mean:
+        asked["mean size"] = lambda counts: counts.mean()
+    return asked
 
 
 def _at_least_zero(size: int) -> None:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from tallytree.errors import RequestError
 from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
 from tallytree.release.checks import Check, Verification, check_counts
-from tallytree.release.region import RegionCounts
-from tallytree.release.tables import counts_reader, counts_table, noisy_reader, path_array, regions_reader
-from tallytree.storage.folder import Manifest, write_folder
+from tallytree.release.manifest import KIND
+from tallytree.release.published import Published
+from tallytree.release.questions import Question, Reply
+from tallytree.release.region import Interval, RegionCounts, questions_of
+from tallytree.release.tables import (
+    counts_from_table,
+    counts_reader,
+    counts_table,
+    hierarchy_from_table,
+    noisy_reader,
+    path_array,
+    regions_reader,
+)
+from tallytree.storage.folder import Folder, Manifest
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +46,7 @@ class CountIntervals:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Published):
     """Released counts of groups by size for every region of a hierarchy.
 
     Attributes
@@ -52,17 +65,18 @@ class Release:
         Standard errors and intervals of the counts, where they were asked for.
     """
 
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "a release of group sizes"
+    answers: ClassVar[frozenset[str]] = frozenset(
+        {"region", "size", "at_least", "largest", "quantile", "mean", "confidence", "copies"}
+    )
+
     hierarchy: Hierarchy
     counts: CountsBySize
     n_groups: IntArray
     manifest: Manifest
     noisy: NoisyCounts | None = field(default=None, repr=False)
     intervals: CountIntervals | None = field(default=None, repr=False)
-
-    @property
-    def private(self) -> bool:
-        """Whether the noise came from secure randomness; False for experiments with ``insecure_seed``."""
-        return bool(self.manifest["privacy"]["private"])
 
     def region(self, path: str) -> RegionCounts:
         """Counts of one region, by its path from the root (``"US/Georgia"``)."""
@@ -91,23 +105,56 @@ class Release:
         all_totals = self.manifest["totals"]["kept"] == "every region"
         return Verification((whole, *check_counts(self.hierarchy, self.counts, self.n_groups, all_totals=all_totals)))
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
-        """Write the release as a folder; ``noisy=False`` leaves the raw measurements out."""
+    def _reply(self, question: Question) -> Reply:
+        """What was asked about one region, the root by default; without a question, its counts."""
+        return self.reply(question)
+
+    def reply(self, question: Question, intervals: Mapping[str, Interval] | None = None) -> Reply:
+        """Answers, with intervals by question where :func:`tallytree.ask` has simulated them."""
+        if (question.copies or question.confidence) and intervals is None:
+            raise RequestError(
+                "Intervals need simulated copies of the release: use tallytree.ask(release, copies=40, …)."
+            )
+        counts = self.region(self.root if question.region is None else question.region)
+        asked = questions_of(question)
+        facts: dict[str, Any]
+        if not asked:
+            rows = [[int(size), int(count)] for size, count in zip(counts.size, counts.count)]
+            return Reply(
+                counts.path, ("size", "count"), rows, {"region": counts.path, "groups": counts.n_groups, "counts": rows}
+            )
+        found = {words: ask(counts) for words, ask in asked.items()}
+        facts = {"region": counts.path, **found}
+        if not intervals:
+            return Reply(counts.path, ("question", "answer"), [list(pair) for pair in found.items()], facts)
+        ends = [(intervals[words].std_error, intervals[words].low, intervals[words].high) for words in found]
+        told = [[words, answer, *end] for (words, answer), end in zip(found.items(), ends)]
+        facts["intervals"] = {words: vars(intervals[words]) for words in found}
+        return Reply(counts.path, ("question", "answer", "std_error", "low", "high"), told, facts)
+
+    @property
+    def root(self) -> str:
+        """Path of the root."""
+        return str(self.hierarchy.paths[0])
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.RecordBatchReader]:
+        """Counts, regions and the raw measurements, in streams."""
         paths = path_array(self.hierarchy)
-        tables: dict[str, pa.Table | pa.RecordBatchReader] = {
+        tables = {
             "counts.parquet": counts_reader(self.hierarchy, self.counts, paths, self._interval_columns()),
             "regions.parquet": regions_reader(self.hierarchy, self.n_groups, paths),
         }
         if noisy and self.noisy is not None:
             tables["noisy.parquet"] = noisy_reader(self.hierarchy, self.noisy, paths)
+        return tables
+
+    def saved_manifest(self) -> Manifest:
+        """The manifest, and the confidence of the intervals where there are any."""
         facts = {} if self.intervals is None else {"intervals": {"confidence": self.intervals.confidence}}
-        return write_folder(path, tables, {**self.manifest, **facts}, overwrite=overwrite)
+        return {**self.manifest, **facts}
 
     def __repr__(self) -> str:
-        privacy = self.manifest["privacy"]
-        loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
-        mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
-        return f"Release({self.hierarchy!r}, {self.manifest['mechanism']['name']}, {loss}{mark})"
+        return self._described(repr(self.hierarchy))
 
     def _repr_html_(self) -> str:
         tree, facts = self.hierarchy, self.manifest["privacy"]["levels"]
@@ -119,3 +166,22 @@ class Release:
         columns = ["level", "regions", "groups", "view", "share of the budget"]
         caption = f"Release by {self.manifest['mechanism']['name']}"
         return html_table(caption, columns, rows, note=self.manifest["privacy"]["statement"])
+
+
+def load_release(folder: Folder) -> Release:
+    """The release of group sizes of a folder; its raw measurements stay on disk."""
+    manifest = dict(folder.manifest)
+    regions = folder.table("regions.parquet")
+    hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
+    table = folder.table("counts.parquet", names=("region",))
+    counts = counts_from_table(hierarchy, table)
+    intervals = _intervals(table, manifest.pop("intervals", None))
+    return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest, intervals=intervals)
+
+
+def _intervals(table: pa.Table, facts: Mapping[str, float] | None) -> CountIntervals | None:
+    """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
+    if facts is None:
+        return None
+    std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
+    return CountIntervals(facts["confidence"], std_error, low, high)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,18 +17,24 @@ from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
 from tallytree.model.confidential_grid import Box
 from tallytree.model.notebook import html_table
+from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.sensitivity import histogram_sensitivity
 from tallytree.release.checks import Verification
+from tallytree.release.published import Published
+from tallytree.release.questions import Question, Reply, parse_box
 from tallytree.release.spatial_checks import check_map
-from tallytree.release.spatial_tables import boxes_table, noisy_table
+from tallytree.release.spatial_manifest import KIND
+from tallytree.release.spatial_tables import boxes_table, estimates_from_table, measurements_from_table, noisy_table
 from tallytree.spatial.answers import MapAnswer, MapAnswers, MapSurface, boxes_in_cells, interpolate
 from tallytree.spatial.draft import Measurement
 from tallytree.spatial.estimates import MapEstimates
 from tallytree.spatial.picture import save_picture
-from tallytree.storage.folder import Manifest, write_folder
+from tallytree.storage.folder import Folder, Manifest
 
 
 @dataclass(frozen=True, eq=False)
-class SpatialRelease:
+class SpatialRelease(Published):
     """Counts of boxes that tile a map, made to answer how many points lie in any box.
 
     Attributes
@@ -48,19 +56,18 @@ class SpatialRelease:
     True
     """
 
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "a map"
+    answers: ClassVar[frozenset[str]] = frozenset({"ranges"})
+
     estimates: MapEstimates
     manifest: Manifest
     measurements: tuple[Measurement, ...] | None = field(default=None, repr=False)
 
     @property
-    def private(self) -> bool:
-        """Whether the noise came from secure randomness; False for experiments with ``insecure_seed``."""
-        return bool(self.manifest["privacy"]["private"])
-
-    @property
     def method(self) -> str:
         """The method used."""
-        return str(self.manifest["method"]["name"])
+        return self.mechanism
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -124,21 +131,47 @@ class SpatialRelease:
         """Check that boxes tile the map, that counts add up and follow from the raw measurements, and what they cost."""
         return check_map(self.estimates, self.manifest, self.measurements)
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
-        """Write the map as a folder; ``noisy=False`` leaves the raw measurements out."""
-        tables: dict[str, pa.Table | pa.RecordBatchReader] = {"counts.parquet": self.table()}
+    def _reply(self, question: Question) -> Reply:
+        """Boxes; without a question, the whole map's total."""
+        asked = [(text, parse_box(text, "--range")) for text in question.ranges] or [("everything", list(self.box))]
+        columns = ("box", "estimate", "standard_error", "by_area")
+        answers = self.ranges([box for _, box in asked])
+        rows = [[text, *asdict(answer).values()] for (text, _), answer in zip(asked, answers)]
+        facts = {"note": self.note, "answers": [dict(zip(columns, row)) for row in rows]}
+        return Reply("boxes", columns, rows, facts, note=self.note)
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
+        """Boxes and the raw measurements."""
+        tables = {"counts.parquet": self.table()}
         if noisy and self.measurements is not None:
             tables["noisy.parquet"] = noisy_table(self.measurements)
-        return write_folder(path, tables, self.manifest, overwrite=overwrite)
+        return tables
 
     def __repr__(self) -> str:
-        privacy = self.manifest["privacy"]
-        loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
-        mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
-        return f"SpatialRelease({' x '.join(self.columns)}, {self.estimates.leaves.sum():,} boxes, {self.method}, {loss}{mark})"
+        return self._described(f"{' x '.join(self.columns)}, {self.estimates.leaves.sum():,} boxes")
 
     def _repr_html_(self) -> str:
         rows = [[name, low, high, cells] for name, (low, high), cells in zip(self.columns, self.box, self.shape)]
         caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.method}"
         note = self.manifest["privacy"]["statement"]
         return html_table(caption, ["column", "from", "to", "cells"], rows, note=note)
+
+
+def load_map(folder: Folder) -> SpatialRelease:
+    """The map of a folder, with its raw measurements where they were saved."""
+    manifest = folder.manifest
+    estimates = estimates_from_table(folder.table("counts.parquet"), manifest["columns"], tuple(manifest["resolution"]))
+    noisy = None
+    if folder.has("noisy.parquet"):
+        noisy = measurements_from_table(folder.table("noisy.parquet"), _variances(manifest))
+    return SpatialRelease(estimates, manifest, noisy)
+
+
+def _variances(manifest: Manifest) -> dict[str, float]:
+    """Noise variance by share, worked out anew from budget and sensitivity."""
+    budget = budget_of(manifest["privacy"])
+    bound = histogram_sensitivity(contributions=int(manifest["privacy"]["unit"]["contributions"]))
+    shares = {step["share"] for step in manifest["privacy"]["steps"] if "noise" in step}
+    return {
+        share: noise_for(Budget(budget.definition, budget.total * Fraction(share)), bound).variance for share in shares
+    }

@@ -12,13 +12,13 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.exponential import exponential_rate
+from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.sensitivity import (
     deviation_score_sensitivity,
     histogram_sensitivity,
     median_score_sensitivity,
 )
 from tallytree.release.checks import Check, Verification
-from tallytree.release.spatial_manifest import budget_of
 from tallytree.spatial.draft import Measurement, combine_measurements
 from tallytree.spatial.estimates import MapEstimates, estimate_map
 from tallytree.storage.folder import Manifest
@@ -72,7 +72,7 @@ def check_steps(manifest: Manifest) -> Check:
 
 def _noise_holds(manifest: Manifest) -> bool:
     """Whether noise and rates, worked out anew from shares and sensitivities, are the stated ones."""
-    budget, contributions = budget_of(manifest), int(manifest["privacy"]["contributions"])
+    budget, contributions = budget_of(manifest["privacy"]), int(manifest["privacy"]["unit"]["contributions"])
     for step in manifest["privacy"]["steps"]:
         part = Budget(budget.definition, budget.total * Fraction(step["share"]))
         if str(part.total) != step[budget.symbol]:

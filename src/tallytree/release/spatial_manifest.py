@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from fractions import Fraction
 from typing import Any
 
 from tallytree.measure.spatial import NoisyMap, Step
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
-from tallytree.release.histogram_manifest import privacy_statement, unit_in_words, unit_name
+from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.spatial.options import SPARSE, MethodOptions
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
@@ -30,25 +29,17 @@ def planned_manifest(
     grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, bool], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    unit = unit_in_words(grid)
     asked = {name: value for name, value in asdict(options).items() if name != "method"}
     return {
         "kind": KIND,
-        "method": {"asked_for": options.method} | asked | {"alpha": options.alpha and str(options.alpha)},
+        "mechanism": {"asked_for": options.method} | asked | {"alpha": options.alpha and str(options.alpha)},
         "columns": list(grid.columns),
         "box": [list(side) for side in grid.box],
         "resolution": list(grid.shape),
         "uniformity": UNIFORMITY,
         "published": published,
         "privacy": {
-            "private": secure,
-            "definition": budget.definition,
-            budget.symbol: str(budget.total),
-            "unit": unit,
-            "unit_column": unit_name(grid),
-            "contributions": grid.contributions,
-            "neighbours": "add or remove one unit",
-            "statement": privacy_statement(budget, unit, secure=secure),
+            **guarantee_to_json(Guarantee(budget, grid.unit, (), secure)),
             "composition": COMPOSITION,
         },
         "public": {
@@ -66,7 +57,7 @@ def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
     published = manifest["published"]
     return manifest | {
         "published": published | {"sparse": published["nonnegative"] and noisy.method in SPARSE},
-        "method": {"name": noisy.method, **manifest["method"]},
+        "mechanism": {"name": noisy.method, **manifest["mechanism"]},
         "privacy": {**manifest["privacy"], "steps": steps},
     }
 
@@ -82,10 +73,3 @@ def describe_step(step: Step, budget: Budget) -> dict[str, Any]:
     if step.noise is not None:
         return facts | noise_to_json(step.noise)
     return facts | {"mechanism": "exponential", "rate": str(step.rate)}
-
-
-def budget_of(manifest: Manifest) -> Budget:
-    """The budget that a manifest states."""
-    privacy = manifest["privacy"]
-    symbol = "epsilon" if privacy["definition"] == "pure" else "rho"
-    return Budget(privacy["definition"], Fraction(privacy[symbol]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.kernels.tree_least_squares import variances_from_below
+from tallytree.privacy.guarantee import budget_of
 from tallytree.release.spatial import SpatialRelease
 from tallytree.report.payload import USE, common_facts, plural
 
@@ -21,7 +22,7 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
 
     Of more than two columns the page shows the first two, over all of the others.
     """
-    entities = plural(release.manifest["privacy"]["unit"])
+    entities = plural(release.manifest)
     n_boxes, total = int(release.estimates.leaves.sum()), release.total()
     names = " and ".join(release.columns)
     return {
@@ -89,7 +90,7 @@ def _tree(release: SpatialRelease) -> dict[str, Any]:
 
 def _steps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """Share of the privacy loss per step, as a bar each; a cell pays for the steps that asked about it."""
-    loss = "epsilon" if "epsilon" in manifest["privacy"] else "rho"
+    loss = budget_of(manifest["privacy"]).symbol
     return [
         {
             "name": step["query"],

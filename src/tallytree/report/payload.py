@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.model.bins import Bins
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.privacy.guarantee import budget_of
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.evaluation import Evaluation
+from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import CountIntervals, Release
 
@@ -43,7 +46,7 @@ def group_sizes_payload(
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
-    entities = plural(release.manifest["privacy"]["unit"])
+    entities = plural(release.manifest)
     levels = ", ".join(
         f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
     )
@@ -78,7 +81,7 @@ def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
     }
     if names is None and len(labels) <= _MOST_BINS_WITH_ERRORS:
         regions["errors"] = _range_errors(histogram)
-    entities = plural(histogram.manifest["privacy"]["unit"])
+    entities = plural(histogram.manifest)
     return {
         **common_facts(histogram.manifest, histogram.verify().checks),
         "title": f"Histogram of {len(labels):,} bins",
@@ -115,6 +118,38 @@ def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
     return [row.round(3).tolist() for row in errors]
 
 
+def grid_histogram_payload(histogram: GridHistogram) -> dict[str, Any]:
+    """The page of a histogram in several dimensions: cells that are not empty, as bins."""
+    cells = [_cell_label(histogram.axes, cell) for cell in np.ndindex(histogram.counts.shape)]
+    counts, total, entities = histogram.counts.ravel(), histogram.total(), plural(histogram.manifest)
+    shape = " x ".join(f"{axis.n_bins:,}" for axis in histogram.axes)
+    return {
+        **common_facts(histogram.manifest, histogram.verify().checks),
+        "title": f"Histogram of {shape} cells",
+        "lead": f"How many {entities} fall into each of {shape} cells.",
+        "words": {"groups": entities, "size": "cell", "largest": "", "bin": cells, "edges": None, "axis": "cell"},
+        "facts": [
+            [f"{entities} in all", f"{total.estimate:,.6g}"],
+            ["standard error of that", f"{total.standard_error:,.3g}"],
+            ["cells", shape],
+        ],
+        "regions": {
+            "labels": ["all"],
+            "parent": [-1],
+            "runs": [_interleave(np.flatnonzero(counts), counts[counts != 0])],
+        },
+        "budget": _budget(histogram.manifest),
+        "use": [*USE[:1], "A box is the sum of its cells, but its error is smaller than the sum of theirs."],
+    }
+
+
+def _cell_label(axes: tuple[Bins, ...], cell: tuple[int, ...]) -> str:
+    return " x ".join(
+        axis.categories[place] if axis.categories is not None else f"{axis.edges[place]:g} to {axis.edges[place + 1]:g}"
+        for axis, place in zip(axes, cell)
+    )
+
+
 def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
     """The page of a degree sequence: one region, degrees as sizes."""
     return {
@@ -147,28 +182,23 @@ def common_facts(manifest: dict[str, Any], checks: Any, *, watermark: str = "") 
             for key, text in manifest.get("public", {}).items()
             if isinstance(text, str)
         ],
-        "made": f"Mechanism: {_mechanism(manifest)}. Made with {versions}.",
+        "made": f"Mechanism: {manifest['mechanism']['name']}. Made with {versions}.",
     }
 
 
-def plural(unit: str) -> str:
-    """What is counted, from the protected unit: ``one person`` gives ``people``."""
-    word = unit.removeprefix("one ")
+def plural(manifest: dict[str, Any]) -> str:
+    """What is counted, from what one entity is called: ``person`` gives ``people``."""
+    word = str(manifest["privacy"]["unit"]["entity"])
     if word == "person":
         return "people"
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
-def _mechanism(manifest: dict[str, Any]) -> str:
-    facts = manifest.get("mechanism") or manifest.get("strategy") or manifest.get("method") or {}
-    return str(facts.get("name", manifest["kind"])) if isinstance(facts, dict) else str(facts)
-
-
 def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """Share of the privacy loss per level and side query, as a bar each."""
     privacy = manifest["privacy"]
-    loss = "epsilon" if "epsilon" in privacy else "rho"
-    total = Fraction(privacy[loss])
+    budget = budget_of(privacy)
+    loss, total = budget.symbol, budget.total
     parts = [(level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]]
     parts += [
         (f"{query['query']} {query.get('level', '')}".strip(), query) for query in privacy.get("side_queries", [])

@@ -12,6 +12,7 @@ from tallytree.errors import StorageError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_dense, counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.unit import Unit
 from tallytree.reproduce.housing import LARGEST_OUTLIER, N_OUTLIERS
 
 
@@ -26,7 +27,7 @@ def taxi(data: Path) -> ConfidentialCounts:
         hierarchy_from_leaves(["half", "neighbourhood"], leaves, root="Manhattan"),
         counts,
         counts.n_groups(),
-        entity="trip",
+        unit=Unit("trip"),
         group="taxi",
     )
 
@@ -36,7 +37,7 @@ def hawaiian(data: Path) -> ConfidentialCounts:
     with np.load(_file(data, "kuo2018_coco/kuo2018_hawaiian_nation.npz")) as arrays:
         counts = counts_from_dense(arrays["hist"].astype(np.int64)[None, :])
     return ConfidentialCounts(
-        hierarchy_from_leaves([], [()], root="US"), counts, counts.n_groups(), entity="person", group="block"
+        hierarchy_from_leaves([], [()], root="US"), counts, counts.n_groups(), unit=Unit("person"), group="block"
     )
 
 
@@ -73,7 +74,7 @@ def county_housing(
         hierarchy_from_leaves(["state", "county"], leaves, root="US"),
         counts,
         counts.n_groups(),
-        entity="person",
+        unit=Unit("person"),
         group="household",
     )
 

@@ -18,6 +18,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.unit import Unit
 
 # Thousands of households and number of counties per state (2010 Census, rounded). Puerto Rico's 78 municipios are
 # pooled, so that there are 3,144 counties in all, as in the papers.
@@ -69,7 +70,7 @@ def housing_counts(
         leaf_counts=counts_by_size,
         n_groups=counts_by_size.n_groups(),
         groups_note="synthetic data: the generator's own totals",
-        entity="person",
+        unit=Unit("person"),
         group="household",
     )
 

@@ -162,4 +162,4 @@ def upper_levels(counts: ConfidentialCounts, n_levels: int) -> ConfidentialCount
     )
     target = np.repeat(np.arange(cut.n_leaves), (tree.leaf_ends - tree.leaf_starts)[tree.level_slice(n_levels - 1)])
     leaf_counts = sum_over_regions(counts.leaf_counts, target, cut.n_leaves)
-    return ConfidentialCounts(cut, leaf_counts, leaf_counts.n_groups(), entity=counts.entity, group=counts.group)
+    return ConfidentialCounts(cut, leaf_counts, leaf_counts.n_groups(), unit=counts.unit, group=counts.group)

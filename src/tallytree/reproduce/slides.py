@@ -21,6 +21,7 @@ from tallytree.kernels.box_trees import fewest_boxes
 from tallytree.measure.spatial import NoisyMap, measure_map
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
+from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
@@ -41,8 +42,8 @@ UNIT = "mean |error| / N"
 ABLATION_SETS = ("STROKE", "TWITTER", "SF-CABS-S", "GOWALLA")
 
 
-@dataclass(frozen=True, eq=False)
-class Truth:
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth(Confidential):
     """A data set with its random boxes and their true counts."""
 
     name: str

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,15 @@ import pyarrow.parquet as pq
 from tallytree.errors import RequestError, StorageError, VerificationError
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+OWN_CHECKSUM = "sha256"
 # Beyond it Parquet gives up on a dictionary and writes every name again: a batch names up to a million regions.
 MOST_DICTIONARY_BYTES = 1 << 28
 
 Manifest = dict[str, Any]
+
+# What reading a damaged folder may raise: a manifest may hold anything anywhere, a table any column.
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException)
 
 
 def write_folder(
@@ -90,27 +95,54 @@ def check_target(path: str | Path, *, overwrite: bool = False) -> None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a folder, readable by people and in a stable order."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    """Write the manifest of a folder, readable by people and in a stable order, with its own checksum at the end."""
+    text = _rendered({**manifest, OWN_CHECKSUM: own_checksum(manifest)})
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def own_checksum(manifest: Manifest) -> str:
+    """SHA-256 of a manifest as it is written, without the line of the checksum itself. Finds damage, not forgery."""
+    rest = {name: value for name, value in manifest.items() if name != OWN_CHECKSUM}
+    return hashlib.sha256(_rendered(rest).encode()).hexdigest()
+
+
+def _rendered(manifest: Manifest) -> str:
+    return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_manifest(path: str | Path) -> Manifest:
-    """The manifest of a release folder."""
+    """The manifest of a release folder as it was written, by this version or an older one."""
     folder = Path(path)
     file = folder / MANIFEST
     if not file.is_file():
         raise StorageError(f"{folder} is not a release folder: it has no {MANIFEST}.")
+    changed = VerificationError(f"{file} is not a manifest: it was changed or cut off.", (MANIFEST,))
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        raise VerificationError(f"{file} is not valid JSON: it was changed or cut off.", (MANIFEST,)) from None
-    version = manifest.get("format_version") if isinstance(manifest, dict) else None
-    if version != FORMAT_VERSION:
+        text = file.read_text(encoding="utf-8")
+        manifest = json.loads(text)
+    except OSError as error:
+        raise StorageError(f"Cannot read {file}: {error.strerror}.") from None
+    except (ValueError, RecursionError):
+        raise changed from None
+    if not isinstance(manifest, dict):
+        raise changed
+    version = manifest.get("format_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise changed
+    if version > FORMAT_VERSION:
         raise RequestError(
-            f"{file} has format version {version!r}; this version reads {FORMAT_VERSION}. Upgrade tallytree."
+            f"{file} has format version {version}; this version reads up to {FORMAT_VERSION}. Upgrade tallytree."
         )
-    return dict(manifest)
+    if version > 1 and not _is_whole(manifest, text):
+        raise VerificationError(f"{file} was changed: it does not match its own checksum.", (MANIFEST,))
+    return manifest
+
+
+def _is_whole(manifest: Manifest, text: str) -> bool:
+    try:
+        return manifest.get(OWN_CHECKSUM) == own_checksum(manifest) and _rendered(manifest) == text
+    except (ValueError, RecursionError):
+        return False
 
 
 def read_table(path: str | Path, name: str, *, names: Sequence[str] = ()) -> pa.Table:
@@ -124,18 +156,47 @@ def read_table(path: str | Path, name: str, *, names: Sequence[str] = ()) -> pa.
         raise VerificationError(f"{file} cannot be read: it was changed or cut off.", (name,)) from None
 
 
-def changed_files(path: str | Path) -> list[str]:
-    """Files of a release that are missing, changed or not listed in its manifest, one sentence each."""
-    folder = Path(path)
-    listed = read_manifest(folder)["files"]
-    problems = []
-    for name, facts in listed.items():
-        file = folder / name
-        if not file.is_file():
-            problems.append(f"{name} is missing.")
-        elif _sha256(file) != facts["sha256"]:
-            problems.append(f"{name} was changed: its checksum differs from the manifest.")
-    return problems
+@dataclass(frozen=True, eq=False)
+class Folder:
+    """A release folder that was opened: its manifest, read once, and its files.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    version
+        Format version of the folder; ``manifest`` is as the present version writes it, whatever the folder's own.
+    manifest
+        Everything that the release itself holds: without ``files``, ``format_version`` and checksum.
+    files
+        Number of rows and checksum of every file.
+    """
+
+    path: Path
+    version: int
+    manifest: Manifest
+    files: Mapping[str, Mapping[str, Any]]
+
+    def has(self, name: str) -> bool:
+        """Whether the folder has a file."""
+        return name in self.files
+
+    def table(self, name: str, *, names: Sequence[str] = ()) -> pa.Table:
+        """One table; columns in ``names`` come as dictionaries, as they were written."""
+        return read_table(self.path, name, names=names)
+
+    def changed_files(self) -> list[str]:
+        """Files that are missing or changed, one sentence each."""
+        problems = []
+        for name, facts in self.files.items():
+            file = self.path / name
+            if not file.is_file():
+                problems.append(f"{name} is missing.")
+            elif _sha256(file) != facts.get("sha256"):
+                problems.append(f"{name} was changed: its checksum differs from the manifest.")
+            elif pq.read_metadata(file).num_rows != facts.get("rows"):
+                problems.append(f"{name} does not have the number of rows that the manifest states.")
+        return problems
 
 
 def _write_table(file: Path, table: pa.Table | pa.RecordBatchReader) -> Manifest:

@@ -1,0 +1,90 @@
+"""What the verbs need to know about a kind of release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tallytree.errors import RequestError
+from tallytree.publish.progress import Progress
+from tallytree.release.checks import Check
+from tallytree.release.published import Published
+from tallytree.release.questions import Question, Reply
+from tallytree.storage.folder import Folder
+
+
+@dataclass(frozen=True)
+class No:
+    """A verb that a kind does not have, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of release; every verb is a function, or says why there is none.
+
+    Attributes
+    ----------
+    name
+        As manifests have it.
+    title
+        What a folder of this kind holds, in words.
+    command, function
+        The command and the Python function that make it.
+    load
+        From an open folder.
+    check_privacy
+        Recomputes the loss from the manifest and the raw measurements.
+    page
+        The report as text, from a release and, for the owner, its evaluation.
+    ask
+        Answers a question; most kinds answer by themselves.
+    evaluate
+        Errors against the truth, from a release, its data and how to read them.
+    plan
+        Predicted errors of releases like an earlier one.
+    intervals, spark
+        How answers get intervals, and whether Spark tables are read; a sentence each.
+    """
+
+    name: str
+    title: str
+    command: str
+    function: str
+    load: Callable[[Folder], Published]
+    check_privacy: Callable[[Folder], tuple[Check, ...]]
+    page: Callable[[Any, Any], str]
+    evaluate: Callable[..., Any] | No
+    plan: Callable[..., Any] | No
+    intervals: str | No
+    spark: str | No
+    ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
+
+    def verb(self, name: str) -> Callable[..., Any]:
+        """A verb of the kind; RequestError with the reason where it has none."""
+        found = getattr(self, name)
+        if isinstance(found, No):
+            raise RequestError(f"{self.title.capitalize()} has no {name!r}: {found.reason}")
+        return found
+
+
+def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
+    """One row per kind: which verbs it has, or why not; the docs show it."""
+    rows = []
+    for kind in kinds.values():
+        cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
+        cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
+        for verb in ("evaluate", "plan", "intervals", "spark"):
+            found = getattr(kind, verb)
+            cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
+        rows.append(cells)
+    return rows
+
+
+def _answers(kind: Kind) -> frozenset[str]:
+    from typing import get_type_hints
+
+    made: type[Published] = get_type_hints(kind.load)["return"]
+    return made.answers

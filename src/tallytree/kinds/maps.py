@@ -1,0 +1,54 @@
+"""Maps: counts of boxes that answer how many points lie in any box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallytree.errors import RequestError
+from tallytree.ingest.grids import MapSource, read_grid
+from tallytree.kinds.kind import Kind, No
+from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.publish.map_accuracy import plan_map
+from tallytree.release.privacy_checks import check_map_privacy
+from tallytree.release.spatial import SpatialRelease, load_map
+from tallytree.release.spatial_evaluation import MapEvaluation, evaluate_map
+from tallytree.report.html import map_page
+
+
+def evaluate(release: SpatialRelease, truth: Any, **source: Any) -> MapEvaluation:
+    """Errors of boxes of three sizes against the true points."""
+    return evaluate_map(release, grid_like(release, truth, **source))
+
+
+def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **source: Any) -> ConfidentialGrid:
+    """The data counted on the grid of a map."""
+    known = {"outside", "count", "table", "sql"}
+    if not source.keys() <= known:
+        raise RequestError(f"To compare a map, say {', '.join(sorted(known))} or counts; got {', '.join(source)}.")
+    given = {"counts": truth} if counts else {"points": truth}
+    columns = list(release.columns)
+    return read_grid(
+        MapSource(
+            **given,
+            columns=columns,
+            box=release.box,
+            resolution=release.shape,
+            one_column=len(columns) == 1,
+            **source,
+        )
+    )
+
+
+KIND = Kind(
+    name="map",
+    title="a map",
+    command="spatial",
+    function="tallytree.spatial",
+    load=load_map,
+    check_privacy=check_map_privacy,
+    page=map_page,
+    evaluate=evaluate,
+    plan=plan_map,
+    intervals=No("standard errors are of the noise alone; what evenly spread points cost is not known."),
+    spark=No("aggregate on the cluster and hand over counts per cell."),
+)

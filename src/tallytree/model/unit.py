@@ -1,0 +1,63 @@
+"""What is protected: the one description from which statements, ledgers and sensitivities follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tallytree.errors import RequestError
+
+ENTITY = "entity"
+"""The default privacy unit: one row."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One protected unit. Neighbouring data sets differ by all that one unit adds to them.
+
+    Attributes
+    ----------
+    entity
+        What one entity (row) is called: ``"person"``, ``"trip"`` ….
+    column
+        The column that names the unit, of whose rows at most ``contributions`` were counted; empty where the unit is one
+        entity, or where ``contributions`` is taken on trust.
+    contributions
+        Public bound on how many entities of one unit count: the factor of every sensitivity.
+
+    Examples
+    --------
+    >>> Unit("person").words, Unit("trip", "driver", 3).words
+    ('one person', 'all rows of one driver (of which at most 3 are counted)')
+    >>> Unit("person").ledger_name, Unit("trip", "driver", 3).ledger_name, Unit("visit", "", 3).ledger_name
+    ('entity', 'driver', 'visit')
+    """
+
+    entity: str = "row"
+    column: str = ""
+    contributions: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
+            raise RequestError(f"contributions is a whole number of at least 1, got {self.contributions!r}.")
+
+    @property
+    def words(self) -> str:
+        """What is protected, as it follows "adding or removing"."""
+        if self.column:
+            return f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
+        if self.contributions == 1:
+            return f"one {self.entity}"
+        return f"all rows of one {self.entity}, at most {self.contributions}"
+
+    @property
+    def ledger_name(self) -> str:
+        """The name by which an account knows the unit: losses of different units do not add up."""
+        return self.column or (ENTITY if self.contributions == 1 else self.entity)
+
+
+ONE_ROW = Unit()
+
+
+def unit_from(unit: str, entity: str, contributions: int) -> Unit:
+    """The unit that the options ``unit``, ``entity`` and ``contributions`` of a release describe."""
+    return Unit(entity, "" if unit == ENTITY else unit, contributions)

@@ -1,0 +1,176 @@
+"""What a release promises: the part of every manifest's ``privacy`` block that is the same for all kinds.
+
+A :class:`Guarantee` holds the few facts from which the rest follows: the statement, the factor as a number, the cost of
+replacing a unit, (ε, δ) beside ρ. :func:`guarantee_to_json` writes them, :func:`guarantee_from_json` reads them back, and a
+block is genuine only where writing what was read gives the same block again (:func:`false_claims`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, get_args
+
+from tallytree.errors import InputError
+from tallytree.model.unit import Unit
+from tallytree.privacy.budget import Budget, Definition, exact
+from tallytree.privacy.conversion import epsilon_from_rho
+from tallytree.privacy.ledger_chain import plain_number
+
+NOT_PRIVATE = "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
+NEIGHBOURS = "add or remove one unit; everything under fixed stays as it is"
+# At which δ a zCDP guarantee is also stated as (ε, δ).
+STATED_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9))
+# Above this ε the factor has more than 20 digits, and nobody learns anything from them.
+_LARGEST_FACTOR_EPSILON = 50
+_SMALLEST_RHO, _LARGEST_RHO = Fraction(1, 10**15), 10**9
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is promised about one protected unit.
+
+    Attributes
+    ----------
+    budget
+        The loss: ε or ρ.
+    unit
+        What is protected.
+    fixed
+        What neighbouring data have in common, in words: facts that are published as they are and not protected.
+    secure
+        Whether the noise comes from the system's randomness; without it nothing is promised.
+    adds
+        Where one entity may add more than 1 to the size of its group: how much, and to what, in words; otherwise empty.
+    """
+
+    budget: Budget
+    unit: Unit
+    fixed: tuple[str, ...]
+    secure: bool
+    adds: str = ""
+
+    @property
+    def statement(self) -> str:
+        """What is protected and how well, in plain English, and what is not."""
+        if not self.secure:
+            return NOT_PRIVATE
+        unit = self.unit.words.replace("one ", "any one ", 1) + (f" ({self.adds})" if self.adds else "")
+        held = f"Held fixed, and so not protected: {'; '.join(self.fixed)}." if self.fixed else "Nothing is held fixed."
+        if self.budget.definition == "pure":
+            number = plain_number(self.budget.total)
+            power = f"e^({number})" if "/" in number else f"e^{number}"
+            factor = factor_of(self.budget.total)
+            about = f" ≈ {factor}" if factor else ""
+            return f"Adding or removing {unit} makes any outcome at most {power}{about} times as likely. {held}"
+        rho = plain_number(self.budget.total)
+        pairs = [f"(ε = {_short(pair['epsilon'])}, δ = {_short(pair['delta'])})" for pair in self.approximate]
+        also = f", which implies {' and '.join(pairs)}" if pairs else ""
+        return f"Adding or removing {unit} is hidden with zero-concentrated differential privacy, rho = {rho}{also}. {held}"
+
+    @property
+    def approximate(self) -> list[dict[str, str]]:
+        """(ε, δ) guarantees that a zCDP guarantee implies, exact numbers as text."""
+        rho = self.budget.total
+        if self.budget.definition == "pure" or not _SMALLEST_RHO <= rho <= _LARGEST_RHO:
+            return []
+        return [{"epsilon": str(epsilon_from_rho(rho, delta)), "delta": str(delta)} for delta in STATED_DELTAS]
+
+    @property
+    def replacing(self) -> dict[str, str]:
+        """The loss where one unit is replaced by another: one is removed and one added, so 2ε, or 2²ρ."""
+        return {self.budget.symbol: str(self.budget.total * (2 if self.budget.definition == "pure" else 4))}
+
+
+def factor_of(epsilon: Fraction) -> str:
+    """e^ε rounded up to three digits, as people write it; empty where it has too many.
+
+    Examples
+    --------
+    >>> factor_of(Fraction(1, 10)), factor_of(Fraction(1)), factor_of(Fraction(10))
+    ('1.11', '2.72', '22,100')
+    """
+    if epsilon > _LARGEST_FACTOR_EPSILON:
+        return ""
+    with localcontext(prec=40):
+        factor = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
+        # Near 1 the digits that count are those after it.
+        digits = factor.adjusted() - 2 if factor > Decimal("1.01") else (factor - 1).adjusted() - 1
+        rounded = factor.quantize(Decimal(1).scaleb(digits), rounding=ROUND_CEILING)
+    return f"{rounded:,f}"
+
+
+def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
+    """The guarantee as a manifest holds it; amounts are exact rationals as text."""
+    budget, unit = guarantee.budget, guarantee.unit
+    facts: dict[str, Any] = {
+        "private": guarantee.secure,
+        "definition": budget.definition,
+        budget.symbol: str(budget.total),
+    }
+    if budget.definition == "pure":
+        facts["factor"] = factor_of(budget.total)
+    else:
+        facts["approximate"] = guarantee.approximate
+    return facts | {
+        "unit": {
+            "words": unit.words,
+            "name": unit.ledger_name,
+            "entity": unit.entity,
+            "column": unit.column or None,
+            "contributions": unit.contributions,
+        },
+        "adds": guarantee.adds,
+        "neighbours": NEIGHBOURS,
+        "replacing": guarantee.replacing,
+        "fixed": list(guarantee.fixed),
+        "statement": guarantee.statement,
+    }
+
+
+def guarantee_from_json(block: Mapping[str, Any]) -> Guarantee:
+    """The guarantee that :func:`guarantee_to_json` wrote; believes none of what follows from the rest."""
+    try:
+        unit, fixed = block["unit"], block["fixed"]
+        if not isinstance(fixed, list) or not all(isinstance(fact, str) for fact in fixed):
+            raise TypeError("fixed is a list of sentences")
+        return Guarantee(
+            budget_of(block),
+            Unit(str(unit["entity"]), str(unit["column"] or ""), unit["contributions"]),
+            tuple(fixed),
+            block["private"] is True,
+            str(block["adds"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"The privacy block of the manifest cannot be read: {_what(error)}.") from None
+
+
+def budget_of(block: Mapping[str, Any]) -> Budget:
+    """The loss that a privacy block states."""
+    definition = block["definition"]
+    if definition not in get_args(Definition):
+        raise InputError(
+            f"There is no definition {definition!r} of privacy; known are {', '.join(get_args(Definition))}."
+        )
+    symbol = "epsilon" if definition == "pure" else "rho"
+    return Budget(definition, exact(block[symbol], symbol))
+
+
+def false_claims(block: Mapping[str, Any]) -> list[str]:
+    """Names of what a privacy block states otherwise than it follows from the rest of it."""
+    derived = guarantee_to_json(guarantee_from_json(block))
+    return [name for name, value in derived.items() if name not in block or block[name] != value]
+
+
+def _short(number: str) -> str:
+    value = Fraction(number)
+    if value < Fraction(1, 1000):
+        return f"{float(value):.0e}".replace("e-0", "e-")
+    with localcontext(prec=4, rounding=ROUND_CEILING):
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+
+
+def _what(error: Exception) -> str:
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")

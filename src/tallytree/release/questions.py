@@ -1,0 +1,81 @@
+"""What one may ask of a release, and what comes back: the same for every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from tallytree.errors import RequestError
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to a release; each kind answers some of its parts and refuses the others.
+
+    Attributes
+    ----------
+    region
+        Path of a region; the root when left out.
+    size, at_least, largest, quantile, mean
+        How many groups have exactly, or at least, this size; how large is the k-th largest group; which size do this fraction
+        of the groups not exceed; what is the mean size.
+    ranges
+        Ranges ``LOW:HIGH`` of a histogram, or boxes ``LOW:HIGH,LOW:HIGH`` of a map.
+    confidence
+        Of intervals; 0.95 when left out.
+    copies
+        Simulate a release of group sizes this often for intervals.
+    """
+
+    region: str | None = None
+    size: int | None = None
+    at_least: int | None = None
+    largest: int | None = None
+    quantile: float | None = None
+    mean: bool = False
+    ranges: Sequence[str] = ()
+    confidence: float | None = None
+    copies: int = 0
+
+    def asked(self) -> list[str]:
+        """Names of the parts that were asked."""
+        return [part.name for part in fields(self) if getattr(self, part.name) != part.default]
+
+
+FLAGS = {part.name: f"--{part.name.replace('_', '-')}" for part in fields(Question)} | {"ranges": "--range"}
+"""How each part of a question is spelled on the command line."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Answers as a table for people (``columns``, ``rows``) and as JSON-ready ``facts`` for programs."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    facts: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+def parse_range(text: str) -> tuple[object, object]:
+    """A range written ``LOW:HIGH``; numbers where both ends are, names of categories otherwise."""
+    low, colon, high = text.partition(":")
+    if not colon or not low.strip() or not high.strip():
+        raise RequestError(f"A range is written LOW:HIGH, such as 18:65; got {text!r}.")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        return low.strip(), high.strip()
+
+
+def parse_box(text: str, option: str) -> list[tuple[float, float]]:
+    """A box written ``LOW:HIGH,LOW:HIGH``, one range per column."""
+    sides = []
+    for part in text.split(","):
+        low, _, high = part.partition(":")
+        try:
+            sides.append((float(low), float(high)))
+        except ValueError:
+            raise RequestError(f"{option} takes one LOW:HIGH per column, comma-separated; got {text!r}.") from None
+    return sides
