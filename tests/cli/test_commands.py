@@ -62,7 +62,7 @@ def test_evaluate_is_marked_as_not_private(place: Path) -> None:
 
 def test_release_from_a_config_file(place: Path) -> None:
     (place / "release.toml").write_text(
-        'source = "people.parquet"\ngroup = "household"\nlevels = ["state", "county"]\nepsilon = 0.5\n'
+        'source = "people.parquet"\ngroup = "household"\npublic = "groups"\nlevels = ["state", "county"]\nepsilon = 0.5\n'
         'view = ["sizes", "cumulative", "hybrid"]\nbudget = [0.2, 0.3, 0.5]\nmax-size = 10\nout = "from-config"\n'
     )
     done = tallytree("release", "release.toml", cwd=place)
@@ -84,7 +84,7 @@ def test_a_changed_byte_is_named(place: Path) -> None:
 
 
 BAD = {
-    "missing column": (["people.parquet", "--group", "house", "--levels", "state"], "house"),
+    "missing column": (["people.parquet", "--public", "groups", "--group", "house", "--levels", "state"], "house"),
     "no such file": (["nobody.parquet", *READ], "nobody.parquet"),
     "truncated": (["broken.parquet", *READ], "broken.parquet"),
     "epsilon zero": (["people.parquet", *READ, "--epsilon", "0"], "epsilon"),
@@ -134,7 +134,7 @@ def test_engines_are_known_and_a_master_needs_spark(tmp_path: Path) -> None:
 
 
 def test_levels_in_the_wrong_order_are_noticed(place: Path) -> None:
-    ask = ["--group", "household", "--epsilon", "1", "--levels"]
+    ask = ["--public", "groups", "--group", "household", "--epsilon", "1", "--levels"]
     right = tallytree("release", "people.csv", *ask, "state,county", "--out", "right", cwd=place)
     wrong = tallytree("release", "people.csv", *ask, "county,state", "--out", "wrong", cwd=place)
     assert "largest regions to the smallest" not in right.stderr

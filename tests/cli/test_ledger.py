@@ -10,6 +10,7 @@ import pytest
 from tallytree.cli import main
 from tallytree.privacy.budget import Budget, exact
 from tallytree.privacy.ledger import Purpose, reserve
+from tests.forging import forge
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ def test_verify_an_account_an_export_and_the_receipts_of_releases(
     run("create", "--dataset", "census", "--rho", "3")
     receipt = pay("1")
     (place / "out").mkdir()
-    (place / "out" / "manifest.json").write_text(json.dumps({"privacy": {"ledger": receipt}}))
+    forge(place / "out", {"privacy": {"ledger": receipt}})
     assert run("verify", "--dataset", "census", "--release", "out") == 0
     capsys.readouterr()
     run("history", "--dataset", "census", "--json")
@@ -81,7 +82,7 @@ def test_verify_an_account_an_export_and_the_receipts_of_releases(
     (place / "history.json").write_text(exported.replace('"amount": "1"', '"amount": "2"'))
     assert run("verify", "--history", "history.json") == 1
     assert "row 1: its contents do not match its hash" in capsys.readouterr().err
-    (place / "out" / "manifest.json").write_text(json.dumps({"privacy": {"ledger": {**receipt, "hash": "0"}}}))
+    forge(place / "out", {"privacy": {"ledger": {**receipt, "hash": "0"}}})
     assert run("verify", "--dataset", "census", "--release", "out") == 1
     (place / "out" / "manifest.json").write_text("{}")
     assert run("verify", "--dataset", "census", "--release", "out") == 2

@@ -10,6 +10,7 @@ from tallytree.ingest.read import read
 from tallytree.kernels.graphical import is_graphical
 from tallytree.kinds.verbs import load, verify
 from tallytree.publish.degrees import degrees
+from tests.forging import forge
 
 COUNTS = np.random.default_rng(2).zipf(1.7, 500).clip(max=200)
 
@@ -70,7 +71,7 @@ def test_an_undirected_edge_costs_twice():
     rows = pa.table({"a": [1, 2, 3], "b": [2, 3, 1]})
     undirected = degrees(rows, edges=("a", "b"), epsilon=0.5, graphical=True, insecure_seed=1, public="nodes")
     assert undirected.manifest["privacy"]["scale"] == "4"
-    assert undirected.manifest["privacy"]["unit"] == "one edge"
+    assert undirected.manifest["privacy"]["unit"]["words"] == "one edge"
     assert is_graphical(undirected.degrees)
     assert (
         degrees(rows, edges=("a", "b"), directed=True, epsilon=0.5, insecure_seed=1, public="nodes").manifest[
@@ -78,7 +79,7 @@ def test_an_undirected_edge_costs_twice():
         ]["scale"]
         == "2"
     )
-    assert degrees([1], rho=0.5, definition="zcdp", contributions=3).manifest["privacy"]["variance"] == "9"
+    assert degrees([1], rho=0.5, definition="zcdp", contributions=3).manifest["privacy"]["sigma2"] == "9"
 
 
 @pytest.mark.parametrize("noisy", [True, False])
@@ -102,10 +103,10 @@ def test_verification_notices_changes(tmp_path):
     failed = [check.name for check in verify(folder).checks if not check.passed]
     assert failed == ["some graph has these degrees", "degrees follow from the noisy answers"]
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "histogram"}))
+    forge(folder, manifest | {"kind": "histogram"})
     assert not verify(folder)
     del manifest["privacy"]["sensitivity"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    forge(folder, manifest)
     assert not verify(folder)
 
 

@@ -6,6 +6,7 @@ import pytest
 from tallytree.errors import InputError, RequestError, StorageError, VerificationError
 from tallytree.kinds.verbs import load, verify
 from tallytree.publish.histogram import histogram
+from tests.forging import forge
 
 COUNTS = np.random.default_rng(7).poisson(200, 60)
 MATRIX = np.concatenate([np.eye(60), np.ones((1, 60)) / 3])
@@ -188,7 +189,7 @@ def test_auto_has_the_least_expected_error_for_the_workload(workload):
         errors[strategy] = np.mean(released.ranges(ranges).standard_error ** 2)
     assert errors["auto"] <= min(errors.values()) * (1 + 1e-9)
     auto = histogram(COUNTS[:36], epsilon=1, workload=workload, insecure_seed=1)
-    assert "least expected error" in auto.manifest["strategy"]["reason"]
+    assert "least expected error" in auto.manifest["mechanism"]["reason"]
 
 
 @pytest.mark.parametrize("strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.slow)])
@@ -272,9 +273,9 @@ def test_loading_refuses_other_folders(tmp_path):
     released = histogram([1, 2], epsilon=1, strategy="flat", insecure_seed=1)
     folder = released.save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "group-sizes"}))
-    with pytest.raises(RequestError, match="not 'histogram'"):
+    forge(folder, manifest | {"kind": "group-sizes"})
+    with pytest.raises(VerificationError, match="is not a whole release"):
         load(folder)
-    del manifest["strategy"]["shares"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    del manifest["mechanism"]["shares"]
+    forge(folder, manifest)
     assert not verify(folder)

@@ -9,6 +9,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.grids import count_points
 from tallytree.model.box_tree import box_sums, prefix_sums
 from tallytree.spatial.methods import GROW
+from tests.forging import forge
 from tests.reference.boxes import leaf_weights
 
 RNG = np.random.default_rng(7)
@@ -58,10 +59,9 @@ def test_shares_and_noise_of_every_step_stand_in_the_manifest(tmp_path):
 def test_a_step_that_costs_more_than_it_states_is_found(tmp_path):
     made = small_map("quadtree", depth=2)
     made.save(tmp_path / "map")
-    file = tmp_path / "map" / "manifest.json"
-    manifest = json.loads(file.read_text())
+    manifest = json.loads((tmp_path / "map" / "manifest.json").read_text())
     manifest["privacy"]["steps"][0]["scale"] = "2"
-    file.write_text(json.dumps(manifest))
+    forge(tmp_path / "map", manifest)
     failed = [check.name for check in tt.verify(tmp_path / "map").checks if not check.passed]
     assert any("cost what the manifest states" in name for name in failed)
 

@@ -8,7 +8,7 @@ from tallytree.kinds.verbs import load, verify, verify_privacy
 from tallytree.publish.degrees import degrees
 from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.histogram import histogram
-from tallytree.storage.folder import write_manifest
+from tests.forging import forge
 
 RELEASES = {
     "histogram": lambda: histogram([5, 6, 7], epsilon=1, strategy="hierarchical", branching=2),
@@ -28,16 +28,14 @@ def test_every_kind_loads_verifies_and_states_its_loss(tmp_path, name):
     manifest = json.loads((folder / "manifest.json").read_text())
     privacy = manifest["privacy"]
     privacy["composition"] = json.loads(json.dumps(privacy["composition"]).replace('"l1": ', '"l1": 1'))
-    del manifest["sha256"]
-    write_manifest(folder, manifest)
+    forge(folder, manifest)
     assert not verify_privacy(folder)
 
 
 def test_unknown_kinds_are_refused(tmp_path):
     folder = degrees([1], epsilon=1).save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["sha256"]
-    write_manifest(folder, manifest | {"kind": "painting"})
+    forge(folder, manifest | {"kind": "painting"})
     for action in (load, verify):
         with pytest.raises(RequestError, match="does not know"):
             action(folder)

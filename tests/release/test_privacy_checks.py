@@ -17,7 +17,7 @@ from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
 from tallytree.release.opening import open_folder
 from tallytree.release.privacy_checks import recomputed_loss
-from tallytree.storage.folder import write_manifest
+from tests.forging import forge
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4, 5], "state": ["GA"] * 6 + ["NY"] * 2})
 TRIPS = pa.table({"taxi": [1, 1, 2, 3], "city": ["A", "A", "A", "B"], "miles": [2, 9, 4, 1]})
@@ -79,8 +79,7 @@ def edited(folder: Path, where: Path, change: Callable[[dict[str, Any]], None]) 
     where.mkdir()
     for file in folder.iterdir():
         (where / file.name).write_bytes(file.read_bytes())
-    manifest.pop("sha256")
-    write_manifest(where, manifest)  # with a checksum of its own, as a forger would
+    forge(where, manifest)
     return where
 
 

@@ -112,6 +112,7 @@ def evaluate(
     count: sources.Count = None,
     quantity: sources.Quantity = None,
     max_quantity: sources.MaxQuantity = None,
+    public: sources.PublicFacts = None,
     groups: sources.Groups = None,
     hierarchy: sources.HierarchyTable = None,
     root: sources.Root = "total",
@@ -137,7 +138,8 @@ def evaluate(
     if outside is not None:
         raise RequestError(f"{folder} holds no map; --outside goes with maps.")
     given = {name: value for name, value in locals().items() if name in sources.DataOptions.__dataclass_fields__}
-    truth = sources.DataOptions(**given, public=None if groups else "groups").read()
+    given["public"] = public or (None if groups else "groups")
+    truth = sources.DataOptions(**given).read()
     if truth.hierarchy != release.hierarchy:
         raise RequestError(
             f"{source} does not have the regions of {folder}. Name the same levels and root as for the release."

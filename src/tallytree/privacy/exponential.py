@@ -20,6 +20,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.privacy.budget import Budget
+from tallytree.privacy.journal import Journal
 from tallytree.privacy.probabilities import enclose, enclose_exp, floor_of
 from tallytree.privacy.randomness import BitSource, Places
 
@@ -80,6 +81,18 @@ def choose_candidates(
         raise RequestError(f"A choice is among 1 to {MOST_CANDIDATES:,} candidates.")
     if rate <= 0:
         raise RequestError(f"The rate of a choice must be greater than 0, got {rate}.")
+    journal: Journal | None = getattr(source, "journal", None)
+    if journal is not None:
+        return journal.answer(
+            f"{level}: {query}", len(lengths), partial(_choices, scores, offsets, rate, source, level, query)
+        )
+    return _choices(scores, offsets, rate, source, level, query)
+
+
+def _choices(
+    scores: IntArray, offsets: IntArray, rate: Fraction, source: BitSource, level: int, query: str
+) -> IntArray:
+    lengths = np.diff(offsets)
     places = Places(level, query, np.arange(len(lengths) + 1, dtype=np.int64))
     words = source.block(places, 0, len(lengths), 1)
     tables = weight_tables(rate)

@@ -24,6 +24,7 @@ from tallytree.errors import RequestError
 from tallytree.kernels.jit import run_in_chunks
 from tallytree.kernels.sampling import add_in_place
 from tallytree.model.arrays import IntArray
+from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import BLOCK_WORDS, BitSource, Places
 from tallytree.privacy.samplers import gaussian_sampler, laplace_sampler
 
@@ -164,8 +165,15 @@ def add_noise(
         offsets = np.array([0, len(flat)], dtype=np.int64)
     if len(flat) != offsets[-1] - offsets[0]:
         raise RequestError(f"Offsets describe {offsets[-1] - offsets[0]} draws, but there are {len(flat)} values.")
-    draws = draw_noise(
-        noise, stream, level=level, query=query, offsets=offsets, first_region=first_region, first_draw=first_draw
-    )
-    add_in_place(draws, flat, VALUE_LIMIT)
-    return draws.reshape(values.shape)
+
+    def noisy() -> IntArray:
+        draws = draw_noise(
+            noise, stream, level=level, query=query, offsets=offsets, first_region=first_region, first_draw=first_draw
+        )
+        add_in_place(draws, flat, VALUE_LIMIT)
+        return draws
+
+    journal: Journal | None = getattr(stream, "journal", None)
+    place = f"{level}: {query}, from region {first_region}, draw {first_draw}"
+    answers = noisy() if journal is None else journal.answer(place, len(flat), noisy)
+    return answers.reshape(values.shape)

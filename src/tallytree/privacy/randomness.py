@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tallytree.errors import RequestError
 from tallytree.kernels.sampling import Span, fill_counters, gather_words_in_place
 from tallytree.model.arrays import IntArray
+from tallytree.privacy.journal import Journal
 
 WordArray = npt.NDArray[np.uint64]
 
@@ -99,21 +100,24 @@ class KeyStream:
     ----------
     secure
         Whether the key came from the operating system. A release drawn from any other key is not private.
+    journal
+        Where answers are kept as they are given, so that a run that dies can go on; None where they are not.
     """
 
     _key: bytearray
     secure: bool
+    journal: Journal | None = None
     _process: int = field(default_factory=os.getpid)
 
     @classmethod
-    def from_system(cls) -> KeyStream:
+    def from_system(cls, journal: Journal | None = None) -> KeyStream:
         """A stream under a fresh key from the operating system."""
-        return cls(bytearray(secrets.token_bytes(KEY_BYTES)), secure=True)
+        return cls(bytearray(secrets.token_bytes(KEY_BYTES)), secure=True, journal=journal)
 
     @classmethod
-    def from_insecure_seed(cls, seed: int) -> KeyStream:
+    def from_insecure_seed(cls, seed: int, journal: Journal | None = None) -> KeyStream:
         """A repeatable stream, for tests and experiments only: whoever knows the seed can take the noise off again."""
-        return cls(bytearray(hashlib.sha256(_VERSION + b" seed %d" % seed).digest()), secure=False)
+        return cls(bytearray(hashlib.sha256(_VERSION + b" seed %d" % seed).digest()), secure=False, journal=journal)
 
     @classmethod
     def from_key(cls, key: bytes, *, secure: bool) -> KeyStream:

@@ -1,0 +1,216 @@
+"""The work folder of a release: claimed before anything is paid, gone when the release is in its place.
+
+It lies beside the target under a name of its own and is readable by its owner alone. Whoever has it works for the target: a
+second run is refused before it pays. What a run has paid for is kept in it until the release is written, so that a run that
+died can be finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tallytree.errors import StorageError
+from tallytree.storage.rename import move_new, swap
+
+SUFFIX = ".tallytree"
+ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
+_LOCK, _NOTE = "lock", "note.json"
+# Files that the program itself puts beside the tables of a release after it was written.
+BESIDE = ("report.html", "card.json", "card.md", "manifest.sig")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A claimed target.
+
+    Attributes
+    ----------
+    target
+        Where the release will be; links are followed, so that they stay links.
+    path
+        The work folder.
+    overwrite
+        Whether a release at the target may be replaced.
+    """
+
+    target: Path
+    path: Path
+    overwrite: bool
+    lock: int
+
+    def note(self) -> dict[str, Any]:
+        """What the run wrote down about itself; empty for a fresh claim."""
+        try:
+            found = json.loads((self.path / _NOTE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def write_note(self, facts: dict[str, Any]) -> None:
+        """Write down facts about the run, flushed to disk; nothing confidential."""
+        file = self.path / _NOTE
+        with file.with_suffix(".part").open("w", encoding="utf-8") as stream:
+            json.dump(facts, stream, indent=2, ensure_ascii=False)
+            stream.flush()
+            os.fsync(stream.fileno())
+        file.with_suffix(".part").rename(file)
+        sync(self.path)
+
+    def folder(self, name: str) -> Path:
+        """A folder inside the work folder, made where it is missing."""
+        found = self.path / name
+        found.mkdir(mode=0o700, exist_ok=True)
+        return found
+
+    def put_into_place(self, built: Path) -> None:
+        """Move the finished folder to the target in one step.
+
+        A release that is replaced is exchanged with the new one, so that one of the two is there at every moment. Where the
+        system cannot exchange folders the old one is set aside first, inside the work folder.
+        """
+        if not os.path.lexists(self.target):
+            move_new(built, self.target)
+        elif not self.overwrite:
+            raise FileExistsError(17, "It appeared while the release was made", str(self.target))
+        else:
+            check_replaceable(self.target)
+            if not swap(built, self.target):
+                self.target.rename(self.path / REPLACED)
+                move_new(built, self.target)
+        sync(self.target.parent)
+
+    def release(self) -> None:
+        """Give the target free and remove the work folder."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Stop working, and leave what is in the work folder for another run."""
+        with suppress(OSError):
+            os.close(self.lock)
+
+
+def claim(target: str | Path, *, overwrite: bool = False) -> Work:
+    """Claim a target before anything is paid for it; StorageError says what is wrong with it."""
+    place = check_target(target, overwrite=overwrite)
+    path = work_folder(place)
+    while True:
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue  # the run that had it finished between the two lines
+        except OSError as error:
+            raise StorageError(
+                f"Cannot write to {place.parent}: {error.strerror}. Choose another output folder."
+            ) from None
+        if not _locked(lock):
+            os.close(lock)
+            raise StorageError(f"Another run is writing {place} at this moment. Wait for it, or choose another folder.")
+        if _is_current(lock, path / _LOCK):
+            break
+        os.close(lock)
+    work = Work(place, path, overwrite, lock)
+    try:
+        check_target(target, overwrite=overwrite)  # a run that finished meanwhile may have put its release there
+    except StorageError:
+        if not work.note():
+            work.release()
+        raise
+    return work
+
+
+def _is_current(lock: int, file: Path) -> bool:
+    """Whether the lock is on the file that is there now, and not on one that was removed with its folder."""
+    try:
+        there = file.stat()
+    except OSError:
+        return False
+    own = os.fstat(lock)
+    return (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino)
+
+
+def work_folder(target: Path) -> Path:
+    """Where the work for a target is kept."""
+    return target.parent / f".{target.name}{SUFFIX}"
+
+
+def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
+    """Refuse a target that cannot be written, before any budget is spent; the place that is meant, with links followed."""
+    given = Path(target)
+    try:
+        if given.is_symlink() and not given.exists():
+            raise StorageError(f"{given} is a link that leads nowhere. Choose another folder.")
+        place = given.resolve() if given.is_symlink() else given.absolute()
+        if not place.name or place.resolve() == Path.cwd() or os.path.ismount(place):
+            raise StorageError(
+                f"{given} is the current folder, a file system or its root, and cannot be replaced as a whole. Name a folder in it."
+            )
+        os.lstat(place.parent / work_folder(place).name)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise StorageError(f"Cannot write to {given}: {error.strerror}. Choose another output folder.") from None
+    except ValueError:
+        raise StorageError(f"{str(given)!r} is not the name of a folder. Choose another output folder.") from None
+    for parent in place.parents:
+        if parent.exists():
+            if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+                raise StorageError(f"Cannot write to {parent}. Choose another output folder.")
+            break
+    if os.path.lexists(place):
+        if not overwrite:
+            raise StorageError(f"{given} already exists. Choose another folder, or pass overwrite (--overwrite).")
+        check_replaceable(place)
+    return place
+
+
+def check_replaceable(target: Path) -> None:
+    """Refuse to replace anything but an empty folder, or a release with nothing of somebody else's in it."""
+    if not target.is_dir():
+        raise StorageError(f"{target} is not a release, so it is not overwritten. Choose another folder.")
+    there = {entry.name for entry in target.iterdir()}
+    if not there:
+        return
+    try:
+        listed = json.loads((target / "manifest.json").read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, LookupError, TypeError):
+        raise StorageError(f"{target} is not a release, so it is not overwritten. Choose another folder.") from None
+    foreign = sorted(there - {"manifest.json", *listed, *BESIDE})
+    if foreign:
+        shown = ", ".join(foreign[:3]) + (" …" if len(foreign) > 3 else "")
+        raise StorageError(
+            f"{target} holds files that do not belong to its release ({shown}). Move them, or choose another folder."
+        )
+
+
+def _locked(lock: int) -> bool:
+    """Whether the lock could be taken; the system gives it free when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: the folder itself is the claim
+        return os.fstat(lock).st_size == 0
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def sync(folder: Path) -> None:
+    """Flush the names in a folder to disk, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
