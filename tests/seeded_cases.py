@@ -34,6 +34,8 @@ SOLVED = ("tree-exact", "tree-program", "cumulative-exact")
 
 def read(source: Any, **options: Any) -> Any:
     """Every table of these cases is read here."""
+    if not options.keys() & {"public", "groups"}:
+        options["public"] = "groups"
     return tt.read(source, **options)
 
 
@@ -140,9 +142,9 @@ def adaptive() -> Iterator[Case]:
 
 
 READ: dict[str, dict[str, Any]] = {
-    "private groups": {"groups_private": True},
+    "private groups": {"public": "regions"},
     "unit": {"unit": "person", "contributions": 2},
-    "unit and private groups": {"unit": "person", "contributions": 2, "groups_private": True},
+    "unit and private groups": {"unit": "person", "contributions": 2, "public": "regions"},
     "quantity": {"quantity": "rooms", "max_quantity": 3},
     "quantity and unit": {"quantity": "rooms", "max_quantity": 2, "unit": "person", "contributions": 3},
 }
@@ -197,7 +199,7 @@ def dense() -> Iterator[Case]:
         shares = {"epsilon": 1, "budget": ["1/5", "3/10", "1/2"]}
         yield f"{mechanism}, shares", lambda made=made, budget=shares: made(budget, {})
         for name, reading in READ.items():
-            if mechanism != "chain" or "groups_private" not in reading:
+            if mechanism != "chain" or reading.get("public") != "regions":
                 yield f"{mechanism}, {name}", lambda made=made, reading=reading: made({"epsilon": 3}, reading)
 
 
@@ -299,16 +301,22 @@ def degrees() -> Iterator[Case]:
             yield f"degrees, {method}, {shown}, {name}", lambda options=options: tt.degrees(DEGREES, **options)
     seeded: dict[str, Any] = {"epsilon": 1, "insecure_seed": SEED}
     yield "degrees, contributions", lambda: tt.degrees(DEGREES, contributions=3, **seeded)
-    yield "degrees, edges", lambda: tt.degrees(FRIENDS, edges=("a", "b"), **seeded)
+    yield "degrees, edges", lambda: tt.degrees(FRIENDS, edges=("a", "b"), **seeded, public="nodes")
     yield (
         "degrees, graphical edges",
-        lambda: tt.degrees(FRIENDS, edges=("a", "b"), graphical=True, **(seeded | {"epsilon": "1/5"})),
+        lambda: tt.degrees(FRIENDS, edges=("a", "b"), graphical=True, public="nodes", **(seeded | {"epsilon": "1/5"})),
     )
-    yield "degrees, directed edges", lambda: tt.degrees(FRIENDS, edges=("a", "b"), directed=True, **seeded)
+    yield (
+        "degrees, directed edges",
+        lambda: tt.degrees(FRIENDS, edges=("a", "b"), directed=True, **seeded, public="nodes"),
+    )
     nodes = pa.table({"node": [*range(40)]})
     yield "degrees, edges and nodes", lambda: tt.degrees(FRIENDS, edges=("a", "b"), nodes=nodes, **seeded)
-    yield "degrees, column", lambda: tt.degrees(PEOPLE, column="household", **seeded)
-    yield "degrees, unit", lambda: tt.degrees(PEOPLE, column="household", unit="person", contributions=2, **seeded)
+    yield "degrees, column", lambda: tt.degrees(PEOPLE, column="household", **seeded, public="groups")
+    yield (
+        "degrees, unit",
+        lambda: tt.degrees(PEOPLE, column="household", unit="person", contributions=2, **seeded, public="groups"),
+    )
     yield (
         "degrees, quantity",
         lambda: tt.degrees(read(PEOPLE, group="household", quantity="rooms", max_quantity=3), **seeded),

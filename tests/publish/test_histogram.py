@@ -127,10 +127,10 @@ def test_the_manifest_states_strategy_and_privacy():
     privacy = released.manifest["privacy"]
     assert privacy["private"] is True
     assert privacy["epsilon"] == "3/10"
-    assert privacy["unit"] == "all rows of one person, at most 2"
+    assert privacy["unit"]["words"] == "all rows of one person, at most 2"
     assert [level["scale"] for level in privacy["levels"]] == ["40/3", "40/3"]
     assert sum(eval(level["epsilon"]) for level in privacy["levels"]) == pytest.approx(0.3)
-    assert released.manifest["strategy"]["widths"] == [8, 1]
+    assert released.manifest["mechanism"]["widths"] == [8, 1]
     assert json.dumps(released.manifest)
     assert "NOT PRIVATE" not in repr(released)
 
@@ -274,7 +274,7 @@ def test_loading_refuses_other_folders(tmp_path):
     folder = released.save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
     forge(folder, manifest | {"kind": "group-sizes"})
-    with pytest.raises(VerificationError, match="is not a whole release"):
+    with pytest.raises(StorageError, match=r"regions\.parquet is missing"):
         load(folder)
     del manifest["mechanism"]["shares"]
     forge(folder, manifest)

@@ -12,7 +12,7 @@ from tallytree.publish.intervals import copy_release, interval
 from tallytree.publish.progress import Progress
 from tallytree.release.evaluation import Evaluation
 from tallytree.release.evaluation import evaluate as evaluate_group_sizes
-from tallytree.release.privacy_checks import check_privacy
+from tallytree.release.privacy_checks import check_group_sizes_privacy
 from tallytree.release.questions import Question, Reply
 from tallytree.release.region import questions_of
 from tallytree.release.release import Release, load_release
@@ -45,7 +45,7 @@ KIND = Kind(
     command="release",
     function="tallytree.release",
     load=load_release,
-    check_privacy=check_privacy,
+    check_privacy=check_group_sizes_privacy,
     page=group_sizes_page,
     evaluate=evaluate,
     plan=plan_group_sizes,

@@ -45,7 +45,8 @@ def verify(path: str | Path) -> Verification:
     if changed:
         return Verification((files,))
     try:
-        return Verification((files, check_claims(folder), *_loaded(folder, kind).verify().checks))
+        promised = _loaded(folder, kind).verify().checks
+        return Verification((files, check_claims(folder), *kind.check_privacy(folder), *promised))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
     except DAMAGE as error:

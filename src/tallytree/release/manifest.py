@@ -25,13 +25,7 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             {"name": name, "regions": hierarchy.level_size(level)} for level, name in enumerate(hierarchy.level_names)
         ],
         "request": plan.request.to_json(),
-        "mechanism": {
-            "name": plan.mechanism,
-            "views": [level.view for level in plan.levels],
-            "norms": [level.norm for level in plan.levels],
-            "merge": plan.merge,
-            "max_size": plan.max_size,
-        },
+        "mechanism": mechanism_of(plan),
         "privacy": {
             **guarantee_to_json(guarantee_of(plan, counts, secure=secure)),
             "levels": [_level(level, loss) for level in plan.levels],
@@ -49,6 +43,17 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
         },
         "hierarchy_sha256": hierarchy.fingerprint,
         "versions": library_versions(),
+    }
+
+
+def mechanism_of(plan: Plan) -> dict[str, Any]:
+    """What the request came to."""
+    return {
+        "name": plan.mechanism,
+        "views": [level.view for level in plan.levels],
+        "norms": [level.norm for level in plan.levels],
+        "merge": plan.merge,
+        "max_size": plan.max_size,
     }
 
 

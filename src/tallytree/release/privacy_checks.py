@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from tallytree.errors import VerificationError
+from tallytree.planning.plan import PublicFacts, Request, plan_release
 from tallytree.privacy.accounting import (
     MechanismRecord,
     Record,
@@ -39,8 +40,10 @@ from tallytree.release.histogram_manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.release.histogram_manifest import KIND as HISTOGRAM
 from tallytree.release.histogram_manifest import plan_from_manifest
 from tallytree.release.histogram_tables import rows_from_table
+from tallytree.release.manifest import mechanism_of
 from tallytree.release.spatial import load_map
 from tallytree.release.spatial_checks import check_charges, check_steps
+from tallytree.release.tables import hierarchy_from_table
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -52,6 +55,36 @@ def check_privacy(folder: Folder) -> tuple[Check, ...]:
         Check(f"the measurements cost at most {stated}", not failures, " ".join(failures)),
         _check_sensitivities(record, _expected_sensitivities(folder, record)),
         _check_listed(folder.manifest, record),
+    )
+
+
+def check_group_sizes_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same, and that what was measured is what the request asked for."""
+    return (*check_privacy(folder), _check_request(folder))
+
+
+def _check_request(folder: Folder) -> Check:
+    """Mechanism, totals and, unless they were planned after a first look, shares follow from the request anew."""
+    manifest, regions = folder.manifest, folder.table("regions.parquet")
+    hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
+    facts = PublicFacts(
+        hierarchy,
+        manifest["totals"]["source"] == "public",
+        int(manifest["public"]["max_quantity"]),
+        int(manifest["privacy"]["unit"]["contributions"]),
+    )
+    plan = plan_release(Request(**manifest["request"]), facts)
+    kept = "every region" if plan.totals == "regions" else "root"
+    expected = {**mechanism_of(plan), "kept": kept, "regions": hierarchy.fingerprint}
+    stated = {**manifest["mechanism"], "kept": manifest["totals"]["kept"], "regions": manifest["hierarchy_sha256"]}
+    wrong = [name for name, value in expected.items() if stated.get(name) != value]
+    if plan.budget != budget_of(manifest["privacy"]):
+        wrong.append("loss")
+    shares = [level["share"] for level in manifest["privacy"]["levels"]]
+    if not plan.awaits_look and shares != [str(level.share) for level in plan.levels]:
+        wrong.append("shares")
+    return Check(
+        "mechanism and regions are those of the request", not wrong, f"{', '.join(wrong)} differ." if wrong else ""
     )
 
 

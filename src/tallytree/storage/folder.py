@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tallytree.errors import RequestError, StorageError, VerificationError
+from tallytree.storage.work import BESIDE
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 2
@@ -185,9 +186,16 @@ class Folder:
         """One table; columns in ``names`` come as dictionaries, as they were written."""
         return read_table(self.path, name, names=names)
 
+    def unlisted(self) -> list[str]:
+        """Files in the folder that neither its manifest lists nor the program puts there itself."""
+        there = {entry.name for entry in self.path.iterdir()}
+        foreign = sorted(there - {MANIFEST, *self.files, *BESIDE})
+        # The first format was read without regard to other files; tables that it does not list were cut out of it.
+        return foreign if self.version > 1 else [name for name in foreign if name.endswith(".parquet")]
+
     def changed_files(self) -> list[str]:
-        """Files that are missing or changed, one sentence each."""
-        problems = []
+        """Files that are missing, changed or not listed in the manifest, one sentence each."""
+        problems = [f"{name} is not listed in the manifest." for name in self.unlisted()]
         for name, facts in self.files.items():
             file = self.path / name
             if not file.is_file():

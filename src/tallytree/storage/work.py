@@ -151,7 +151,7 @@ def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
         place = given.resolve() if given.is_symlink() else given.absolute()
         if not place.name or place.resolve() == Path.cwd() or os.path.ismount(place):
             raise StorageError(
-                f"{given} is the current folder, a file system or its root, and cannot be replaced as a whole. Name a folder in it."
+                f"{given} is the current folder or a whole file system, and cannot be replaced. Name a folder in it."
             )
         os.lstat(place.parent / work_folder(place).name)
     except FileNotFoundError:
