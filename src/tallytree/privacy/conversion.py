@@ -38,8 +38,8 @@ def epsilon_from_rho(rho: Fraction, delta: Fraction) -> Fraction:
     log_inverse_delta = -_log_float(delta)
     order = _best_order(lambda a: a * float(rho) + (log_inverse_delta + _correction_float(a)) / (a - 1))
     with localcontext(prec=_DIGITS):
-        epsilon = order * _decimal(rho) + (-_decimal(delta).ln() + _correction(order)) / (order - 1)
-        return _rounded(epsilon + _MARGIN, ROUND_CEILING) if epsilon > 0 else Fraction(0)
+        epsilon = order * decimal_of(rho) + (-decimal_of(delta).ln() + _correction(order)) / (order - 1)
+        return rounded(epsilon + _MARGIN, ROUND_CEILING) if epsilon > 0 else Fraction(0)
 
 
 def delta_from_rho(rho: Fraction, epsilon: Fraction) -> Fraction:
@@ -50,11 +50,11 @@ def delta_from_rho(rho: Fraction, epsilon: Fraction) -> Fraction:
     rho_float, epsilon_float = float(rho), float(epsilon)
     order = _best_order(lambda a: (a - 1) * (a * rho_float - epsilon_float) + _correction_float(a))
     with localcontext(prec=_DIGITS):
-        log_delta = (order - 1) * (order * _decimal(rho) - _decimal(epsilon)) + _correction(order)
+        log_delta = (order - 1) * (order * decimal_of(rho) - decimal_of(epsilon)) + _correction(order)
         if log_delta >= 0:
             return Fraction(1)
         # Below 10**-300 nobody needs the digits.
-        return _rounded(max(log_delta + _MARGIN, Decimal(-700)).exp(), ROUND_CEILING)
+        return rounded(max(log_delta + _MARGIN, Decimal(-700)).exp(), ROUND_CEILING)
 
 
 def rho_from_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -65,11 +65,11 @@ def rho_from_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     log_inverse_delta, epsilon_float = -_log_float(delta), float(epsilon)
     order = _best_order(lambda a: ((log_inverse_delta + _correction_float(a)) / (a - 1) - epsilon_float) / a)
     with localcontext(prec=_DIGITS):
-        rest = (-_decimal(delta).ln() + _correction(order)) / (order - 1)
-        rho = (_decimal(epsilon) - rest) / order
+        rest = (-decimal_of(delta).ln() + _correction(order)) / (order - 1)
+        rho = (decimal_of(epsilon) - rest) / order
         if rho <= _MARGIN:
             raise RequestError(f"No zCDP budget fits epsilon = {epsilon} and delta = {delta}.")
-        return _rounded(rho - _MARGIN, ROUND_FLOOR)
+        return rounded(rho - _MARGIN, ROUND_FLOOR)
 
 
 def _correction_float(order: float) -> float:
@@ -101,13 +101,14 @@ def _best_order(objective: Callable[[float], float]) -> Decimal:
     return Decimal(1 + math.exp((low + high) / 2))
 
 
-def _rounded(value: Decimal, rounding: str) -> Fraction:
+def rounded(value: Decimal, rounding: str) -> Fraction:
     """The value with 12 significant digits, rounded in the stated direction."""
     unit = Decimal(1).scaleb(value.adjusted() - _RESULT_DIGITS + 1)
     return Fraction(value.quantize(unit, rounding=rounding))
 
 
-def _decimal(value: Fraction) -> Decimal:
+def decimal_of(value: Fraction) -> Decimal:
+    """The value in as many digits as the context has."""
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from tallytree.errors import RequestError
+from tallytree.privacy.approximate import approximate_budget
 from tallytree.privacy.budget import Budget, Definition, exact
 
 
-def stated_budget(epsilon: object, rho: object, definition: Definition) -> Budget:
-    """``epsilon`` for pure differential privacy, ``rho`` for zero-concentrated, and not both."""
+def stated_budget(epsilon: object, rho: object, definition: Definition, delta: object = None) -> Budget:
+    """``epsilon`` for pure differential privacy, ``rho`` for zero-concentrated, and not both.
+
+    ``epsilon`` with ``delta`` is a zero-concentrated budget whose Gaussian noise is (ε, δ)-DP, whatever is asked with
+    it; who knows the answers better calls :func:`~tallytree.privacy.approximate.approximate_budget`.
+    """
     if definition not in ("pure", "zcdp"):
         raise RequestError(f"The definition must be one of pure, zcdp, got {definition!r}.")
+    if delta is not None:
+        if epsilon is None or rho is not None:
+            raise RequestError("delta goes with epsilon and nothing else; give epsilon=… and delta=….")
+        return approximate_budget(epsilon, delta).budget
     name, value, other = ("epsilon", epsilon, rho) if definition == "pure" else ("rho", rho, epsilon)
     if value is None or other is not None:
         raise RequestError(f"definition={definition!r} takes {name} and nothing else; give {name}=….")
