@@ -46,7 +46,8 @@ def verify(path: str | Path) -> Verification:
         return Verification((files,))
     try:
         promised = _loaded(folder, kind).verify().checks
-        return Verification((files, check_claims(folder), *kind.check_privacy(folder), *promised))
+        checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
+        return Verification(tuple({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
     except DAMAGE as error:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from tallytree.errors import RequestError
+from tallytree.errors import RequestError, VerificationError
 from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize
@@ -182,6 +182,10 @@ def load_release(folder: Folder) -> Release:
 def _intervals(table: pa.Table, facts: Mapping[str, float] | None) -> CountIntervals | None:
     """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
     if facts is None:
+        if "std_error" in table.column_names:
+            raise VerificationError(
+                "manifest.json lacks the confidence of the intervals in counts.parquet.", ("manifest.json",)
+            )
         return None
     std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
     return CountIntervals(facts["confidence"], std_error, low, high)
