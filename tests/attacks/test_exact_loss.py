@@ -12,15 +12,20 @@ import pytest
 
 import tallytree as tt
 from tallytree.measure import spatial as measuring_maps
-from tallytree.measure.stream import StreamCounter
+from tallytree.measure.stream import StreamCounter, measure_steps
 from tallytree.planning import plan as planning
+from tallytree.planning import streams as planning_streams
 from tallytree.planning.mechanisms import MECHANISMS
+from tallytree.planning.streams import plan_stream
+from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
+from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.degrees import degrees
 from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.histogram import histogram
 from tallytree.publish.spatial import spatial
 from tallytree.ranges import strategies
+from tallytree.ranges.streams import estimate_stream
 from tests.attacks.inputs import Households, random_households
 from tests.attacks.transcript import listen, loss_between, replay
 
@@ -90,14 +95,28 @@ class Stream:
         return pa.table({"answer": self.answers})
 
 
-def streams(rng: np.random.Generator, **loss: Any) -> Iterator[Pair]:
+def streams(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
     def make(arrivals: Any, **options: Any) -> Stream:
         counter = StreamCounter(len(arrivals), **options)
         told = tuple(repr(counter.add(int(number))) for number in arrivals)
-        facts = {name: str(value) for name, value in loss.items()}
+        facts = {name: str(value) for name, value in asked.items()}
         return Stream(told, {"privacy": {"definition": "pure", **facts}})
 
-    return from_counts(rng, (11,), make, **loss)
+    return from_counts(rng, (11,), make, **asked)
+
+
+def streams_in_epochs(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
+    """Epochs of 4, 3, 3 and 1 steps, each of which has the whole budget."""
+
+    def make(arrivals: Any, insecure_seed: int, contributions: int = 1, **loss: Any) -> Stream:
+        budget = stated_budget(loss.get("epsilon"), loss.get("rho"), loss.get("definition", "pure"))
+        plan = plan_stream(budget, None, contributions=contributions, epochs=(4, 3))
+        rows = measure_steps(plan, arrivals, KeyStream.from_insecure_seed(insecure_seed), first=0)
+        facts = {name: str(value) for name, value in loss.items()}
+        told = tuple(map(repr, estimate_stream(plan, rows, len(arrivals)).answers()))
+        return Stream(told, {"privacy": {"definition": "pure", **facts}})
+
+    return from_counts(rng, (11,), make, **asked)
 
 
 PUBLIC: dict[str, Any] = {}
@@ -130,6 +149,12 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "structure-first, units, zcdp": lambda rng: lines(rng, method="structure-first", contributions=2, **ZCDP),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
+    "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
+    "stream, units, zcdp": lambda rng: streams(rng, contributions=3, **ZCDP),
+    "stream, tree, zcdp": lambda rng: streams(rng, strategy="tree", **ZCDP),
+    "stream, square root, pure": lambda rng: streams(rng, strategy="square-root", **PURE),
+    "stream in epochs": lambda rng: streams_in_epochs(rng, **PURE),
+    "stream in epochs, units, zcdp": lambda rng: streams_in_epochs(rng, contributions=2, **ZCDP),
     "degrees": lambda rng: from_counts(rng, (6,), degrees, **PURE),
     "degrees, units, zcdp": lambda rng: from_counts(rng, (6,), degrees, contributions=2, **ZCDP),
 }
@@ -214,6 +239,8 @@ PLANTED = {
     "wavelet, units, zcdp": (strategies, "block_differences_sensitivity"),
     "matrix": (strategies, "linear_queries_sensitivity"),
     "adaptive-grid, units, zcdp": (measuring_maps, "histogram_sensitivity"),
+    "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "chain": (planning, "chain_sensitivity"),
     "chain, zcdp": (planning, "chain_sensitivity"),
 }

@@ -161,6 +161,22 @@ def linear_queries_sensitivity(coefficients: IntArray, *, contributions: int = 1
     return _for_units(one_entity, contributions)
 
 
+def running_rows_sensitivity(weights: IntArray, *, contributions: int = 1) -> Sensitivity:
+    """Rows Σ_j w_j x_{t-j} of a stream, t = 0, 1, … up to as many steps as weights: l1 = k Σ |w_j|, l2² = k² Σ w_j².
+
+    An entity that comes in step s changes row s + j by w_j, for every row there is: most of all, by all weights, when it
+    comes first. Reached when all k come in the first step. An entity keeps its step in every row: rows of later steps
+    must see the same past.
+    """
+    column = np.asarray(weights)
+    if column.dtype != np.int64 or column.ndim != 1 or column.size == 0 or np.abs(column).max() >= 2**20:
+        raise RequestError("Weights of running rows are a vector of whole numbers below 2^20, with at least one entry.")
+    if not np.any(column):
+        raise RequestError("Rows whose weights are all 0 ask nothing.")
+    one_entity = Sensitivity(int(np.abs(column).sum()), sum((column**2).tolist()))
+    return _for_units(one_entity, contributions)
+
+
 def edge_degrees_sensitivity(*, contributions: int = 1) -> Sensitivity:
     """The sorted degrees of an undirected graph whose protected entity is an edge: l1 = 2k, l2² = 2k².
 
