@@ -54,6 +54,11 @@ def complaints(folder: Path) -> list[str]:
         return str(error).splitlines()
 
 
+# Nothing else in a folder of format 1 vouches for these: a receipt is optional, and a view that is the default may go unsaid.
+# Folders of the present format carry a checksum of their manifest, so there no key can go.
+NOT_VOUCHED_FOR = {("privacy", "ledger"), ("request", "view")}
+
+
 @pytest.mark.parametrize("name", EXPECTED)
 def test_any_missing_key_is_one_complaint(name: str, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(FORMAT_1 / name, tmp_path / name))
@@ -67,7 +72,7 @@ def test_any_missing_key_is_one_complaint(name: str, tmp_path: Path) -> None:
             found = complaints(folder)
         except Exception as error:  # a traceback, or a message with another exit code
             found = [type(error).__name__, "in place of a failed check"]
-        if len(found) != 1:
+        if len(found) != 1 and (found or route not in NOT_VOUCHED_FOR):
             wrong.append(f"{'.'.join(map(str, route))} ({' '.join(found) or 'nothing noticed'})")
     assert not wrong, f"{len(wrong)} missing keys: {'; '.join(wrong)}"
 
