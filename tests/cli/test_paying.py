@@ -72,7 +72,7 @@ def test_half_a_payment_is_refused(options: list[str], place: Path) -> None:
 
 
 def test_parts_are_paid_in_parallel(capsys: pytest.CaptureFixture[str]) -> None:
-    run("ledger", "create", "--dataset", "census", "--epsilon", "1")
+    run("ledger", "create", "--dataset", "census", "--epsilon", "1", "--parts", "state=GA,NY")
     for state in ("GA", "NY"):
         paid = ["--ledger", "ledger.db", "--dataset", "census", "--part", f"state={state}"]
         assert run(*COMMANDS["release"], "--epsilon", "1", "--out", state, *paid) == 0

@@ -9,9 +9,12 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import BudgetError, DuplicateReleaseError, RequestError
+from tallytree.model.part import Part
 from tallytree.privacy.budget import Budget
-from tallytree.privacy.ledger import Part, close_account, create_account, read_history
-from tallytree.privacy.ledger_chain import check_history, summarise
+from tallytree.privacy.ledger import close_account, create_account, migrate_account, read_history
+from tallytree.privacy.ledger_chain import summarise
+from tallytree.privacy.ledger_checks import check_history
+from tallytree.privacy.ledger_terms import Parts
 from tallytree.publish import group_sizes
 from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
@@ -112,6 +115,7 @@ def test_a_key_releases_once(ledger: str, tmp_path: Path) -> None:
 
 
 def test_parts_of_the_data_compose_in_parallel(ledger: str) -> None:
+    migrate_account(ledger, "census", parts=Parts("state", ("GA", "NY")))
     for state in ("GA", "NY"):
         tt.release(COUNTS, epsilon=2, ledger=Payment(ledger, "census", part=Part("state", state)))
     assert summarise(read_history(ledger, "census")).spent == 2

@@ -9,7 +9,7 @@ import typer
 
 from tallytree.cli.app import say
 from tallytree.errors import RequestError
-from tallytree.privacy.ledger import Part
+from tallytree.model.part import Part
 from tallytree.publish.payment import Payment, publish_once
 from tallytree.release.checks import Verification
 

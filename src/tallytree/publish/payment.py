@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from tallytree.errors import DuplicateReleaseError, RequestError, TallytreeError
 from tallytree.model.confidential import ENTITY
-from tallytree.privacy.ledger import Part, Purpose, complete, find_reservation, reserve
+from tallytree.model.part import Part
+from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
 from tallytree.release.privacy_checks import stated_budget
 from tallytree.storage.folder import MANIFEST, Manifest, check_target, read_manifest
 
@@ -31,7 +32,7 @@ class Payment:
     key
         Idempotency key: a run that is repeated under the same key neither pays nor draws noise again.
     part
-        The release touches only this part of the data, see :class:`~tallytree.privacy.ledger.Part`.
+        The release touches only this part of the data, see :class:`~tallytree.model.part.Part`.
     """
 
     ledger: str
