@@ -15,6 +15,7 @@ from tallytree.cli.histogram import query_histogram
 from tallytree.cli.options import AsJson
 from tallytree.cli.spatial import evaluate_map, query_map
 from tallytree.errors import RequestError
+from tallytree.model.part import Part
 from tallytree.publish.intervals import Interval, copy_release, interval
 from tallytree.release.any_release import load
 from tallytree.release.any_release import verify as verify_release
@@ -196,6 +197,8 @@ def evaluate(
         raise RequestError(f"{folder} holds no map; --outside goes with maps.")
     release = earlier if isinstance(earlier, Release) else load_release(folder)
     given = {name: value for name, value in locals().items() if name in sources.DataOptions.__dataclass_fields__}
+    kept = release.manifest.get("where")
+    given["where"] = None if kept is None else Part(kept["column"], kept["value"])
     truth = sources.DataOptions(**given).read()
     if truth.hierarchy != release.hierarchy:
         raise RequestError(

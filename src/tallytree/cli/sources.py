@@ -13,6 +13,7 @@ from tallytree.distributed.reading import read_with_spark
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ENTITY
+from tallytree.model.part import Part
 
 Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
 Group = Annotated[str | None, typer.Option(help="Column that identifies the group (household, taxi …).")]
@@ -35,6 +36,9 @@ Unit = Annotated[str, typer.Option(help="What is protected: entity (one row), or
 Contributions = Annotated[int | None, typer.Option(help="Public bound on the rows that count of one --unit.")]
 Root = Annotated[str, typer.Option(help="Label of the root.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Table to read from a database URL.")]
+Where = Annotated[
+    str | None, typer.Option(help="Read only the rows whose column has exactly this label.", metavar="COLUMN=VALUE")
+]
 Sql = Annotated[str | None, typer.Option(help="Query to read from a database URL.")]
 
 
@@ -64,6 +68,7 @@ class DataOptions:
     contributions: int | None = None
     table: str | None = None
     sql: str | None = None
+    where: str | Part | None = None
     engine: str = "local"
     master: str | None = None
 

@@ -21,6 +21,7 @@ from tallytree.measure.noisy import NoisyCounts, NoisyLevel
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.part import Part
 from tallytree.planning.plan import Plan
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress
@@ -57,6 +58,7 @@ class SparkCounts:
     group: str = "group"
     unit: str = ""
     contributions: int = 1
+    part: Part | None = None
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, require_columns
 from tallytree.ingest.engine import Session, open_session
+from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.group_sizes import (
     Key,
     Rows,
@@ -38,17 +39,19 @@ from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.part import Part
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables to read: the confidential one, and the public ones beside it."""
+    """The tables to read: the confidential one (of which ``where`` may keep one part), and the public ones beside it."""
 
     source: Any
     groups: Any = None
     hierarchy: Any = None
     table: str | None = None
     sql: str | None = None
+    where: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Opened:
     source: Source
     groups: Source | None
     hierarchy: RegionTable | None
+    part: Part | None = None
 
     @property
     def regions_name(self) -> str:
@@ -96,6 +100,7 @@ def description(opened: Opened, shape: RowShape, *, groups_private: bool, entity
         "group": shape.group or "group",
         "unit": shape.unit or "",
         "contributions": shape.contributions,
+        "part": opened.part,
     }
 
 
@@ -103,21 +108,27 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
     """Open the inputs, check their columns, and give them their meaning."""
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
     place = {"table": inputs.table, "sql": inputs.sql}
+    filtered = part_columns(inputs.where)
     if inputs.groups is None:
-        source = open_source(session, inputs.source, Wanted(shape.columns), **place)
+        source = open_source(session, inputs.source, Wanted((*shape.columns, *filtered)), **place)
+        source = rows_of_part(source, inputs.where)
         rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
-        return Opened(source, None, hierarchy), rows
+        return Opened(source, None, hierarchy, inputs.where), rows
     public_columns = (str(shape.group), *shape.levels)
-    groups = open_source(session, inputs.groups, Wanted(public_columns))
+    groups = open_source(session, inputs.groups, Wanted(public_columns, filtered))
+    if all(column in groups.columns for column in filtered):
+        # Groups of other parts would count as empty; a table without the column is taken to list those of the part.
+        groups = rows_of_part(groups, inputs.where)
     bare = replace(shape, levels=())
-    source = open_source(session, inputs.source, Wanted(bare.columns, shape.levels), **place)
+    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.levels), **place)
+    source = rows_of_part(source, inputs.where)
     own_shape = shape if any(level in source.columns for level in shape.levels) else bare
     require_columns(own_shape.columns, source.columns, source.name)
     rows = with_bounded_units(session, rows_of(source, own_shape), own_shape, source.name, groups_private=False)
     if session.engine_of(rows.table) is not session.engine_of(groups.table):
         rows = replace(rows, table=session.bring(compacted(rows), source.name))
         groups = replace(groups, table=session.bring(groups.table.select(public_columns), groups.name))
-    return Opened(source, groups, hierarchy), with_groups(rows, groups, shape)
+    return Opened(source, groups, hierarchy, inputs.where), with_groups(rows, groups, shape)
 
 
 def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:
@@ -134,7 +145,7 @@ def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, 
     if not shape.levels:
         return rows, root_alone(root)
     key, leaves = _leaves(session, rows, opened)
-    if len(leaves) == 0:
+    if len(leaves) == 0 and not _may_be_empty(opened, shape):
         raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
     for level, column in enumerate(shape.levels):
         if leaves[f"t{level}"].null_count:
@@ -178,11 +189,18 @@ def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:
     """Refuse rows whose worst problem is not none; None where there are no rows at all."""
     if worst_code is None:
+        if _may_be_empty(opened, shape):
+            return
         raise InputError(f"{opened.regions_name} has no rows; there is nothing to count.")
     worst = Problem(worst_code)
     if worst is not Problem.NONE:
         groups = None if opened.groups is None else opened.groups.name
         raise InputError(describe(worst, shape, opened.source.name, groups))
+
+
+def _may_be_empty(opened: Opened, shape: RowShape) -> bool:
+    """A part without rows is a table like any other where its regions are public: refusing it would tell that it is empty."""
+    return opened.part is not None and (opened.hierarchy is not None or not shape.levels)
 
 
 def _groups_note(opened: Opened, groups_private: bool) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.part import Part
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
@@ -34,6 +35,10 @@ class ConfidentialSizes:
         Public bounds on the entities of a unit and on what one of them adds.
     note
         Why the number of groups counts as public, in words.
+    unit_name, one_row
+        What the unit is called, and whether it lies in one row of the table.
+    part
+        The rows that were read: those of one part, or all of them (None).
     """
 
     counts: CountsBySize
@@ -44,6 +49,9 @@ class ConfidentialSizes:
     unit_column: str = ""
     contributions: int = 1
     max_quantity: int = 1
+    unit_name: str = "row"
+    one_row: bool = True
+    part: Part | None = None
 
     def __repr__(self) -> str:
         return "ConfidentialSizes(values hidden)"

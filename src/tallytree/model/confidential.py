@@ -11,6 +11,7 @@ from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
+from tallytree.model.part import Part
 
 ENTITY = "entity"
 """The default privacy unit: one row."""
@@ -39,6 +40,8 @@ class Description(Protocol):
     def unit(self) -> str: ...  # noqa: D102
     @property
     def contributions(self) -> int: ...  # noqa: D102
+    @property
+    def part(self) -> Part | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +75,8 @@ class ConfidentialCounts:
         The column that names the protected unit; empty where the unit is one entity.
     contributions
         Public bound on how many entities of one unit are counted; 1 where the unit is one entity.
+    part
+        The rows that were read: those of one part, or all of them (None).
     """
 
     hierarchy: Hierarchy
@@ -86,6 +91,7 @@ class ConfidentialCounts:
     group: str = "group"
     unit: str = ""
     contributions: int = 1
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -129,11 +135,14 @@ class ConfidentialDegrees:
         Whether degrees count outgoing edges only. One edge then changes one degree by 1, otherwise two.
     nodes_note
         In words, why the number of nodes counts as public; goes into the manifest.
+    part
+        The edges that were read: those of one part, or all of them (None).
     """
 
     counts: CountsBySize
     directed: bool = False
     nodes_note: str = "stated by the user"
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if self.counts.n_regions != 1:

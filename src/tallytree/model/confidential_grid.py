@@ -13,6 +13,7 @@ import numpy as np
 from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.box_tree import prefix_sums
+from tallytree.model.part import Part
 
 Box = tuple[tuple[float, float], ...]
 
@@ -43,6 +44,8 @@ class ConfidentialGrid:
         What was done to points outside the box; goes into the manifest.
     unit
         The column that names the protected unit where its rows were bounded while reading; otherwise empty.
+    part
+        The rows that were read: those of one part, or all of them (None).
     """
 
     counts: IntArray
@@ -52,6 +55,7 @@ class ConfidentialGrid:
     contributions: int = 1
     note: str = "counts per cell were given"
     unit: str = ""
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):

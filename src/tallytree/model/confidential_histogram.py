@@ -10,6 +10,7 @@ import numpy as np
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
+from tallytree.model.part import Part
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,6 +31,8 @@ class ConfidentialHistogram:
         The column that names the protected unit where its rows were bounded while reading; otherwise empty.
     note
         What was done to values outside the bins; goes into the manifest.
+    part
+        The rows that were read: those of one part, or all of them (None).
     """
 
     axes: tuple[Bins, ...]
@@ -38,6 +41,7 @@ class ConfidentialHistogram:
     contributions: int = 1
     note: str = "no value lies outside the bins"
     unit: str = ""
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if not self.axes or self.counts.shape != tuple(axis.n_bins for axis in self.axes):

@@ -10,10 +10,12 @@ from tallytree.errors import InputError, RequestError
 from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.degrees import read_degrees
+from tallytree.ingest.grids import WHERE_NEEDS_TABLE
 from tallytree.ingest.read import read
 from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
 from tallytree.model.confidential import ENTITY, ConfidentialCounts, ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.part import Part
 from tallytree.privacy.budget import Definition, noise_for
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
@@ -38,6 +40,7 @@ def degrees(
     sql: str | None = None,
     method: str = "isotonic",
     graphical: bool = False,
+    where: str | tuple[str, str] | Part | None = None,
     unit: str = ENTITY,
     contributions: int = 1,
     insecure_seed: int | None = None,
@@ -64,6 +67,8 @@ def degrees(
         public table of all nodes.
     table, sql
         Which table of a database, or which query on it.
+    where
+        ``"COLUMN=VALUE"``: of a table, only the rows whose column has exactly this label; see :func:`tallytree.read`.
     method
         ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be negative).
     graphical
@@ -94,10 +99,12 @@ def degrees(
     if edges is not None:
         if isinstance(edges, str) or len(edges) != 2:
             raise RequestError("edges= names two columns, the two ends of an edge.")
-        source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql)
+        source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql, where=where)
     elif column is not None:
         bound = {} if unit == ENTITY else {"unit": unit, "contributions": contributions}
-        source = read(source, group=column, table=table, sql=sql, **bound)  # type: ignore[arg-type]
+        source = read(source, group=column, table=table, sql=sql, where=where, **bound)  # type: ignore[arg-type]
+    elif where is not None:
+        raise RequestError(WHERE_NEEDS_TABLE)
     sizes = confidential_sizes(source, contributions)
     noise = noise_for(budget, sizes.sensitivity)
     promised = {"name": way, "graphical": bool(graphical)}
@@ -117,6 +124,8 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
         bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(**own)
         query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
         own |= _unit("edge", contributions)
+        # Edges listed again count once, so that one edge may have several rows.
+        own |= {"unit_name": "edge", "one_row": False, "part": source.part}
         return ConfidentialSizes(source.counts, query, bound, note=source.nodes_note, **own)
     if isinstance(source, ConfidentialCounts):
         if not source.groups_public:
@@ -128,6 +137,7 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
         own = {"contributions": max(contributions, source.contributions), "max_quantity": source.max_quantity}
         bound = sizes_sensitivity(**own)
         own |= _unit(source.entity, own["contributions"], source.unit)
+        own |= {"unit_name": source.unit or source.entity, "one_row": not source.unit, "part": source.part}
         return ConfidentialSizes(source.counts_on_levels.region(0), "sizes", bound, note=source.groups_note, **own)
     counts = check_counts(source)
     if counts.ndim != 1:

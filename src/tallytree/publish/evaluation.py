@@ -46,6 +46,9 @@ def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **so
     if not source.keys() <= known:
         raise RequestError(f"To compare a map, say {', '.join(sorted(known))} or counts; got {', '.join(source)}.")
     given = {"counts": truth} if counts else {"points": truth}
+    where = release.manifest.get("where")
+    if where is not None and not counts:
+        given["where"] = (where["column"], where["value"])
     columns = list(release.columns)
     return read_grid(
         MapSource(

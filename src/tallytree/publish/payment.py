@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tallytree.errors import DuplicateReleaseError, RequestError, TallytreeError
-from tallytree.model.confidential import ENTITY
 from tallytree.model.part import Part
 from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
+from tallytree.privacy.ledger_terms import Unit
 from tallytree.release.privacy_checks import stated_budget
 from tallytree.storage.folder import MANIFEST, Manifest, check_target, read_manifest
 
@@ -32,7 +32,7 @@ class Payment:
     key
         Idempotency key: a run that is repeated under the same key neither pays nor draws noise again.
     part
-        The release touches only this part of the data, see :class:`~tallytree.model.part.Part`.
+        The release is about this part of the data, one of the account's, and the data were read with ``where=`` for it.
     """
 
     ledger: str
@@ -66,12 +66,13 @@ def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
     if payment is None:
         return manifest
     privacy = manifest["privacy"]
+    _refuse_other_rows(payment.part, manifest.get("where"))
     receipt = reserve(
         payment.ledger,
         payment.dataset,
         stated_budget(manifest),
         secure=privacy["private"] is True,
-        unit=privacy.get("unit_column") or ENTITY,
+        unit=Unit(privacy["unit_column"] or "", privacy["unit_name"], privacy["unit_rows"] == "one"),
         part=payment.part,
         purpose=Purpose(
             key=payment.key,
@@ -81,6 +82,13 @@ def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
         ),
     ).receipt()
     return {**manifest, "privacy": {**privacy, "ledger": receipt}}
+
+
+def _refuse_other_rows(part: Part | None, where: dict[str, str] | None) -> None:
+    """A part is paid for in parallel only if no other rows were read."""
+    if part is not None and where != part.to_json():
+        read = "all rows were read" if where is None else f"the rows of {where['column']}={where['value']} were read"
+        raise RequestError(f"The payment is for the part {str(part)!r}, but {read}; read with where={str(part)!r}.")
 
 
 def _digest_of_request(manifest: Manifest) -> str:

@@ -23,6 +23,7 @@ from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.release.checks import Check, Verification
 from tallytree.release.histogram_manifest import describe_noise, privacy_statement
+from tallytree.release.manifest import kept_rows
 from tallytree.storage.folder import Manifest, changed_files, read_manifest, read_table, write_folder
 from tallytree.storage.versions import library_versions
 
@@ -146,6 +147,8 @@ def degrees_manifest(
             budget.symbol: str(budget.total),
             "unit": sizes.unit,
             "unit_column": sizes.unit_column or None,
+            "unit_name": sizes.unit_name,
+            "unit_rows": "one" if sizes.one_row and sizes.contributions == 1 else "several",
             "contributions": sizes.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(budget, sizes.unit, secure=secure),
@@ -154,6 +157,7 @@ def degrees_manifest(
             "composition": record_to_json(record),
         },
         "public": {"groups": n_groups, "max_quantity": sizes.max_quantity, "note": sizes.note},
+        **kept_rows(sizes.part),
         "versions": library_versions(),
     }
 

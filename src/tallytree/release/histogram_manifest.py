@@ -22,6 +22,7 @@ from tallytree.ranges.strategies import (
     WaveletStrategy,
     query_name,
 )
+from tallytree.release.manifest import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -44,6 +45,8 @@ def histogram_manifest(
             loss: str(plan.budget.total),
             "unit": unit_in_words(histogram),
             "unit_column": unit_name(histogram),
+            "unit_name": histogram.unit or histogram.entity,
+            "unit_rows": "several" if unit_name(histogram) else "one",
             "contributions": histogram.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(plan.budget, unit_in_words(histogram), secure=secure),
@@ -51,6 +54,7 @@ def histogram_manifest(
             "composition": record_to_json(composition_of(plan, unit_in_words(histogram))),
         },
         "public": {"bins": "the edges or categories of the bins", "outside": histogram.note},
+        **kept_rows(histogram.part),
         "versions": library_versions(),
     }
 

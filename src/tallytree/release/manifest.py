@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from tallytree.model.confidential import Description
+from tallytree.model.part import Part
 from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
 from tallytree.privacy.accounting import Composition, MechanismRecord, record_to_json
 from tallytree.privacy.noise import DiscreteLaplace, Noise
@@ -36,6 +37,8 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             loss: str(plan.budget.total),
             "unit": _unit(counts),
             "unit_column": counts.unit or None,
+            "unit_name": counts.unit or counts.entity,
+            "unit_rows": "several" if counts.unit else "one",
             "contributions": counts.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(plan, counts, secure=secure),
@@ -53,8 +56,14 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "max_quantity": counts.max_quantity,
         },
         "hierarchy_sha256": hierarchy.fingerprint,
+        **kept_rows(counts.part),
         "versions": library_versions(),
     }
+
+
+def kept_rows(part: Part | None) -> Manifest:
+    """The filter that the data were read with, as manifests name it; nothing where all rows were read."""
+    return {} if part is None else {"where": part.to_json()}
 
 
 def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:

@@ -11,6 +11,7 @@ from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.release.histogram_manifest import privacy_statement, unit_in_words, unit_name
+from tallytree.release.manifest import kept_rows
 from tallytree.spatial.options import SPARSE, MethodOptions
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
@@ -46,6 +47,8 @@ def planned_manifest(
             budget.symbol: str(budget.total),
             "unit": unit,
             "unit_column": unit_name(grid),
+            "unit_name": grid.unit or grid.entity,
+            "unit_rows": "several" if unit_name(grid) else "one",
             "contributions": grid.contributions,
             "neighbours": "add or remove one unit",
             "statement": privacy_statement(budget, unit, secure=secure),
@@ -56,6 +59,7 @@ def planned_manifest(
             "outside": grid.note,
             "number_of_points": "not public" if options.n_points is None else f"stated as public: {options.n_points}",
         },
+        **kept_rows(grid.part),
         "versions": library_versions(),
     }
 
