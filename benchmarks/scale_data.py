@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.unit import Unit
 
 LEVEL_NAMES = ("US", "state", "county", "tract", "block group", "block")
 PREFIXES = ("", "s", "c", "t", "g", "b")
@@ -65,7 +66,7 @@ def scale_counts(dials: Dials, seed: int = 0) -> ConfidentialCounts:
         parts.append((rng.integers(0, n_leaves, size=number), np.minimum(sizes, dials.largest), np.ones(number)))
     region, size, count = (np.concatenate(column).astype(np.int64) for column in zip(*parts))
     leaf_counts = counts_from_runs(region, size, count, n_leaves)
-    return ConfidentialCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), entity="person", group="household")
+    return ConfidentialCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), unit=Unit("person"), group="household")
 
 
 def size_shares(n_sizes: int) -> np.ndarray:

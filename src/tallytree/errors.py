@@ -8,6 +8,7 @@ confidential value.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Literal
 
 
 class TallytreeError(Exception):
@@ -46,15 +47,30 @@ class BudgetError(TallytreeError):
 class DuplicateReleaseError(BudgetError):
     """The ledger already holds a reservation under this idempotency key, so nothing was charged and no noise may be drawn.
 
-    ``released`` says whether that run reported its release, ``receipt`` is its reservation as a manifest records it, and
-    ``result_digest`` the SHA-256 of its manifest, empty while ``released`` is false.
+    ``state`` says how far that run came: ``"reserved"``, ``"measured"`` (its noisy answers are kept, with the SHA-256
+    ``measured_digest``) or ``"completed"`` (its release is out, with the SHA-256 ``result_digest`` of its manifest).
+    ``receipt`` is its reservation as a manifest records it.
     """
 
-    def __init__(self, message: str, *, released: bool, receipt: dict[str, str | int], result_digest: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        state: Literal["reserved", "measured", "completed"],
+        receipt: dict[str, str | int],
+        measured_digest: str = "",
+        result_digest: str = "",
+    ) -> None:
         super().__init__(message)
-        self.released = released
+        self.state = state
         self.receipt = receipt
+        self.measured_digest = measured_digest
         self.result_digest = result_digest
+
+    @property
+    def released(self) -> bool:
+        """Whether that run reported its release."""
+        return self.state == "completed"
 
 
 class MissingExtraError(TallytreeError, ImportError):

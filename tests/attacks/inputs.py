@@ -9,6 +9,7 @@ import numpy as np
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.unit import Unit
 
 LEAVES = (("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings"))
 TREE = hierarchy_from_leaves(["state", "county"], LEAVES, root="US")
@@ -34,8 +35,7 @@ class Households:
             n_groups=table.n_groups(),
             groups_public=self.groups_public,
             max_quantity=self.max_quantity,
-            unit="person" if self.contributions > 1 else "",
-            contributions=self.contributions,
+            unit=Unit("row", "person" if self.contributions > 1 else "", self.contributions),
         )
 
     def neighbours(self) -> Iterator["Households"]:

@@ -30,6 +30,7 @@ from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.range_tree import RangeTree
+from tallytree.model.unit import Unit
 from tallytree.planning import plan as planning
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
@@ -101,7 +102,7 @@ def regions(sizes: list[int], more: list[int], kind: dict[str, Any] | None = Non
     told = []
     for counts in (many_regions(one, **(kind or {})) for one in (sizes, more)):
         if "mechanism" in options:
-            facts = planning.PublicFacts(REGIONS, counts.groups_public, counts.max_quantity, counts.contributions)
+            facts = planning.PublicFacts(REGIONS, counts.groups_public, counts.max_quantity, counts.unit.contributions)
             plan = planning.plan_release(planning.Request(**request), facts)
             told.append(answers(measure_all(counts, plan, KeyStream.from_system())))
         else:
@@ -222,7 +223,7 @@ CASES: dict[str, tuple[float, Runs]] = {
     "hybrid, quantities": (1, lambda: regions([1, 2, 90], [1, 2, 93], {"max_quantity": 3}, view="hybrid", **PURE)),
     "sizes, units": (
         1,
-        lambda: regions([1, 2, 9], [1, 2, 11], {"unit": "person", "contributions": 2}, view="sizes", **PURE),
+        lambda: regions([1, 2, 9], [1, 2, 11], {"unit": Unit("row", "person", 2)}, view="sizes", **PURE),
     ),
     "cumulative, private groups": (1, lambda: regions([1, 2, 0], [1, 2, 1], PRIVATE, view="cumulative", **PURE)),
     "bottom-up": (

@@ -1,6 +1,7 @@
 """``tallytree ledger`` as a user meets it."""
 
 import csv
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -9,8 +10,7 @@ import pytest
 
 from tallytree.cli import main
 from tallytree.privacy.budget import Budget, exact
-from tallytree.privacy.ledger import Purpose, reserve
-from tests.forging import forge
+from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
 
 
 @pytest.fixture(autouse=True)
@@ -71,21 +71,46 @@ def test_verify_an_account_an_export_and_the_receipts_of_releases(
     run("create", "--dataset", "census", "--rho", "3")
     receipt = pay("1")
     (place / "out").mkdir()
-    forge(place / "out", {"privacy": {"ledger": receipt}})
+    manifest = json.dumps({"privacy": {"ledger": receipt}})
+    (place / "out" / "manifest.json").write_text(manifest)
+    assert run("verify", "--dataset", "census", "--release", "out") == 1
+    assert "nothing vouches for this manifest" in capsys.readouterr().err
+    paid = find_reservation("ledger.db", receipt)
+    complete("ledger.db", paid, result_digest=hashlib.sha256(manifest.encode()).hexdigest())
     assert run("verify", "--dataset", "census", "--release", "out") == 0
     capsys.readouterr()
     run("history", "--dataset", "census", "--json")
     exported = capsys.readouterr().out
     (place / "history.json").write_text(exported)
     assert run("verify", "--history", "history.json", "--release", "out", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"ok": True, "rows": 2, "failures": []}
+    assert json.loads(capsys.readouterr().out) == {"ok": True, "rows": 3, "failures": []}
     (place / "history.json").write_text(exported.replace('"amount": "1"', '"amount": "2"'))
     assert run("verify", "--history", "history.json") == 1
     assert "row 1: its contents do not match its hash" in capsys.readouterr().err
-    forge(place / "out", {"privacy": {"ledger": {**receipt, "hash": "0"}}})
+    (place / "out" / "manifest.json").write_text(manifest + "\n")
     assert run("verify", "--dataset", "census", "--release", "out") == 1
-    (place / "out" / "manifest.json").write_text("{}")
-    assert run("verify", "--dataset", "census", "--release", "out") == 2
+    assert "the manifest is not the one that was reported" in capsys.readouterr().err
+    (place / "out" / "manifest.json").write_text(json.dumps({"privacy": {"ledger": {**receipt, "hash": "0"}}}))
+    assert run("verify", "--dataset", "census", "--release", "out") == 1
+    for damaged in ("{}", "[" * 100_000, '{"privacy": {"ledger": {"position": [1]}}}', '{"privacy": {"ledger": 3}}'):
+        (place / "out" / "manifest.json").write_text(damaged)
+        assert run("verify", "--dataset", "census", "--release", "out") == 2
+
+
+def test_parts_are_fixed_with_the_account_or_later(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = {"column": "state", "labels": ["New York", "Ohio"], "units_in_one_part": False}
+    assert run("create", "--dataset", "a", "--epsilon", "3", "--parts", "state=New York, Ohio", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["parts"] == parts
+    assert run("create", "--dataset", "b", "--epsilon", "3", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["parts"] is None
+    (place / "states").write_text("New York\nOhio\n")
+    command = ["migrate", "--dataset", "b", "--unit", "person", "--parts", "state=@states", "--units-in-one-part"]
+    assert run(*command, "--json") == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["unit"], status["parts"]) == ("person", {**parts, "units_in_one_part": True})
+    assert run(*command) == 2
+    assert "has its parts already; they never change" in capsys.readouterr().err
+    assert run("verify", "--dataset", "b") == 0
 
 
 @pytest.mark.parametrize(
@@ -101,6 +126,11 @@ def test_verify_an_account_an_export_and_the_receipts_of_releases(
         ["history", "--dataset", "census"],
         ["close", "--dataset", "census"],
         ["verify"],
+        ["create", "--dataset", "census", "--epsilon", "1", "--parts", "state"],
+        ["create", "--dataset", "census", "--epsilon", "1", "--parts", "state=Ohio,ohio"],
+        ["create", "--dataset", "census", "--epsilon", "1", "--parts", "state=@missing"],
+        ["create", "--dataset", "census", "--epsilon", "1", "--units-in-one-part"],
+        ["migrate", "--dataset", "census", "--parts", "state=Ohio"],
         ["verify", "--history", "missing.json"],
     ],
 )

@@ -71,14 +71,92 @@ def test_half_a_payment_is_refused(options: list[str], place: Path) -> None:
     assert not (place / "out").exists()
 
 
-def test_parts_are_paid_in_parallel(capsys: pytest.CaptureFixture[str]) -> None:
-    run("ledger", "create", "--dataset", "census", "--epsilon", "1")
-    for state in ("GA", "NY"):
-        paid = ["--ledger", "ledger.db", "--dataset", "census", "--part", f"state={state}"]
-        assert run(*COMMANDS["release"], "--epsilon", "1", "--out", state, *paid) == 0
+SPELLINGS = ["Georgia", "georgia", "GA", "Georgia "]
+STATES = [*SPELLINGS, "Ohio", "Texas"]
+
+
+def spent(capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
-    run("ledger", "status", "--json", "--dataset", "census")
-    assert json.loads(capsys.readouterr().out)["remaining"] == "0"
+    assert run("ledger", "verify", "--dataset", "census") == 0
+    assert run("ledger", "status", "--json", "--dataset", "census") == 0
+    return str(json.loads(capsys.readouterr().out)["spent"])
+
+
+@pytest.fixture
+def people(place: Path) -> None:
+    rows = {"household": list(range(6)) * 2, "state": STATES * 2, "x": [0.5] * 12, "y": [0.5] * 12}
+    pq.write_table(pa.table(rows), "rows.parquet")
+
+
+PAID = ["--epsilon", "1", "--ledger", "ledger.db", "--dataset", "census"]
+KINDS = {
+    **COMMANDS,
+    "spatial": ["spatial", "rows.parquet", "--columns", "x,y", "--box", "0:1,0:1", "--resolution", "4"],
+}
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize("name", KINDS)
+def test_four_spellings_are_never_charged_as_one(name: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("ledger", "create", "--dataset", "census", "--epsilon", "9", "--parts", "state=Georgia,Ohio,Texas")
+    for number, spelling in enumerate(SPELLINGS):
+        ended = run(*KINDS[name], *PAID, "--part", f"state={spelling}", "--out", f"out{number}")
+        assert ended == (0 if spelling == "Georgia" else 2)
+        assert (place / f"out{number}").exists() == (spelling == "Georgia")
+    assert spent(capsys) == "1"
+    for number, spelling in enumerate(SPELLINGS):  # as filters without a part they are charged one by one
+        assert run(*KINDS[name], *PAID, "--where", f"state={spelling}", "--out", f"filtered{number}") == 0
+    assert spent(capsys) == "5"
+    for state in ("Ohio", "Texas"):  # three true parts cost as much as the costliest
+        assert run(*KINDS[name], *PAID, "--part", f"state={state}", "--out", state) == 0
+        manifest = json.loads((place / state / "manifest.json").read_text())
+        assert manifest["where"] == {"column": "state", "value": state}
+        assert (manifest["privacy"]["ledger"]["part_of"], manifest["privacy"]["ledger"]["part"]) == ("state", state)
+    assert spent(capsys) == "5"
+    assert run("ledger", "verify", "--dataset", "census", "--release", "Ohio", "--release", "filtered3") == 0
+
+
+@pytest.mark.usefixtures("people")
+def test_a_filtered_release_is_compared_with_the_rows_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*COMMANDS["release"], "--epsilon", "1000", "--where", "state=Ohio", "--out", "out") == 0
+    capsys.readouterr()
+    assert run("evaluate", "out", "rows.parquet", "--group", "household", "--levels", "state", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["levels"][0]["emd"] == 0
+    assert run("query", "out", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["groups"] == 1
+
+
+@pytest.mark.usefixtures("people")
+def test_a_part_and_a_filter_exclude_each_other_and_a_config_may_hold_either(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("ledger", "create", "--dataset", "census", "--epsilon", "9", "--parts", "state=Georgia,Ohio")
+    assert run(*COMMANDS["release"], *PAID, "--part", "state=Ohio", "--where", "x=0.5", "--out", "out") == 2
+    assert "leave out --where" in capsys.readouterr().err
+    config = 'source = "rows.parquet"\ngroup = "household"\nlevels = "state"\nepsilon = 1\nout = "out"\n'
+    (place / "part.toml").write_text(config + 'part = "state=Ohio"\nledger = "ledger.db"\ndataset = "census"\n')
+    assert run("release", "part.toml") == 0
+    assert json.loads((place / "out" / "manifest.json").read_text())["where"]["value"] == "Ohio"
+    assert run(*COMMANDS["release"], "--epsilon", "1", "--where", "stat=Ohio", "--out", "other") == 2
+
+
+def test_tampering_with_a_manifest_is_found_by_the_ledger(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("ledger", "create", "--dataset", "census", "--epsilon", "1")
+    assert run(*COMMANDS["release"], *PAID, "--out", "out") == 0
+    check = ["ledger", "verify", "--dataset", "census", "--release", "out"]
+    assert run(*check) == 0
+    path = place / "out" / "manifest.json"
+    whole = path.read_bytes()
+    for old, new in (
+        (b"e^1", b"e^0.01"),
+        (b"assumed public", b"confidential"),
+        (b'"hierarchy_sha256": "', b'"hierarchy_sha256": "0'),
+    ):
+        assert old in whole
+        path.write_bytes(whole.replace(old, new))
+        assert run(*check) == 1
+    path.write_bytes(whole)
+    assert run(*check) == 0
 
 
 def test_a_release_for_another_key_does_not_replace_one(place: Path) -> None:

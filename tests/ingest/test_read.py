@@ -172,7 +172,7 @@ def test_requests_that_make_no_sense(options: dict[str, object], message: str) -
 
 def test_the_old_spelling_of_private_groups_warns() -> None:
     with pytest.warns(FutureWarning, match='groups_private is now public="regions"'):
-        assert not read(PEOPLE, group="household", groups_private=True).groups_public
+        assert not read(PEOPLE, group="household", public="regions").groups_public
 
 
 def test_importing_loads_no_engine() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tallytree.errors import InputError, RequestError
 from tallytree.privacy.ledger_chain import (
+    COLUMNS,
+    FORMATS,
     Entry,
-    check_history,
     cost_on_account,
     entry_from_row,
     history_as_csv,
@@ -22,6 +23,8 @@ from tallytree.privacy.ledger_chain import (
     history_from_json,
     plain_number,
 )
+from tallytree.privacy.ledger_checks import check_history
+from tallytree.privacy.ledger_terms import Parts, detail_of
 
 
 def make_history() -> list[Entry]:
@@ -29,8 +32,10 @@ def make_history() -> list[Entry]:
         "census", 0, "create", "2030-01-01T00:00:00.000+00:00", "zcdp", "entity", Fraction(2), Fraction(0), Fraction(0)
     )
     steps = [
+        {"kind": "terms", "detail": detail_of(Parts("state", ("GA", "TX")))},
         {"kind": "reserve", "amount": Fraction(1, 2), "charge": Fraction(1, 2), "key": "a", "digest": "d1"},
         {"kind": "reserve", "amount": Fraction(1), "charge": Fraction(1, 2), "key": "b", "definition": "pure"},
+        {"kind": "measured", "key": "a", "digest": "d3"},
         {"kind": "complete", "key": "a", "digest": "d2"},
         {
             "kind": "reserve",
@@ -109,17 +114,18 @@ def test_removed_and_shuffled_rows_are_noticed(order: list[int], kept: int) -> N
 
 
 def test_receipts_notice_a_missing_end() -> None:
-    receipt = HISTORY[5].receipt()
+    receipt = HISTORY[7].receipt()
+    assert (receipt["part_of"], receipt["part"]) == ("state", "TX")
     assert check_history(HISTORY, [receipt]) == []
-    assert check_history(HISTORY[:5], [receipt])
+    assert check_history(HISTORY[:7], [receipt])
     assert check_history(HISTORY, [{**receipt, "amount": "1/5"}])
 
 
 def test_sums_are_checked_even_where_every_hash_was_made_anew() -> None:
-    def rewrite(**change: object) -> list[str]:
+    def rewrite(position: int = 2, **change: object) -> list[str]:
         history: list[Entry] = []
         for row in HISTORY:
-            if row.position == 1:
+            if row.position == position:
                 row = replace(row, **change)  # type: ignore[arg-type]
             row = replace(row, previous_hash=history[-1].hash if history else row.previous_hash)
             history.append(replace(row, hash=row.seal()))
@@ -130,7 +136,26 @@ def test_sums_are_checked_even_where_every_hash_was_made_anew() -> None:
     assert any("more is reserved" in failure for failure in rewrite(amount=Fraction(5)))
     assert any("completes no reservation" in failure for failure in rewrite(key="z"))
     assert any("under a used key" in failure for failure in rewrite(key="b"))
-    assert any("privacy unit" in failure for failure in rewrite(unit="person"))
+    assert any("privacy unit" in failure for failure in rewrite(4, unit="person"))
+    assert any("measures for no" in failure for failure in rewrite(4, key="z"))
+    assert any("measured" in failure for failure in rewrite(5, kind="measured"))
+    assert any("does not have" in failure for failure in rewrite(6, part="Georgia"))
+    assert any("fixed before" in failure for failure in rewrite(5, kind="terms", detail=HISTORY[1].detail))
+    assert any("cannot be read" in failure for failure in rewrite(1, detail='{"parts": 3}'))
+    assert any("older than" in failure for failure in rewrite(4, format=FORMATS[0]))
+
+
+def test_one_account_holds_one_name_for_its_row() -> None:
+    def named(first: str, second: str) -> list[str]:
+        history: list[Entry] = []
+        for row in HISTORY:
+            unit = {2: first, 3: second}.get(row.position, row.unit)
+            row = replace(row, unit=unit, previous_hash=history[-1].hash if history else row.previous_hash)
+            history.append(replace(row, hash=row.seal()))
+        return check_history(history)
+
+    assert named("person", "person") == named("entity", "person") == named("person", "entity") == []
+    assert named("person", "household") == ["row 3: it belongs to another account or privacy unit"]
 
 
 def test_an_outsider_can_check_an_export_in_a_few_lines() -> None:
@@ -139,7 +164,7 @@ def test_an_outsider_can_check_an_export_in_a_few_lines() -> None:
     previous = "0" * 64
     for row in exported["entries"]:
         sealed = row.pop("hash")
-        text = json.dumps([exported["format"], *row.values()], separators=(",", ":"))
+        text = json.dumps(list(row.values()), separators=(",", ":"))
         assert row["previous_hash"] == previous
         assert hashlib.sha256(text.encode()).hexdigest() == sealed
         previous = sealed
@@ -165,6 +190,24 @@ def test_other_files_are_not_taken_for_a_history(text: str) -> None:
 def test_a_row_that_cannot_be_read_is_one_message() -> None:
     with pytest.raises(InputError, match="cannot be read"):
         entry_from_row({**HISTORY[0].as_row(), "amount": "1/0"})
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("value", [None, b"x", 1.5, True, [], {}, "1e999999999", "9" * 5000, "½"])
+def test_anything_may_stand_in_a_row_and_is_one_message(name: str, value: object) -> None:
+    row = {**HISTORY[6].as_row(), name: value}
+    try:
+        found = entry_from_row(row)
+    except InputError:
+        return
+    assert isinstance(value, str) or (value is None and name in ("key", "part_of", "part"))
+    assert check_history([*HISTORY[:6], found, *HISTORY[7:]])
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": "tallytree-ledger-2", "entries": [3, null]}'])
+def test_a_history_that_is_none_is_one_message(text: str) -> None:
+    with pytest.raises(InputError):
+        history_from_json(text)
 
 
 def test_an_empty_history_does_not_hold() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.ledger import create_account, read_history
-from tallytree.privacy.ledger_chain import check_history
+from tallytree.privacy.ledger_checks import check_history
 from tests.privacy import ledger_stampede
 
 WORKERS = 64

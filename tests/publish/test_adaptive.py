@@ -13,6 +13,7 @@ from tallytree.kinds.verbs import verify_privacy
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.unit import Unit
 from tallytree.release.opening import open_folder
 from tallytree.release.privacy_checks import recomputed_loss
 
@@ -64,9 +65,7 @@ def test_other_budgets_hold_too(options: dict[str, Any], tmp_path: Path) -> None
     assert [check.name for check in checks if not check.passed] == ["the noise came from secure randomness"]
 
 
-@pytest.mark.parametrize(
-    "kind", [{"groups_public": False}, {"max_quantity": 3}, {"unit": "person", "contributions": 2}]
-)
+@pytest.mark.parametrize("kind", [{"groups_public": False}, {"max_quantity": 3}, {"unit": Unit("row", "person", 2)}])
 def test_other_neighbours_hold_too(kind: dict[str, Any]) -> None:
     leaves = [[1, 2, 2, 5], [3], [7, 1, 1], [40]]
     assert tt.release(counts(leaves, **kind), epsilon=2, insecure_seed=3).verify().passed

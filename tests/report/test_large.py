@@ -18,6 +18,7 @@ from tallytree import ConfidentialCounts, Release, release, with_intervals
 from tallytree.kinds.verbs import write_report
 from tallytree.model.count_of_counts import counts_from_dense
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.unit import Unit
 from tallytree.planning.shapes import assumed_counts, named_shape
 from tallytree.reproduce.datasets import county_housing
 from tests.report.browsing import Visit
@@ -47,7 +48,7 @@ def small_areas() -> ConfidentialCounts:
         table = np.array([[0, *(int(row[f"hh{s}"]) for s in range(1, 8)), int(row["hh8plus"])] for row in rows])
         counts = counts_from_dense(table)
         tree = hierarchy_from_leaves(levels, [tuple(row[level] for level in levels) for row in rows], root=root)
-        return ConfidentialCounts(tree, counts, counts.n_groups(), entity="person", group="household")
+        return ConfidentialCounts(tree, counts, counts.n_groups(), unit=Unit("person"), group="household")
     leaves = []
     for leaf in range(35_672):
         middle = leaf * 7_264 // 35_672

@@ -37,6 +37,7 @@ def degrees(
     contributions: RowsOfUnit = 1,
     table: sources.TableName = None,
     sql: sources.Sql = None,
+    where: sources.Where = None,
     insecure_seed: InsecureSeed = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
@@ -53,9 +54,12 @@ def degrees(
     if sum(option is not None for option in (edges, column, size)) != 1:
         raise RequestError("Say what the rows are with one of --edges FROM,TO, --column COL or --size COL.")
     payment = paying.payment(ledger, dataset, idempotency_key, part)
+    rows = paying.rows_to_read(payment, where)
 
     def make() -> DegreeSequence:
-        data: Any = read(source, size=size, table=table, sql=sql, public="groups") if size is not None else source
+        data: Any = (
+            read(source, size=size, table=table, sql=sql, where=rows, public="groups") if size is not None else source
+        )
         in_database = size is None
         return release_degrees(
             data,
@@ -69,6 +73,7 @@ def degrees(
             public=public,  # type: ignore[arg-type]
             table=table if in_database else None,
             sql=sql if in_database else None,
+            where=rows if in_database else None,
             method=method,
             graphical=graphical,
             unit=unit,

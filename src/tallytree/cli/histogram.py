@@ -57,6 +57,7 @@ def histogram(
     entity: UnitName = "row",
     table: sources.TableName = None,
     sql: sources.Sql = None,
+    where: sources.Where = None,
     insecure_seed: InsecureSeed = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
@@ -71,6 +72,7 @@ def histogram(
     Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon 1.0 --out ages
     """
     payment = paying.payment(ledger, dataset, idempotency_key, part)
+    rows = paying.rows_to_read(payment, where)
 
     def make() -> RangeHistogram:
         return release_histogram(
@@ -97,6 +99,7 @@ def histogram(
             entity=entity,
             table=table,
             sql=sql,
+            where=rows,
             insecure_seed=insecure_seed,
             ledger=payment,
         )

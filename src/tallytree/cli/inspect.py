@@ -15,6 +15,7 @@ from tallytree.errors import RequestError
 from tallytree.kinds.verbs import ask, kind_of, load, verify_privacy
 from tallytree.kinds.verbs import evaluate as evaluate_release
 from tallytree.kinds.verbs import verify as verify_release
+from tallytree.model.part import Part
 from tallytree.release.questions import Question
 from tallytree.release.spatial import SpatialRelease
 
@@ -138,6 +139,8 @@ def evaluate(
     if outside is not None:
         raise RequestError(f"{folder} holds no map; --outside goes with maps.")
     given = {name: value for name, value in locals().items() if name in sources.DataOptions.__dataclass_fields__}
+    kept = release.manifest.get("where")
+    given["where"] = None if kept is None else Part(kept["column"], kept["value"])
     given["public"] = public or (None if groups else "groups")
     truth = sources.DataOptions(**given).read()
     if truth.hierarchy != release.hierarchy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json as json_text
 from enum import StrEnum
 from fractions import Fraction
@@ -15,13 +16,12 @@ from tallytree.cli.options import AsJson
 from tallytree.errors import InputError, RequestError, VerificationError
 from tallytree.model.unit import ENTITY
 from tallytree.privacy.budget import Budget, exact
-from tallytree.privacy.ledger import close_account, create_account, list_accounts, read_history
+from tallytree.privacy.ledger import close_account, create_account, list_accounts, migrate_account, read_history
 from tallytree.privacy.ledger_chain import (
     SYMBOL,
     Account,
     Entry,
     Receipt,
-    check_history,
     history_as_csv,
     history_as_json,
     history_from_json,
@@ -29,6 +29,8 @@ from tallytree.privacy.ledger_chain import (
     rational_text,
     summarise,
 )
+from tallytree.privacy.ledger_checks import check_history, check_manifest
+from tallytree.privacy.ledger_terms import Parts
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data sets.")
 app.add_typer(ledger_app, name="ledger")
@@ -37,6 +39,23 @@ LedgerOption = Annotated[
     str, typer.Option("--ledger", envvar="TALLYTREE_LEDGER", help="A file (ledger.db) or postgresql://host/database.")
 ]
 DatasetOption = Annotated[str, typer.Option("--dataset", help="Name of the account.")]
+
+UnitOption = Annotated[
+    str,
+    typer.Option(
+        help="Name of what is protected: of one row (person) or of the column that names it; or any row: entity."
+    ),
+]
+PartsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Public column and its labels, whose parts are paid for side by side: state=Georgia,Ohio or state=@FILE.",
+        metavar="COLUMN=LABEL,LABEL",
+    ),
+]
+OnePartOption = Annotated[
+    bool, typer.Option("--units-in-one-part", help="Declare that all rows of a unit lie in one part.")
+]
 
 DEFAULT_LEDGER = "ledger.db"
 
@@ -57,7 +76,9 @@ def create(
         str | None, typer.Option(help="Total under pure differential privacy, such as 3 or 1/3.")
     ] = None,
     rho: Annotated[str | None, typer.Option(help="Total under zero-concentrated differential privacy.")] = None,
-    unit: Annotated[str, typer.Option(help="What is protected: 'entity', or the column that names a person.")] = ENTITY,
+    unit: UnitOption = ENTITY,
+    parts: PartsOption = None,
+    units_in_one_part: OnePartOption = False,
     note: Annotated[str, typer.Option(help="One line to remember the account by.")] = "",
     json: AsJson = False,
 ) -> None:
@@ -68,7 +89,43 @@ def create(
     if (epsilon is None) == (rho is None):
         raise RequestError("Give the account's total as either --epsilon or --rho.")
     budget = Budget("pure", exact(epsilon, "epsilon")) if rho is None else Budget("zcdp", exact(rho, "rho"))
-    _print_account(create_account(ledger, dataset, budget, unit=unit, note=note), json=json)
+    fixed = _parts(parts, units_in_one_part)
+    _print_account(create_account(ledger, dataset, budget, unit=unit, parts=fixed, note=note), json=json)
+
+
+@ledger_app.command()
+def migrate(
+    dataset: DatasetOption,
+    ledger: LedgerOption = DEFAULT_LEDGER,
+    unit: UnitOption = ENTITY,
+    parts: PartsOption = None,
+    units_in_one_part: OnePartOption = False,
+    json: AsJson = False,
+) -> None:
+    """Fix what an account left open, once: its parts, the name of its unit. Also brings an older ledger up to date.
+
+    Parts that releases claimed before, and that are none of the account's now, are charged in full.
+
+    Example: tallytree ledger migrate --ledger ledger.db --dataset census --parts state=Georgia,Ohio
+    """
+    fixed = _parts(parts, units_in_one_part)
+    _print_account(migrate_account(ledger, dataset, unit=unit, parts=fixed), json=json)
+
+
+def _parts(text: str | None, units_in_one_part: bool) -> Parts | None:
+    """Parts written COLUMN=LABEL,LABEL,… or COLUMN=@FILE with one label per line."""
+    if text is None:
+        if units_in_one_part:
+            raise RequestError("--units-in-one-part goes with --parts.")
+        return None
+    column, _, listed = text.partition("=")
+    if listed.startswith("@"):
+        labels = _read_text(Path(listed[1:])).splitlines()
+    else:
+        labels = [label.strip() for label in listed.split(",")]
+    if not column or not all(labels):
+        raise RequestError(f"--parts is {text!r}; write it as COLUMN=LABEL,LABEL,…, such as state=Georgia,Ohio.")
+    return Parts(column, tuple(labels), units_in_one_part)
 
 
 @ledger_app.command()
@@ -133,14 +190,17 @@ def verify(
     releases: Annotated[list[Path] | None, typer.Option("--release", help="A release paid for from it.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Check an account: hash chain, sums, and that it still holds what the given releases paid.
+    """Check an account: hash chain, sums, and that it still holds what the given releases paid and their manifests say.
 
     Example: tallytree ledger verify --ledger ledger.db --dataset census --release out
     """
     if (dataset is None) == (exported is None):
         raise RequestError("Name the account with --dataset, or give an exported history with --history.")
     rows = history_from_json(_read_text(exported)) if exported else read_history(ledger, dataset or "")
-    failures = check_history(rows, [_receipt_of(folder) for folder in releases or []])
+    failures = check_history(rows)
+    for folder in releases or []:
+        receipt, digest = _receipt_of(folder)
+        failures += [f"{folder}: {failure}" for failure in check_manifest(rows, receipt, digest)]
     if json:
         print_json({"ok": not failures, "rows": len(rows), "failures": failures})
     if failures:
@@ -149,14 +209,25 @@ def verify(
         say(f"{len(rows)} rows hold together.")
 
 
-def _receipt_of(folder: Path) -> Receipt:
+def _receipt_of(folder: Path) -> tuple[Receipt, str]:
+    """What a release recorded of its payment, and the SHA-256 of its manifest."""
+    manifest = _read_bytes(folder / "manifest.json")
     try:
-        receipt = json_text.loads(_read_text(folder / "manifest.json"))["privacy"]["ledger"]
-        return {
-            name: receipt[name] for name in ("dataset", "position", "key", "definition", "amount", "charge", "hash")
-        }
-    except (KeyError, TypeError, ValueError):
+        receipt = json_text.loads(manifest)["privacy"]["ledger"]
+        if not all(isinstance(name, str) and isinstance(value, str | int) for name, value in receipt.items()):
+            raise TypeError
+        if not {"dataset", "position", "key", "hash"} <= set(receipt):
+            raise KeyError
+        return dict(receipt), hashlib.sha256(manifest).hexdigest()
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise InputError(f"The manifest of {folder} names no ledger; it was not paid for from one.") from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise InputError(f"{path} cannot be read.") from None
 
 
 def _read_text(path: Path) -> str:
@@ -179,6 +250,8 @@ def account_as_json(account: Account) -> dict[str, Any]:
         "closed": account.closed,
         "reservations": account.n_reservations,
         "unfinished": list(account.unfinished),
+        "measured": list(account.measured),
+        "parts": None if account.parts is None else account.parts.to_json(),
         "created_at": account.created_at,
         "head": account.head,
     }
@@ -198,8 +271,9 @@ def _print_accounts(accounts: list[Account]) -> None:
         amounts = [f"{symbol} = {plain_number(amount)}" for amount in (account.total, account.spent, account.remaining)]
         state = "closed" if account.closed else "open"
         counts = [account.n_reservations, len(account.unfinished)]
-        rows.append([account.dataset, account.unit, *amounts, *counts, state])
-    columns = ["dataset", "unit", "total", "spent", "remaining", "reservations", "not reported", "state"]
+        parts = "" if account.parts is None else f"{len(account.parts.labels)} of {account.parts.column}"
+        rows.append([account.dataset, account.unit, parts, *amounts, *counts, state])
+    columns = ["dataset", "unit", "parts", "total", "spent", "remaining", "reservations", "not reported", "state"]
     print_table("Accounts", columns, rows)
 
 

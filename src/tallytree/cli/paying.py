@@ -10,7 +10,7 @@ import typer
 from tallytree.cli.app import say
 from tallytree.errors import RequestError
 from tallytree.kinds.verbs import load
-from tallytree.privacy.ledger import Part
+from tallytree.model.part import Part, part_from
 from tallytree.publish.payment import Payment, publish_once
 from tallytree.release.published import Published
 
@@ -26,7 +26,9 @@ IdempotencyKey = Annotated[
 ]
 PartOfData = Annotated[
     str | None,
-    typer.Option("--part", help="The data are the part COLUMN=VALUE of the account's; parts compose in parallel."),
+    typer.Option(
+        "--part", help="Read only the rows of COLUMN=VALUE, a part of the account's; parts are paid for in parallel."
+    ),
 ]
 
 
@@ -40,7 +42,16 @@ def payment(ledger: str | None, dataset: str | None, key: str | None, part: str 
         raise RequestError("--dataset names an account; add --ledger, the file or database that holds it.")
     if dataset is None:
         raise RequestError("A ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account that pays.")
-    return Payment(ledger, dataset, key or "", None if part is None else _part(part))
+    return Payment(ledger, dataset, key or "", part_from(part, "--part"))
+
+
+def rows_to_read(payment: Payment | None, where: str | None) -> Part | None:
+    """The rows that a command reads: those of the part that is paid for, or those of ``--where``."""
+    if payment is None or payment.part is None:
+        return part_from(where, "--where")
+    if where is not None:
+        raise RequestError("--part reads its rows itself; leave out --where, or pay in full and leave out --part.")
+    return payment.part
 
 
 def publish(
@@ -67,10 +78,3 @@ def publish(
         return fresh, False
     say("This release was made before, under the same idempotency key. Nothing was charged.")
     return load(out), True
-
-
-def _part(text: str) -> Part:
-    column, separator, value = text.partition("=")
-    if not separator or not column or not value:
-        raise RequestError(f"--part is {text!r}; write it as COLUMN=VALUE, such as state=Georgia.")
-    return Part(column, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,6 +83,7 @@ def release(
     contributions: sources.Contributions = None,
     table: sources.TableName = None,
     sql: sources.Sql = None,
+    where: sources.Where = None,
     engine: sources.Engine = "local",
     master: sources.Master = None,
     mechanism: Annotated[
@@ -130,19 +131,20 @@ def release(
     Example: tallytree release people.parquet --group household --levels state,county --epsilon 1.0 --out out
     """
     given = {name: value for name, value in locals().items() if name != "json"}
-    data, how, where = split_options(options_from_config(given) if source.endswith(".toml") else given)
-    if where.out is None:
+    data, how, target = split_options(options_from_config(given) if source.endswith(".toml") else given)
+    if target.out is None:
         raise RequestError("No output folder was named. Add --out DIR.")
-    out_folder = where.out
-    payment = paying.payment(where.ledger, where.dataset, where.idempotency_key, where.part)
+    out_folder = target.out
+    payment = paying.payment(target.ledger, target.dataset, target.idempotency_key, target.part)
+    data = replace(data, where=paying.rows_to_read(payment, data.where))  # type: ignore[arg-type]
     options = {field.name: getattr(how, field.name) for field in fields(how)}
 
     def make() -> Release:
         with progress_bar() as progress:
             made = release_counts(data.read(), progress=progress, ledger=payment, **options)
-            return with_intervals(made, copies=where.intervals, progress=progress) if where.intervals else made
+            return with_intervals(made, copies=target.intervals, progress=progress) if target.intervals else made
 
-    made, found = paying.publish(payment, out_folder, make, overwrite=where.overwrite, noisy=not where.no_noisy)
+    made, found = paying.publish(payment, out_folder, make, overwrite=target.overwrite, noisy=not target.no_noisy)
     if json:
         print_json({"out": out_folder, "already_released": found, **summary(made)})
     else:

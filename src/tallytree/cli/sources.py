@@ -12,6 +12,7 @@ import typer
 from tallytree.distributed.reading import read_with_spark
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
+from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY
 
 Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
@@ -44,6 +45,9 @@ TableName = Annotated[str | None, typer.Option("--table", help="Table to read fr
 Sql = Annotated[str | None, typer.Option(help="Query to read from a database URL.")]
 
 
+Where = Annotated[
+    str | None, typer.Option(help="Read only the rows whose column has exactly this label.", metavar="COLUMN=VALUE")
+]
 Engine = Annotated[str, typer.Option(help="local, or spark for data and hierarchies that outgrow one machine.")]
 Master = Annotated[
     str | None, typer.Option(help="With --engine spark: the cluster, for example spark://host:7077 or local[4].")
@@ -72,6 +76,7 @@ class DataOptions:
     contributions: int | None = None
     table: str | None = None
     sql: str | None = None
+    where: str | Part | None = None
     engine: str = "local"
     master: str | None = None
 

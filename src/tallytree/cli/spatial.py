@@ -68,6 +68,7 @@ def spatial(
     picture: Annotated[Path | None, typer.Option(help="Save a picture of the map (PNG).", metavar="FILE")] = None,
     table: sources.TableName = None,
     sql: sources.Sql = None,
+    where: sources.Where = None,
     insecure_seed: InsecureSeed = None,
     ledger: paying.Ledger = None,
     dataset: paying.Dataset = None,
@@ -82,6 +83,7 @@ def spatial(
     Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     """
     payment = paying.payment(ledger, dataset, idempotency_key, part)
+    rows = paying.rows_to_read(payment, where)
 
     def make() -> SpatialRelease:
         return release_spatial(
@@ -108,6 +110,7 @@ def spatial(
             entity=entity,
             table=table,
             sql=sql,
+            where=rows,
             insecure_seed=insecure_seed,
             ledger=payment,
         )

@@ -22,6 +22,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 from tallytree.planning.plan import Plan
 from tallytree.privacy.randomness import KeyStream
@@ -57,6 +58,7 @@ class SparkCounts(Confidential):
     max_quantity: int = 1
     group: str = "group"
     unit: Unit = ONE_ROW
+    part: Part | None = None
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""

@@ -90,7 +90,7 @@ def _count_on_spark(inputs: Any, shape: RowShape, *, root: str, public: Declared
         cut=cut,
         bounds=bounds,
         remarks=regions.remarks,
-        **description(shape, public=public, entity=entity),
+        **description(opened, shape, public=public, entity=entity),
     )
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, require_columns, whole_number
 from tallytree.ingest.engine import Session, open_session
+from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.group_sizes import (
     Key,
     Rows,
@@ -41,12 +42,13 @@ from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.part import Part
 from tallytree.model.unit import Unit
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables to read: the confidential one, and the public ones beside it."""
+    """The tables to read: the confidential one (of which ``where`` may keep one part), and the public ones beside it."""
 
     source: Any
     groups: Any = None
@@ -54,6 +56,7 @@ class Inputs:
     group_totals: Any = None
     table: str | None = None
     sql: str | None = None
+    where: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Opened:
     groups: Source | None
     hierarchy: RegionTable | None
     totals: TotalsTable | None = None
+    part: Part | None = None
 
     @property
     def regions_name(self) -> str:
@@ -94,7 +98,7 @@ def count_groups(
         leaf_counts=counts,
         n_groups=counts.n_groups(),
         remarks=regions.remarks,
-        **description(shape, public=public, entity=entity),
+        **description(opened, shape, public=public, entity=entity),
     )
 
 
@@ -112,7 +116,7 @@ def with_empty_groups(counts: CountsBySize, totals: TotalsTable) -> CountsBySize
     )
 
 
-def description(shape: RowShape, *, public: Declared, entity: str | None) -> dict[str, Any]:
+def description(opened: Opened, shape: RowShape, *, public: Declared, entity: str | None) -> dict[str, Any]:
     """What is public about the counts besides their regions; names as in :class:`ConfidentialCounts`."""
     return {
         "groups_public": public.groups_public,
@@ -121,6 +125,7 @@ def description(shape: RowShape, *, public: Declared, entity: str | None) -> dic
         "max_quantity": shape.max_quantity,
         "group": shape.group or "group",
         "unit": Unit(entity or ("row" if shape.size is None else "entity"), shape.unit or "", shape.contributions),
+        "part": opened.part,
     }
 
 
@@ -129,21 +134,27 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
     totals = None if inputs.group_totals is None else _open_totals(session, inputs.group_totals, shape.levels)
     place = {"table": inputs.table, "sql": inputs.sql}
+    filtered = part_columns(inputs.where)
     if inputs.groups is None:
-        source = open_source(session, inputs.source, Wanted(shape.columns), **place)
+        source = open_source(session, inputs.source, Wanted((*shape.columns, *filtered)), **place)
+        source = rows_of_part(source, inputs.where)
         rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
-        return Opened(source, None, hierarchy, totals), rows
+        return Opened(source, None, hierarchy, totals, inputs.where), rows
     public_columns = (str(shape.group), *shape.levels)
-    groups = open_source(session, inputs.groups, Wanted(public_columns))
+    groups = open_source(session, inputs.groups, Wanted(public_columns, filtered))
+    if all(column in groups.columns for column in filtered):
+        # Groups of other parts would count as empty; a table without the column is taken to list those of the part.
+        groups = rows_of_part(groups, inputs.where)
     bare = replace(shape, levels=())
-    source = open_source(session, inputs.source, Wanted(bare.columns, shape.levels), **place)
+    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.levels), **place)
+    source = rows_of_part(source, inputs.where)
     own_shape = shape if any(level in source.columns for level in shape.levels) else bare
     require_columns(own_shape.columns, source.columns, source.name)
     rows = with_bounded_units(session, rows_of(source, own_shape), own_shape, source.name, groups_private=False)
     if session.engine_of(rows.table) is not session.engine_of(groups.table):
         rows = replace(rows, table=session.bring(compacted(rows), source.name))
         groups = replace(groups, table=session.bring(groups.table.select(public_columns), groups.name))
-    return Opened(source, groups, hierarchy), with_groups(rows, groups, shape)
+    return Opened(source, groups, hierarchy, part=inputs.where), with_groups(rows, groups, shape)
 
 
 def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:

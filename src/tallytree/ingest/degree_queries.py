@@ -13,11 +13,13 @@ import pyarrow.compute as pc
 from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier
 from tallytree.ingest.engine import Session, open_session
+from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.group_sizes import Rows, compacted, counts_of, with_groups
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.part import Part
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,15 @@ class EdgeList:
     nodes: Any = None
     table: str | None = None
     sql: str | None = None
+    where: Part | None = None
 
 
 def count_degrees(edges: EdgeList, *, directed: bool) -> ConfidentialDegrees:
     """Count the nodes of each degree; each node is a group, and its edges are what is counted."""
     with open_session() as session:
-        opened = open_source(session, edges.source, Wanted([edges.src, edges.dst]), table=edges.table, sql=edges.sql)
+        wanted = Wanted([edges.src, edges.dst, *part_columns(edges.where)])
+        opened = open_source(session, edges.source, wanted, table=edges.table, sql=edges.sql)
+        opened = rows_of_part(opened, edges.where)
         pairs = _pairs(edges, opened)
         _refuse_missing_nodes(session, pairs, edges, opened)
         rows = Rows(_ends(pairs, directed=directed), n_levels=0, has_group=True, rows_are_entities=True)
@@ -54,6 +59,7 @@ def count_degrees(edges: EdgeList, *, directed: bool) -> ConfidentialDegrees:
         nodes_note="the nodes are those of a public table"
         if nodes is not None
         else "the nodes that have edges are assumed public (no table of nodes was given)",
+        part=edges.where,
     )
 
 
@@ -67,8 +73,8 @@ def _pairs(edges: EdgeList, opened: Source) -> Any:
 def _refuse_missing_nodes(session: Session, pairs: Any, edges: EdgeList, opened: Source) -> None:
     missing = (pairs.a.isnull() | pairs.b.isnull()).sum()
     n_rows, n_missing = session.fetch(pairs.agg(n=pairs.count(), missing=missing), opened.name).to_pylist()[0].values()
-    if n_rows == 0:
-        raise InputError(f"{opened.name} has no rows; there is nothing to count.")
+    if n_rows == 0 and edges.nodes is None:
+        raise InputError(f"{opened.name} has no rows, so that no node is known; name them in a public table.")
     if n_missing:
         raise InputError(
             f"Column {edges.src!r} or {edges.dst!r} of {opened.name} has missing values; every edge needs two nodes, so "

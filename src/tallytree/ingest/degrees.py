@@ -6,6 +6,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialDegrees
+from tallytree.model.part import Part, part_from
 
 
 def read_degrees(
@@ -17,6 +18,7 @@ def read_degrees(
     nodes: Any = None,
     table: str | None = None,
     sql: str | None = None,
+    where: str | tuple[str, str] | Part | None = None,
 ) -> ConfidentialDegrees:
     """Count the nodes of each degree in a graph given by its edges, inside the engine that holds the table.
 
@@ -31,6 +33,8 @@ def read_degrees(
     nodes
         Public table of all nodes, in its column ``src`` or else its first; brings in nodes without any edge. If not given,
         the nodes that have edges are assumed public.
+    where
+        ``"COLUMN=VALUE"``: read only the edges whose column has exactly this label.
 
     Notes
     -----
@@ -47,4 +51,4 @@ def read_degrees(
         raise RequestError(f"The two nodes of an edge are in two columns; got {src!r} for both.")
     from tallytree.ingest.degree_queries import EdgeList, count_degrees  # loads Ibis and DuckDB
 
-    return count_degrees(EdgeList(source, src, dst, nodes, table, sql), directed=directed)
+    return count_degrees(EdgeList(source, src, dst, nodes, table, sql, part_from(where)), directed=directed)

@@ -14,6 +14,7 @@ from tallytree.ingest.binning import check_counts, check_outside
 from tallytree.ingest.values import Outside, read_points
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_grid import Box, ConfidentialGrid, check_box, check_cells
+from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY, unit_from
 
 # Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …
@@ -26,6 +27,8 @@ NOTES: dict[Outside, str] = {
 UNIT_NEEDS_TABLE = (
     "unit= names a column, so it goes with a table; of other data state contributions=, which is then trusted."
 )
+
+WHERE_NEEDS_TABLE = "where= names a column, so it goes with a table; filter other data before."
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,7 @@ class MapSource:
     entity: str = "row"
     one_column: bool = False
     unit: str = ENTITY
+    where: str | tuple[str, str] | Part | None = None
 
 
 def read_grid(source: MapSource) -> ConfidentialGrid:
@@ -62,6 +66,8 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
         box = check_box(source.box, len(shape)) if source.box is not None else tuple((0.0, float(n)) for n in shape)
         if source.unit != ENTITY:
             raise RequestError(UNIT_NEEDS_TABLE)
+        if source.where is not None:
+            raise RequestError(WHERE_NEEDS_TABLE)
         return ConfidentialGrid(counts, box, _names(source.columns, len(shape)), unit=unit)
     if source.box is None:
         raise RequestError(
@@ -71,6 +77,8 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
     arrays = _columns_of(source.points)
     if source.unit != ENTITY and arrays is not None:
         raise RequestError(UNIT_NEEDS_TABLE)
+    if source.where is not None and arrays is not None:
+        raise RequestError(WHERE_NEEDS_TABLE)
     n_columns = len(source.columns or ()) if arrays is None else len(arrays)
     _check_columns(n_columns, source.one_column)
     shape = _shape(source.resolution, n_columns)
@@ -79,10 +87,16 @@ def read_grid(source: MapSource) -> ConfidentialGrid:
         counts = count_points(arrays, box, shape, outside)
     else:
         bound = {"unit": unit.column, "contributions": unit.contributions} if unit.column else {}
-        place: dict[str, Any] = {"count": source.count, "table": source.table, "sql": source.sql, **bound}
+        place: dict[str, Any] = {
+            "count": source.count,
+            "table": source.table,
+            "sql": source.sql,
+            "where": source.where,
+            **bound,
+        }
         read = read_points(source.points, list(names), list(box), list(shape), **place)
         counts = read.settle(outside)
-    return ConfidentialGrid(counts, box, names, NOTES[outside], unit)
+    return ConfidentialGrid(counts, box, names, NOTES[outside], unit, part_from(source.where))
 
 
 def count_points(points: Sequence[Any], box: Box, shape: tuple[int, ...], outside: Outside) -> IntArray:

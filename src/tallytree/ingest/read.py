@@ -8,6 +8,7 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.ingest.public import Public, declared
 from tallytree.ingest.shapes import row_shape
+from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY
 
 
@@ -31,6 +32,7 @@ def read(
     entity: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
+    where: str | tuple[str, str] | Part | None = None,
     counter: Callable[..., Any] | None = None,
 ) -> Any:
     """Count the groups of each size in every leaf region, exactly and inside the engine that holds the table.
@@ -81,6 +83,10 @@ def read(
     contributions
         Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
         the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
+    where
+        ``"COLUMN=VALUE"``: read only the rows whose column has exactly this label, as if the table had no others. A public
+        table ``groups`` is filtered too where it has the column. The ledger charges one of its account's parts only for data
+        that were read so; see :class:`tallytree.publish.payment.Payment`.
     counter
         What counts instead of this process, where the table lies elsewhere; see :mod:`tallytree.distributed`.
 
@@ -124,6 +130,7 @@ def read(
         raise RequestError(f"root= is the label of the root, a text that is not empty; got {root!r}.")
     from tallytree.ingest.counting import Inputs, count_groups  # loads Ibis and DuckDB
 
-    inputs = Inputs(source, groups=groups, hierarchy=hierarchy, group_totals=group_totals, table=table, sql=sql)
+    kept = part_from(where)
+    inputs = Inputs(source, groups, hierarchy, group_totals, table, sql, kept)
     count_them = count_groups if counter is None else counter
     return count_them(inputs, shape, root=root, public=known, entity=entity)

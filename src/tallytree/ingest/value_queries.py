@@ -14,16 +14,18 @@ from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, is_nan, number, whole_number
 from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session, open_session
+from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.problems import describe_number, missing_unit
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.ingest.values import BinnedValues
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.part import Part
 
 
 @dataclass(frozen=True)
 class Column:
     """One column (or several, for points) of an input, with the column of how many entities a row stands for, or with the
-    column of the protected unit, of which at most ``contributions`` rows count.
+    column of the protected unit, of which at most ``contributions`` rows count. ``where`` keeps the rows of one part.
     """
 
     source: Any
@@ -33,6 +35,7 @@ class Column:
     sql: str | None = None
     unit: str | None = None
     contributions: int = 1
+    where: Part | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,9 +43,10 @@ class Column:
         return (self.column,) if isinstance(self.column, str) else self.column
 
     def open(self, session: Session) -> Source:
-        """Open the input, with its columns checked."""
-        wanted = Wanted([*self.names, *(column for column in (self.count, self.unit) if column is not None)])
-        return open_source(session, self.source, wanted, table=self.table, sql=self.sql)
+        """Open the input, with its columns checked and the rows of the part alone."""
+        others = [column for column in (self.count, self.unit) if column is not None]
+        wanted = Wanted([*self.names, *others, *part_columns(self.where)])
+        return rows_of_part(open_source(session, self.source, wanted, table=self.table, sql=self.sql), self.where)
 
     def weight(self, opened: Source) -> tuple[Any, Any]:
         """How many entities a row stands for, and what is wrong with that number."""
@@ -63,7 +67,7 @@ class Column:
     def refuse(self, rows: pa.Table, opened: Source) -> None:
         """Refuse the rows of a result if one of them has a problem."""
         if len(rows) == 0:
-            raise InputError(f"{opened.name} has no rows; there is nothing to count.")
+            return  # A table without rows is a table like any other: the bins are public.
         worst = Problem(pc.min(rows["problem"]).as_py())
         if worst is Problem.UNIT_MISSING:
             raise InputError(missing_unit(str(self.unit), opened.name))

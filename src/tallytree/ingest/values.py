@@ -13,6 +13,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.shapes import checked_unit
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.confidential import Confidential
+from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY
 
 Outside = Literal["error", "clip", "drop"]
@@ -83,6 +84,7 @@ def read_values(
     sql: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
+    where: str | tuple[str, str] | Part | None = None,
 ) -> BinnedValues:
     """Count the values of a column per bin, inside the engine that holds the table.
 
@@ -102,6 +104,8 @@ def read_values(
     unit, contributions
         Column that names the protected unit, and how many rows of one unit count at most; see
         :mod:`tallytree.ingest.contribution`.
+    where
+        ``"COLUMN=VALUE"``: count only the rows whose column has exactly this label.
 
     Examples
     --------
@@ -114,10 +118,11 @@ def read_values(
         raise RequestError("Describe the bins of a column of numbers by edges=, those of other columns by categories=.")
     from tallytree.ingest.value_queries import Column, count_in_categories, count_in_edges  # loads Ibis and DuckDB
 
-    where = Column(source, column, count, table, sql, *_checked_unit(unit, contributions, count))
+    bound = _checked_unit(unit, contributions, count)
+    column_of = Column(source, column, count, table, sql, *bound, where=part_from(where))
     if categories is not None:
-        return count_in_categories(where, _checked_categories(categories))
-    return count_in_edges(where, _checked_edges(edges))
+        return count_in_categories(column_of, _checked_categories(categories))
+    return count_in_edges(column_of, _checked_edges(edges))
 
 
 def read_points(
@@ -131,12 +136,13 @@ def read_points(
     sql: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
+    where: str | tuple[str, str] | Part | None = None,
 ) -> BinnedValues:
     """Count points per cell of a regular grid, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, count, table, sql, unit, contributions
+    source, count, table, sql, unit, contributions, where
         As for :func:`read_values`.
     columns
         One column of numbers per dimension.
@@ -167,7 +173,8 @@ def read_points(
     from tallytree.ingest.value_queries import Column
 
     bound = _checked_unit(unit, contributions, count)
-    return count_in_grid(Column(source, tuple(columns), count, table, sql, *bound), sides, cells)
+    points = Column(source, tuple(columns), count, table, sql, *bound, where=part_from(where))
+    return count_in_grid(points, sides, cells)
 
 
 def _checked_unit(unit: str, contributions: int | None, count: str | None) -> tuple[str | None, int]:

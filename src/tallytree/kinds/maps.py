@@ -26,6 +26,7 @@ def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **so
     if not source.keys() <= known:
         raise RequestError(f"To compare a map, say {', '.join(sorted(known))} or counts; got {', '.join(source)}.")
     given = {"counts": truth} if counts else {"points": truth}
+    kept = release.manifest.get("where")
     columns = list(release.columns)
     return read_grid(
         MapSource(
@@ -34,6 +35,7 @@ def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **so
             box=release.box,
             resolution=release.shape,
             one_column=len(columns) == 1,
+            where=None if kept is None else (kept["column"], kept["value"]),
             **source,
         )
     )

@@ -10,6 +10,7 @@ import numpy as np
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.part import Part
 from tallytree.model.unit import Unit
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
@@ -36,6 +37,8 @@ class ConfidentialSizes(Confidential):
         Why the number of groups counts as public, in words.
     max_quantity
         Public bound on what one entity adds to the size of its group.
+    part
+        The rows that were read: those of one part, or all of them (None).
     """
 
     counts: CountsBySize
@@ -45,6 +48,7 @@ class ConfidentialSizes(Confidential):
     fixed: str
     note: str
     max_quantity: int = 1
+    part: Part | None = None
 
     @property
     def n_groups(self) -> int:

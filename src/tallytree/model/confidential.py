@@ -11,6 +11,7 @@ from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
+from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
 
@@ -57,6 +58,8 @@ class Description(Protocol):
     def group(self) -> str: ...  # noqa: D102
     @property
     def unit(self) -> Unit: ...  # noqa: D102
+    @property
+    def part(self) -> Part | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +90,8 @@ class ConfidentialCounts(Confidential):
         What one group is called, for the privacy statement.
     unit
         What is protected.
+    part
+        The rows that were read: those of one part, or all of them (None).
     """
 
     hierarchy: Hierarchy
@@ -99,6 +104,7 @@ class ConfidentialCounts(Confidential):
     max_quantity: int = 1
     group: str = "group"
     unit: Unit = ONE_ROW
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -137,11 +143,14 @@ class ConfidentialDegrees(Confidential):
         Whether degrees count outgoing edges only. One edge then changes one degree by 1, otherwise two.
     nodes_note
         In words, why the number of nodes counts as public; goes into the manifest.
+    part
+        The edges that were read: those of one part, or all of them (None).
     """
 
     counts: CountsBySize
     directed: bool = False
     nodes_note: str = "stated by the user"
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if self.counts.n_regions != 1:

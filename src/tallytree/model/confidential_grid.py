@@ -13,6 +13,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential import Confidential
+from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
 Box = tuple[tuple[float, float], ...]
@@ -38,6 +39,8 @@ class ConfidentialGrid(Confidential):
         What was done to points outside the box; goes into the manifest.
     unit
         What is protected.
+    part
+        The rows that were read: those of one part, or all of them (None).
     """
 
     counts: IntArray
@@ -45,6 +48,7 @@ class ConfidentialGrid(Confidential):
     columns: tuple[str, ...]
     note: str = "counts per cell were given"
     unit: Unit = ONE_ROW
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):

@@ -10,6 +10,7 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.confidential import Confidential
+from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
 
@@ -25,6 +26,8 @@ class ConfidentialHistogram(Confidential):
         Confidential: how many entities lie in each bin, one dimension per axis.
     unit
         What is protected.
+    part
+        The rows that were read: those of one part, or all of them (None).
     note
         What was done to values outside the bins; goes into the manifest.
     """
@@ -33,6 +36,7 @@ class ConfidentialHistogram(Confidential):
     counts: IntArray
     note: str = "no value lies outside the bins"
     unit: Unit = ONE_ROW
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if not self.axes or self.counts.shape != tuple(axis.n_bins for axis in self.axes):

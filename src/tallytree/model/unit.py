@@ -10,6 +10,10 @@ ENTITY = "entity"
 """The default privacy unit: one row."""
 
 
+UNNAMED = ("", "row", ENTITY)
+"""What one row is called where nobody gave it a name."""
+
+
 @dataclass(frozen=True)
 class Unit:
     """One protected unit. Neighbouring data sets differ by all that one unit adds to them.
@@ -23,18 +27,21 @@ class Unit:
         entity, or where ``contributions`` is taken on trust.
     contributions
         Public bound on how many entities of one unit count: the factor of every sensitivity.
+    one_row
+        Whether one entity lies in one row of the table, and so in one part of it. An edge that may be listed twice does not.
 
     Examples
     --------
     >>> Unit("person").words, Unit("trip", "driver", 3).words
     ('one person', 'all rows of one driver (of which at most 3 are counted)')
-    >>> Unit("person").ledger_name, Unit("trip", "driver", 3).ledger_name, Unit("visit", "", 3).ledger_name
-    ('entity', 'driver', 'visit')
+    >>> Unit().name, Unit("person").name, Unit("trip", "driver", 3).name
+    ('entity', 'person', 'driver')
     """
 
     entity: str = "row"
     column: str = ""
     contributions: int = 1
+    one_row: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
@@ -50,9 +57,17 @@ class Unit:
         return f"all rows of one {self.entity}, at most {self.contributions}"
 
     @property
-    def ledger_name(self) -> str:
-        """The name by which an account knows the unit: losses of different units do not add up."""
-        return self.column or (ENTITY if self.contributions == 1 else self.entity)
+    def name(self) -> str:
+        """By which accounts know the unit: its column, the name of a row, or ``"entity"`` for a row without a name.
+
+        Losses of different units do not add up, so an account takes one.
+        """
+        return self.column or (ENTITY if self.entity in UNNAMED else self.entity)
+
+    @property
+    def in_one_row(self) -> bool:
+        """Whether all of a unit lies in one row, and so in one part of the data, whatever the parts."""
+        return self.one_row and not self.column and self.contributions == 1
 
 
 ONE_ROW = Unit()

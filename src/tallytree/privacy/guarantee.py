@@ -117,10 +117,11 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
     return facts | {
         "unit": {
             "words": unit.words,
-            "name": unit.ledger_name,
+            "name": unit.name,
             "entity": unit.entity,
             "column": unit.column or None,
             "contributions": unit.contributions,
+            "in_one_row": unit.in_one_row,
         },
         "adds": guarantee.adds,
         "neighbours": NEIGHBOURS,
@@ -138,13 +139,19 @@ def guarantee_from_json(block: Mapping[str, Any]) -> Guarantee:
             raise TypeError("fixed is a list of sentences")
         return Guarantee(
             budget_of(block),
-            Unit(str(unit["entity"]), str(unit["column"] or ""), unit["contributions"]),
+            unit_from_json(unit),
             tuple(fixed),
             block["private"] is True,
             str(block["adds"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"The privacy block of the manifest cannot be read: {_what(error)}.") from None
+
+
+def unit_from_json(unit: Mapping[str, Any]) -> Unit:
+    """The unit of a privacy block."""
+    entity, column, contributions = str(unit["entity"]), str(unit["column"] or ""), unit["contributions"]
+    return Unit(entity, column, contributions, one_row=bool(column or contributions != 1 or unit["in_one_row"]))
 
 
 def budget_of(block: Mapping[str, Any]) -> Budget:

@@ -6,46 +6,56 @@ than the total: a crash loses budget, never privacy. Rows are only ever added.
 
 A reservation is used once. Its idempotency key names the release: whoever asks again under the same key pays nothing and
 gets :class:`~tallytree.errors.DuplicateReleaseError`, never a second draw of noise, because two draws for one payment
-would reveal more than was paid for.
+would reveal more than was paid for. What it measured may be noted (:func:`note_measured`), so that a run that died can be
+found (:func:`find_open`) and finished from its kept answers.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, NoReturn
-
-from sqlalchemy import Connection, Row, insert, select
+from typing import Any
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, RequestError, VerificationError
-from tallytree.model.unit import ENTITY
+from tallytree.model.part import Part
+from tallytree.model.unit import ENTITY, UNNAMED, Unit
 from tallytree.privacy.budget import Budget, Definition
 from tallytree.privacy.ledger_chain import (
     SYMBOL,
     Account,
     Entry,
-    Kind,
     Receipt,
     cost_on_account,
-    entry_from_row,
+    loss_of,
     parallel_charge,
     parts_spent,
     plain_number,
     summarise,
 )
-from tallytree.privacy.ledger_tables import DECIDING_ROWS, entries, ledger_transaction
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the data in which each unit lies wholly or not at all: the rows whose public column has this value."""
-
-    column: str
-    value: str
+from tallytree.privacy.ledger_checks import check_manifest
+from tallytree.privacy.ledger_rows import (
+    Standing,
+    account_names,
+    account_rows,
+    line_text,
+    name_text,
+    now,
+    read_rows,
+    refuse_edited,
+    standing,
+    write_row,
+)
+from tallytree.privacy.ledger_tables import OpenLedger, ledger_transaction
+from tallytree.privacy.ledger_terms import (
+    Parts,
+    Terms,
+    detail_of,
+    refuse_other_part,
+    refuse_other_unit,
+    unit_from,
+)
 
 
 @dataclass(frozen=True)
@@ -70,40 +80,20 @@ class Purpose:
     composition: dict[str, Any] | None = None
 
 
-UNNAMED = Purpose()
+UNNAMED_PURPOSE = Purpose()
 
 
 @dataclass(frozen=True)
-class _Standing:
-    """What the next row of an account depends on."""
+class OpenReservation:
+    """A reservation whose release is not out; ``measured_digest`` is empty where no measurement was noted."""
 
-    opening: Entry
-    last: Entry
-    closed: bool
-    reserved: Entry | None
-    completed: Entry | None
-
-    @property
-    def remaining(self) -> Fraction:
-        return self.opening.amount - self.last.spent
-
-    def next_row(self, kind: Kind) -> Entry:
-        """A row that charges nothing."""
-        return Entry(
-            dataset=self.opening.dataset,
-            position=self.last.position + 1,
-            kind=kind,
-            recorded_at=_now(),
-            definition=self.opening.definition,
-            unit=self.opening.unit,
-            amount=Fraction(0),
-            charge=Fraction(0),
-            spent=self.last.spent,
-            previous_hash=self.last.hash,
-        )
+    reservation: Entry
+    measured_digest: str = ""
 
 
-def create_account(ledger: str, dataset: str, budget: Budget, *, unit: str = ENTITY, note: str = "") -> Account:
+def create_account(
+    ledger: str, dataset: str, budget: Budget, *, unit: str = ENTITY, parts: Parts | None = None, note: str = ""
+) -> Account:
     """Open the account of a data set.
 
     Parameters
@@ -115,24 +105,66 @@ def create_account(ledger: str, dataset: str, budget: Budget, *, unit: str = ENT
     budget
         Definition and total.
     unit
-        What one unit of privacy is; releases for another unit are refused, since their losses do not add up.
+        Name of one unit of privacy: of a row (``"person"``) or of the column that names it. Releases for another unit are
+        refused, since their losses do not add up. ``"entity"`` takes any row, until a release gives it a name.
+    parts
+        The public parts that are paid for side by side; none if not given.
     """
-    with ledger_transaction(ledger, account=_name(dataset, "dataset"), create=True) as connection:
-        if _read(connection, dataset):
+    with ledger_transaction(ledger, account=name_text(dataset, "dataset"), create=True) as opened:
+        if read_rows(opened, dataset):
             raise RequestError(f"The ledger already has an account for {dataset!r}. Accounts are never replaced.")
         opening = Entry(
             dataset=dataset,
             position=0,
             kind="create",
-            recorded_at=_now(),
+            recorded_at=now(),
             definition=budget.definition,
-            unit=_name(unit, "unit"),
+            unit=ENTITY if unit in UNNAMED else name_text(unit, "unit"),
             amount=budget.total,
             charge=Fraction(0),
             spent=Fraction(0),
-            purpose=_line(note, "note"),
+            purpose=line_text(note, "note"),
+            detail=_checked_detail(parts),
         )
-        return summarise([_write(connection, opening)])
+        return summarise([write_row(opened, opening)])
+
+
+def migrate_account(ledger: str, dataset: str, *, unit: str = ENTITY, parts: Parts | None = None) -> Account:
+    """Fix, once and for good, what an account left open: its parts, or the name of its unit.
+
+    Earlier reservations that claimed a part which is now none of the account's are charged in full: nothing shows that they
+    were about different rows. That may use the account up. Without ``unit`` and ``parts`` only the format of the ledger is
+    brought up to date.
+    """
+    with ledger_transaction(ledger, account=name_text(dataset, "dataset")) as opened:
+        account = standing(opened, dataset)
+        unit = account.terms.unit if unit in UNNAMED else name_text(unit, "unit")
+        if unit != account.terms.unit or parts is not None:
+            _refuse_fixed_terms(account.terms, unit, parts)
+            row = replace(account.next_row("terms"), unit=unit, detail=_checked_detail(parts))
+            if parts is not None:
+                earlier = read_rows(opened, dataset, kind="reserve")
+                row = replace(row, charge=loss_of(earlier, parts, account.opening.definition) - row.spent)
+            write_row(opened, replace(row, spent=row.spent + row.charge))
+        return summarise(read_rows(opened, dataset))
+
+
+def _refuse_fixed_terms(terms: Terms, unit: str, parts: Parts | None) -> None:
+    """Refuse to fix what is fixed."""
+    if parts is not None and terms.parts is not None:
+        raise RequestError(f"The account {terms.dataset!r} has its parts already; they never change.")
+    if unit != terms.unit and (terms.unit != ENTITY or terms.named not in ("", unit)):
+        raise RequestError(
+            f"The account {terms.dataset!r} counts losses per {terms.named or terms.unit!r} already; its unit never changes."
+        )
+
+
+def _checked_detail(parts: Parts | None) -> str:
+    if parts is not None:
+        name_text(parts.column, "parts' column")
+        for label in parts.labels:
+            name_text(label, "label of a part")
+    return detail_of(parts)
 
 
 def reserve(
@@ -141,8 +173,8 @@ def reserve(
     budget: Budget,
     *,
     secure: bool,
-    purpose: Purpose = UNNAMED,
-    unit: str = ENTITY,
+    purpose: Purpose = UNNAMED_PURPOSE,
+    unit: str | Unit = ENTITY,
     part: Part | None = None,
 ) -> Entry:
     """Pay for a release before any noise is drawn.
@@ -153,9 +185,11 @@ def reserve(
         What the release costs, under its own definition. Pure ε counts as ρ = ε²/2 on an account of zCDP.
     secure
         Whether the noise will come from the system's cryptographic randomness; an insecure seed is refused.
+    unit
+        What the release protects: ``"entity"`` for one row, a column, or a :class:`Unit` with all that is known.
     part
-        The release touches only this part of the data. Parts along one column compose in parallel: the account pays
-        for the largest.
+        The release touches only this part of the data, one of the account's. Parts compose in parallel: the account pays
+        for the largest. That only rows of the part were read is for the caller to see to.
 
     Returns
     -------
@@ -174,91 +208,139 @@ def reserve(
             "A release made with an insecure seed is not private, so the ledger does not record it. Leave out the seed, or "
             "leave out the ledger."
         )
-    key = _name(purpose.key, "idempotency key") if purpose.key else secrets.token_hex(16)
-    with ledger_transaction(ledger, account=_name(dataset, "dataset")) as connection:
-        account = _standing(connection, dataset, key)
+    key = name_text(purpose.key, "idempotency key") if purpose.key else secrets.token_hex(16)
+    protected = unit_from(unit)
+    with ledger_transaction(ledger, account=name_text(dataset, "dataset")) as opened:
+        account = standing(opened, dataset, key)
         entry = replace(
             account.next_row("reserve"),
             definition=budget.definition,
-            unit=_name(unit, "unit"),
+            unit=name_text(protected.name, "unit"),
             amount=budget.total,
             key=key,
-            part_of=_name(part.column, "part's column") if part else None,
-            part=_name(part.value, "part's value") if part else None,
-            purpose=_line(purpose.summary, "purpose"),
-            digest=_line(purpose.request_digest, "request digest"),
+            part_of=name_text(part.column, "part's column") if part else None,
+            part=name_text(part.value, "part's value") if part else None,
+            purpose=line_text(purpose.summary, "purpose"),
+            digest=line_text(purpose.request_digest, "request digest"),
             detail="" if purpose.composition is None else json.dumps(purpose.composition, sort_keys=True),
         )
         _refuse_duplicate(account, entry)
-        _refuse_other_terms(account, entry)
-        charge = _charge(connection, entry, account.opening.definition)
+        if account.closed:
+            raise BudgetError(f"The account {dataset!r} is closed; no more budget is given.", budget.total, Fraction(0))
+        refuse_other_unit(account.terms, protected)
+        refuse_other_part(account.terms, part, protected)
+        charge = _charge(opened, entry, account.terms.parts, account.opening.definition)
         if charge > account.remaining:
             raise _overspent(account, entry, charge)
-        return _write(connection, replace(entry, charge=charge, spent=entry.spent + charge))
+        return write_row(opened, replace(entry, charge=charge, spent=entry.spent + charge))
+
+
+def note_measured(ledger: str, reservation: Entry, *, digest: str) -> Entry:
+    """Note that the noisy answers of a reservation are kept, by their SHA-256; repeating the note changes nothing.
+
+    From then on everything is post-processing of these answers: no others may be drawn for the reservation.
+    """
+    with ledger_transaction(ledger, account=reservation.dataset) as opened:
+        account = _of_reservation(opened, reservation, "measure")
+        found = account.measured
+        if found is not None:
+            if found.digest != digest:
+                raise RequestError(f"The reservation {reservation.key!r} was measured already, with other answers.")
+            return found
+        if account.completed is not None:
+            raise RequestError(f"The reservation {reservation.key!r} is complete already; nothing is left to measure.")
+        noted = name_text(digest, "digest of the noisy answers")
+        return write_row(opened, replace(account.next_row("measured"), key=reservation.key, digest=noted))
 
 
 def complete(ledger: str, reservation: Entry, *, result_digest: str) -> Entry:
     """Mark a reservation's release as published; repeating the mark changes nothing."""
-    with ledger_transaction(ledger, account=reservation.dataset) as connection:
-        account = _standing(connection, reservation.dataset, reservation.key)
-        if account.reserved != reservation:
-            raise RequestError(
-                f"The ledger holds no reservation {reservation.key!r} as it was made; nothing to complete."
-            )
-        if account.completed is not None:
-            if account.completed.digest != result_digest:
+    with ledger_transaction(ledger, account=reservation.dataset) as opened:
+        account = _of_reservation(opened, reservation, "complete")
+        found = account.completed
+        if found is not None:
+            if found.digest != result_digest:
                 raise RequestError(f"The reservation {reservation.key!r} is complete already, with another release.")
-            return account.completed
-        digest = _line(result_digest, "result digest")
-        return _write(connection, replace(account.next_row("complete"), key=reservation.key, digest=digest))
+            return found
+        digest = line_text(result_digest, "result digest")
+        return write_row(opened, replace(account.next_row("complete"), key=reservation.key, digest=digest))
+
+
+def _of_reservation(opened: OpenLedger, reservation: Entry, what: str) -> Standing:
+    account = standing(opened, reservation.dataset, reservation.key)
+    if account.reserved != reservation:
+        raise RequestError(f"The ledger holds no reservation {reservation.key!r} as it was made; nothing to {what}.")
+    return account
+
+
+def find_open(ledger: str, dataset: str, key: str) -> OpenReservation | None:
+    """The reservation under a key that was paid for and whose release is not out, to be finished; None if there is none."""
+    with ledger_transaction(ledger) as opened:
+        rows = read_rows(opened, dataset, key=key)
+    refuse_edited(rows)
+    by_kind = {row.kind: row for row in rows}
+    if "reserve" not in by_kind or "complete" in by_kind:
+        return None
+    measured = by_kind.get("measured")
+    return OpenReservation(by_kind["reserve"], "" if measured is None else measured.digest)
 
 
 def find_reservation(ledger: str, receipt: Receipt) -> Entry:
     """The reservation that a manifest's receipt speaks of."""
     dataset, position = str(receipt["dataset"]), int(receipt["position"])
-    with ledger_transaction(ledger) as connection:
-        found = _read(connection, dataset, entries.c.position == position)
+    with ledger_transaction(ledger) as opened:
+        found = read_rows(opened, dataset, position=position)
     if not found or found[0].receipt() != receipt:
         raise VerificationError(f"The ledger holds no row {position} of {dataset!r} as the release recorded it.")
     return found[0]
 
 
+def check_release(ledger: str, manifest_digest: str, receipt: Receipt) -> list[str]:
+    """Every way in which a ledger does not vouch for a release; empty when it does.
+
+    Parameters
+    ----------
+    manifest_digest
+        SHA-256 of the bytes of ``manifest.json``.
+    receipt
+        What that manifest records of its reservation.
+    """
+    return check_manifest(read_history(ledger, str(receipt["dataset"])), receipt, manifest_digest)
+
+
 def close_account(ledger: str, dataset: str, *, reason: str = "") -> Account:
     """Refuse every later reservation; releases under way may still be marked complete."""
-    with ledger_transaction(ledger, account=_name(dataset, "dataset")) as connection:
-        account = _standing(connection, dataset)
+    with ledger_transaction(ledger, account=name_text(dataset, "dataset")) as opened:
+        account = standing(opened, dataset)
         if account.closed:
             raise RequestError(f"The account {dataset!r} is closed already.")
-        _write(connection, replace(account.next_row("close"), purpose=_line(reason, "reason")))
-        return summarise(_read(connection, dataset))
+        write_row(opened, replace(account.next_row("close"), purpose=line_text(reason, "reason")))
+        return summarise(read_rows(opened, dataset))
 
 
 def read_history(ledger: str, dataset: str) -> list[Entry]:
     """All rows of an account in order."""
-    with ledger_transaction(ledger) as connection:
-        history = _read(connection, dataset)
-        if not history:
-            _no_account(connection, dataset)
-        return history
+    with ledger_transaction(ledger) as opened:
+        return account_rows(opened, dataset)
 
 
 def list_accounts(ledger: str) -> list[Account]:
     """All accounts of a ledger, by name."""
-    with ledger_transaction(ledger) as connection:
-        names = connection.execute(select(entries.c.dataset).distinct().order_by(entries.c.dataset)).scalars().all()
-        return [summarise(_read(connection, name)) for name in names]
+    with ledger_transaction(ledger) as opened:
+        return [summarise(account_rows(opened, name)) for name in account_names(opened)]
 
 
-def _charge(connection: Connection, entry: Entry, account: Definition) -> Fraction:
+def _charge(opened: OpenLedger, entry: Entry, parts: Parts | None, account: Definition) -> Fraction:
     cost = cost_on_account(entry.definition, entry.amount, account)
-    if entry.part_of is None or entry.part is None:
+    if parts is None or entry.part_of is None or entry.part is None:
         return cost
-    earlier = _read(connection, entry.dataset, entries.c.part_of == entry.part_of)
+    # What was claimed for other labels, before the account had its parts, is charged in full and is no part of this.
+    earlier = [row for row in read_rows(opened, entry.dataset, part_of=entry.part_of) if row.part in parts.labels]
     return parallel_charge(cost, entry.part, parts_spent(earlier, account))
 
 
-def _refuse_duplicate(account: _Standing, entry: Entry) -> None:
-    earlier, done = account.reserved, account.completed
+def _refuse_duplicate(account: Standing, entry: Entry) -> None:
+    earlier, measured, done = account.reserved, account.measured, account.completed
     if earlier is None:
         return
     asked, before = (
@@ -268,36 +350,35 @@ def _refuse_duplicate(account: _Standing, entry: Entry) -> None:
         raise RequestError(
             f"The idempotency key {entry.key!r} belongs to another release. Choose a new key for this one."
         )
+    kept = "" if measured is None else measured.digest
     if done is not None:
         raise DuplicateReleaseError(
             f"The release under the idempotency key {entry.key!r} was published at {done.recorded_at}. Nothing was charged; "
             "use that release. To pay for another one, choose a new key.",
-            released=True,
+            state="completed",
             receipt=earlier.receipt(),
+            measured_digest=kept,
             result_digest=done.digest,
+        )
+    if measured is not None:
+        raise DuplicateReleaseError(
+            f"A run under the idempotency key {entry.key!r} was paid for and measured at {measured.recorded_at}, and has not "
+            "reported a release: it is still running or it crashed. Nothing was charged; finish it from the noisy answers "
+            "that it kept. No others can be drawn for it.",
+            state="measured",
+            receipt=earlier.receipt(),
+            measured_digest=kept,
         )
     raise DuplicateReleaseError(
         f"A run under the idempotency key {entry.key!r} reserved its budget at {earlier.recorded_at} and has not reported a "
         "release: it is still running or it crashed. Its noise may have been seen and cannot be drawn again, so its budget "
         "stays spent. To pay for a new release, choose a new key.",
-        released=False,
+        state="reserved",
         receipt=earlier.receipt(),
     )
 
 
-def _refuse_other_terms(account: _Standing, entry: Entry) -> None:
-    if account.closed:
-        raise BudgetError(
-            f"The account {entry.dataset!r} is closed; no more budget is given.", entry.amount, Fraction(0)
-        )
-    if entry.unit != account.opening.unit:
-        raise RequestError(
-            f"The account {entry.dataset!r} counts losses per {account.opening.unit!r}, this release protects {entry.unit!r}: "
-            "the two do not add up. Release for the account's unit, or open another account."
-        )
-
-
-def _overspent(account: _Standing, entry: Entry, charge: Fraction) -> BudgetError:
+def _overspent(account: Standing, entry: Entry, charge: Fraction) -> BudgetError:
     symbol = SYMBOL[account.opening.definition]
     asked = f"{SYMBOL[entry.definition]} = {plain_number(entry.amount)}"
     counted = "" if charge == entry.amount else f", which counts as {symbol} = {plain_number(charge)} here"
@@ -308,65 +389,3 @@ def _overspent(account: _Standing, entry: Entry, charge: Fraction) -> BudgetErro
         requested=charge,
         remaining=account.remaining,
     )
-
-
-def _standing(connection: Connection, dataset: str, key: str | None = None) -> _Standing:
-    """Read the rows that decide what may be added to an account; their seals must hold."""
-    found = connection.execute(DECIDING_ROWS, {"dataset": dataset, "key": key})
-    by_position = {row.position: row for row in map(_entry, found)}
-    rows = [by_position[position] for position in sorted(by_position)]
-    if not rows:
-        _no_account(connection, dataset)
-    if any(row.seal() != row.hash for row in rows) or rows[0].kind != "create":
-        raise VerificationError(
-            f"The rows of the account {dataset!r} were edited; nothing more is recorded on it. See: tallytree ledger verify",
-            failures=("a row does not match its hash",),
-        )
-    under_key = {row.kind: row for row in rows if key is not None and row.key == key}
-    return _Standing(
-        opening=rows[0],
-        last=rows[-1],
-        closed=any(row.kind == "close" for row in rows),
-        reserved=under_key.get("reserve"),
-        completed=under_key.get("complete"),
-    )
-
-
-def _read(connection: Connection, dataset: str, *conditions: Any) -> list[Entry]:
-    query = select(entries).where(entries.c.dataset == dataset, *conditions).order_by(entries.c.position)
-    return [_entry(row) for row in connection.execute(query)]
-
-
-def _entry(row: Row[Any]) -> Entry:
-    return entry_from_row(row._asdict())
-
-
-def _write(connection: Connection, entry: Entry) -> Entry:
-    sealed = replace(entry, hash=entry.seal())
-    connection.execute(insert(entries).values(sealed.as_row()))
-    return sealed
-
-
-def _no_account(connection: Connection, dataset: str) -> NoReturn:
-    names: Sequence[str] = connection.execute(select(entries.c.dataset).distinct()).scalars().all()
-    known = ", ".join(repr(name) for name in sorted(names)[:10]) or "none"
-    raise RequestError(
-        f"The ledger has no account {dataset!r}. Accounts: {known}. To open one: tallytree ledger create"
-    )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _name(text: str, what: str) -> str:
-    if not text.strip() or len(text) > 200:
-        raise RequestError(f"The {what} must have 1 to 200 characters.")
-    return _line(text, what)
-
-
-def _line(text: str, what: str) -> str:
-    # Surrogates, NUL and other control characters cannot be stored alike by both databases.
-    if not text.isprintable():
-        raise RequestError(f"The {what} must be one line of printable characters.")
-    return text

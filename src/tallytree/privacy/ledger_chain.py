@@ -10,20 +10,27 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tallytree.errors import InputError, RequestError
 from tallytree.privacy.budget import Definition
+from tallytree.privacy.ledger_terms import Parts, Terms, parts_of
 
-Kind = Literal["create", "reserve", "complete", "close"]
+Kind = Literal["create", "terms", "reserve", "measured", "complete", "close"]
 Receipt = dict[str, str | int]
 
-FORMAT = "tallytree-ledger-1"
-"""Opens every seal; a change of the fields or of their meaning needs another name."""
+FORMATS = ("tallytree-ledger-1", "tallytree-ledger-2")
+"""Formats of rows, the oldest first. A row's format opens its seal; a change of the fields or of their meaning needs another
+name. In the first, an account had no list of parts, and its unit was a column or one row without a name."""
+FORMAT = FORMATS[-1]
+
+# Beyond any that :func:`rational_text` writes; exponents, which would take all memory, are none of ours.
+_RATIONAL = re.compile(r"-?[0-9]{1,3100}(/[0-9]{1,3100})?")
 
 NO_HASH = "0" * 64
 SYMBOL: dict[str, str] = {"pure": "ε", "zcdp": "ρ"}
@@ -38,21 +45,25 @@ class Entry:
     position
         0 for the row that opens the account, then counting up without gaps.
     kind
-        ``create``, ``reserve``, ``complete`` (the release of a reservation is out) or ``close``.
+        ``create``; ``terms`` (parts or the name of the unit are fixed later); ``reserve``; ``measured`` (the noisy answers
+        of a reservation are kept); ``complete`` (its release is out); or ``close``.
     definition, amount
         ``create``: the account's definition and total. ``reserve``: those of the release. Otherwise an amount of 0.
     charge, spent
         What the row adds to the account's loss, in the account's definition, and the loss after the row.
     unit
-        What one unit of privacy is; the same on all rows of an account.
+        What one unit of privacy is. ``reserve``: the unit that the release protects, by its name.
     key
-        Idempotency key of a reservation and of its completion.
+        Idempotency key of a reservation, of its measurement and of its completion.
     part_of, part
         A reservation that touches only the part ``part`` of the data along the public column ``part_of``.
     purpose, detail
-        In words, and as JSON: what the reservation is for and how its amount is made up.
+        In words, and as JSON: what the reservation is for and how its amount is made up. ``create`` and ``terms``: the
+        account's parts.
     digest
-        ``reserve``: SHA-256 of the request; ``complete``: SHA-256 of the manifest.
+        SHA-256: ``reserve``: of the request; ``measured``: of the noisy answers; ``complete``: of the manifest.
+    format
+        One of :data:`FORMATS`.
     """
 
     dataset: str
@@ -72,20 +83,21 @@ class Entry:
     detail: str = ""
     previous_hash: str = NO_HASH
     hash: str = ""
+    format: str = FORMAT
 
     def as_row(self) -> dict[str, str | int | None]:
-        """The fields as stored and exported: exact rationals as text (``"1/10"``)."""
-        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        """The fields as stored and exported, the format first: exact rationals as text (``"1/10"``)."""
+        values = ((name, getattr(self, name)) for name in COLUMNS)
         return {name: rational_text(value) if isinstance(value, Fraction) else value for name, value in values}
 
     def seal(self) -> str:
-        """SHA-256 over the format's name and all fields but ``hash``, as a JSON list without spaces, ASCII only."""
-        row = self.as_row()
-        listed = [FORMAT] + [row[field.name] for field in fields(self) if field.name != "hash"]
+        """SHA-256 over all fields but ``hash``, the format first, as a JSON list without spaces, ASCII only."""
+        listed = [value for name, value in self.as_row().items() if name != "hash"]
         return hashlib.sha256(json.dumps(listed, separators=(",", ":")).encode("ascii")).hexdigest()
 
     def receipt(self) -> Receipt:
         """What a manifest records of a reservation: enough to notice when the ledger later loses or changes the row."""
+        named = self.format != FORMATS[0] and self.part_of is not None and self.part is not None
         return {
             "dataset": self.dataset,
             "position": self.position,
@@ -94,7 +106,12 @@ class Entry:
             "amount": rational_text(self.amount),
             "charge": rational_text(self.charge),
             "hash": self.hash,
+            **({"part_of": self.part_of or "", "part": self.part or ""} if named else {}),
         }
+
+
+COLUMNS = ("format", *(field.name for field in fields(Entry) if field.name != "format"))
+"""The fields of a row in the order in which they are sealed and exported."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,8 @@ class Account:
     unfinished: tuple[str, ...]
     created_at: str
     head: str
+    measured: tuple[str, ...] = ()
+    parts: Parts | None = None
 
     @property
     def remaining(self) -> Fraction:
@@ -140,13 +159,30 @@ def plain_number(value: Fraction) -> str:
 def entry_from_row(row: Mapping[str, Any]) -> Entry:
     """Read a stored or exported row; amounts are exact rationals as text, as :meth:`Entry.as_row` writes them."""
     try:
-        known = {field.name: row[field.name] for field in fields(Entry)}
-        known["position"] = int(known["position"])
-        for name in ("amount", "charge", "spent"):
-            known[name] = Fraction(known[name])
-        return Entry(**known)
+        known = {"format": FORMATS[0], **row}
+        return Entry(**{name: _field(name, known[name]) for name in COLUMNS})
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise InputError(f"A row of the ledger cannot be read: {FORMAT} is expected, with all of its fields.") from None
+
+
+def _field(name: str, value: Any) -> Any:
+    """A field as :class:`Entry` holds it; databases and files may hold anything."""
+    if name == "position":
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise TypeError
+        return int(value)
+    if value is None and name in ("key", "part_of", "part"):
+        return None
+    if not isinstance(value, str):
+        raise TypeError
+    if name in ("amount", "charge", "spent"):
+        if not _RATIONAL.fullmatch(value):
+            raise ValueError
+        return Fraction(value)
+    known: Mapping[str, tuple[str, ...]] = {"kind": get_args(Kind), "definition": tuple(SYMBOL), "format": FORMATS}
+    if value not in known.get(name, (value,)):
+        raise ValueError
+    return value
 
 
 def cost_on_account(definition: Definition, amount: Fraction, account: Definition) -> Fraction:
@@ -178,126 +214,73 @@ def parallel_charge(cost: Fraction, part: str, spent_by_part: Mapping[str, Fract
     return max(Fraction(0), spent_by_part.get(part, Fraction(0)) + cost - highest)
 
 
+def loss_of(reservations: Iterable[Entry], parts: Parts, account: Definition) -> Fraction:
+    """What reservations cost together: of those about one of the parts the costliest part, all others in full."""
+    whole, by_part = Fraction(0), defaultdict[str, Fraction](Fraction)
+    for entry in reservations:
+        cost = cost_on_account(entry.definition, entry.amount, account)
+        if parts.covers(entry.part_of, entry.part):
+            by_part[entry.part or ""] += cost
+        else:
+            whole += cost
+    return whole + max(by_part.values(), default=Fraction(0))
+
+
+def terms_of(rows: Iterable[Entry]) -> Terms:
+    """What the rows of an account fix: its first row and those of kind ``terms``; a reservation's name for its row."""
+    opening, *later = sorted(rows, key=lambda row: row.position)
+    terms = Terms(opening.dataset, opening.unit, parts_of(opening.detail))
+    for row in later:
+        if row.kind == "terms":
+            terms = Terms(terms.dataset, row.unit, parts_of(row.detail) or terms.parts, terms.named)
+        elif row.kind == "reserve" and row.unit != terms.unit and not terms.named:
+            terms = Terms(terms.dataset, terms.unit, terms.parts, row.unit)
+    return terms
+
+
 def summarise(history: Sequence[Entry]) -> Account:
-    """The account that a history leaves; the history is taken as it is, see :func:`check_history`."""
+    """The account that a history leaves; the history is taken as it is, see
+    :func:`~tallytree.privacy.ledger_checks.check_history`.
+    """
     first, last = history[0], history[-1]
-    reserved = [entry.key or "" for entry in history if entry.kind == "reserve"]
-    completed = {entry.key for entry in history if entry.kind == "complete"}
+    keys = {
+        kind: [entry.key or "" for entry in history if entry.kind == kind]
+        for kind in ("reserve", "measured", "complete")
+    }
+    completed, measured = set(keys["complete"]), set(keys["measured"])
+    unfinished = tuple(key for key in keys["reserve"] if key not in completed)
+    terms = terms_of(history)
     return Account(
         dataset=first.dataset,
         definition=first.definition,
-        unit=first.unit,
+        unit=terms.unit,
         total=first.amount,
         spent=last.spent,
         closed=any(entry.kind == "close" for entry in history),
-        n_reservations=len(reserved),
-        unfinished=tuple(key for key in reserved if key not in completed),
+        n_reservations=len(keys["reserve"]),
+        unfinished=unfinished,
         created_at=first.recorded_at,
         head=last.hash,
+        measured=tuple(key for key in unfinished if key in measured),
+        parts=terms.parts,
     )
 
 
-def check_history(history: Sequence[Entry], receipts: Iterable[Receipt] = ()) -> list[str]:
-    """Every way in which an account's history does not hold together; empty when it does.
-
-    Parameters
-    ----------
-    history
-        All rows of one account in order.
-    receipts
-        What the manifests of releases recorded. A chain cannot show that its last rows were cut off, or that all of it
-        was written anew; the receipts can.
-    """
-    if not history:
-        return ["the account has no rows"]
-    return _check_seals(history) + _check_sums(history) + _check_receipts(history, receipts)
-
-
-def _check_seals(history: Sequence[Entry]) -> list[str]:
-    failures = []
-    previous_hash = NO_HASH
-    for position, entry in enumerate(history):
-        if entry.position != position:
-            failures.append(f"row {entry.position}: row {position} is expected here, rows are missing or out of order")
-        if entry.seal() != entry.hash:
-            failures.append(f"row {entry.position}: its contents do not match its hash, it was edited")
-        if entry.previous_hash != previous_hash:
-            failures.append(f"row {entry.position}: it does not follow the row before it")
-        previous_hash = entry.hash
-    return failures
-
-
-def _check_sums(history: Sequence[Entry]) -> list[str]:
-    failures = []
-    first = history[0]
-    spent = Fraction(0)
-    reserved: set[str | None] = set()
-    completed: set[str | None] = set()
-    partitions: dict[str, dict[str, Fraction]] = defaultdict(dict)
-    closed = False
-    for entry in history:
-        where = f"row {entry.position}"
-        if (entry.kind == "create") != (entry is first):
-            failures.append(f"{where}: an account is opened by its first row and only there")
-        if entry.dataset != first.dataset or entry.unit != first.unit:
-            failures.append(f"{where}: it belongs to another account or privacy unit")
-        charge = Fraction(0)
-        if entry.kind == "reserve":
-            if closed or entry.key in reserved:
-                failures.append(f"{where}: it reserves after the account was closed, or under a used key")
-            charge = _charge_of(entry, partitions, first.definition)
-            reserved.add(entry.key)
-        elif entry.kind == "complete":
-            if entry.key not in reserved or entry.key in completed:
-                failures.append(f"{where}: it completes no reservation, or one that is complete")
-            completed.add(entry.key)
-        closed |= entry.kind == "close"
-        spent += charge
-        if entry.charge != charge or entry.spent != spent:
-            failures.append(f"{where}: the charge or the running total does not add up")
-        if spent > first.amount:
-            failures.append(f"{where}: more is reserved than the account's total")
-    return failures
-
-
-def _charge_of(entry: Entry, partitions: dict[str, dict[str, Fraction]], account: Definition) -> Fraction:
-    if entry.definition != account and account != "zcdp":
-        return Fraction(-1)  # No sound charge exists, so whatever the row says does not add up.
-    cost = cost_on_account(entry.definition, entry.amount, account)
-    if entry.part_of is None:
-        return cost
-    spent_by_part = partitions[entry.part_of]
-    part = entry.part or ""
-    charge = parallel_charge(cost, part, spent_by_part)
-    spent_by_part[part] = spent_by_part.get(part, Fraction(0)) + cost
-    return charge
-
-
-def _check_receipts(history: Sequence[Entry], receipts: Iterable[Receipt]) -> list[str]:
-    by_position = {entry.position: entry for entry in history}
-    failures = []
-    for receipt in receipts:
-        entry = by_position.get(int(receipt["position"]))
-        if entry is None or entry.receipt() != receipt:
-            failures.append(f"row {receipt['position']}: a release was paid for here, and the ledger no longer says so")
-    return failures
-
-
 def history_as_json(history: Sequence[Entry]) -> str:
-    """The history as one JSON object: the format's name and one object per row."""
+    """The history as one JSON object: the format's name and one object per row, which begins with its own."""
     return json.dumps(
         {"format": FORMAT, "entries": [entry.as_row() for entry in history]}, indent=1, ensure_ascii=False
     )
 
 
 def history_from_json(exported: str) -> list[Entry]:
-    """Read back what :func:`history_as_json` wrote."""
+    """Read back what :func:`history_as_json` wrote, in any of the formats."""
     try:
         contents = json.loads(exported)
-        rows = contents["entries"] if contents["format"] == FORMAT else None
-    except (ValueError, KeyError, TypeError):
-        rows = None
-    if not isinstance(rows, list):
+        form, rows = contents["format"], contents["entries"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        form, rows = None, None
+    if form not in FORMATS or not isinstance(rows, list):
         raise InputError(f"This is not an exported ledger history: an object of format {FORMAT} is expected.")
     return [entry_from_row(row) for row in rows]
 
@@ -305,7 +288,7 @@ def history_from_json(exported: str) -> list[Entry]:
 def history_as_csv(history: Sequence[Entry]) -> str:
     """The history as CSV, one line per row, with a header; an empty ``key``, ``part_of`` or ``part`` stands for none."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Entry)], lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(entry.as_row() for entry in history)
     return text.getvalue()

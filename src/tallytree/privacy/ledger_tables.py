@@ -1,7 +1,8 @@
 """Where ledger rows live: one append-only table in an SQLite file or a PostgreSQL database.
 
-Only :mod:`tallytree.privacy.ledger` uses this module. A transaction opened here sees the account as it stands, keeps every
-other writer out until it ends, and is on disk before it returns; a process killed inside it leaves nothing behind.
+Only :mod:`tallytree.privacy.ledger` and :mod:`tallytree.privacy.ledger_rows` use this module. A transaction opened here sees
+the account as it stands, keeps every other writer out until it ends, and is on disk before it returns; a process killed
+inside it leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -10,102 +11,29 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import (
-    URL,
-    CheckConstraint,
-    Column,
-    Connection,
-    Engine,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-    and_,
-    bindparam,
-    create_engine,
-    event,
-    func,
-    inspect,
-    make_url,
-    select,
-    text,
-    union_all,
-)
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy import URL, Connection, Engine, FromClause, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tallytree.errors import MissingExtraError, RequestError, StorageError
+from tallytree.privacy.ledger_schema import VERSION, entries, first_entries, make_schema, stored_version, upgrade_schema
 
 WAIT_SECONDS = 120
 """How long a writer waits for the others before it gives up; a turn takes milliseconds."""
 
-_UNDEFINED_TABLE = "42P01"
+_INSUFFICIENT_PRIVILEGE = "42501"
 
-metadata = MetaData()
-entries = Table(
-    "tallytree_ledger",
-    metadata,
-    Column("dataset", Text, primary_key=True),
-    # The primary key alone already makes it impossible for two writers to append at the same place.
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("kind", Text, nullable=False),
-    Column("recorded_at", Text, nullable=False),
-    Column("definition", Text, nullable=False),
-    Column("unit", Text, nullable=False),
-    Column("amount", Text, nullable=False),
-    Column("charge", Text, nullable=False),
-    Column("spent", Text, nullable=False),
-    Column("key", Text),
-    Column("part_of", Text),
-    Column("part", Text),
-    Column("purpose", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("previous_hash", Text, nullable=False),
-    Column("hash", Text, nullable=False),
-    UniqueConstraint("dataset", "kind", "key", name="tallytree_ledger_key"),
-    CheckConstraint("kind IN ('create', 'reserve', 'complete', 'close')", name="tallytree_ledger_kind"),
-)
-Index("tallytree_ledger_part", entries.c.dataset, entries.c.part_of)
 
-_of_account = entries.c.dataset == bindparam("dataset")
-_of_key = entries.c.key == bindparam("key")
-_last_position = select(func.max(entries.c.position)).where(_of_account).scalar_subquery()
-# The first and the last row of an account, its closing row, and the rows under a key. One part per index: a single OR
-# would make SQLite read the whole account.
-DECIDING_ROWS = union_all(
-    *(
-        select(entries).where(_of_account, condition)
-        for condition in (
-            entries.c.position == 0,
-            entries.c.position == _last_position,
-            entries.c.kind == "close",
-            and_(entries.c.kind == "reserve", _of_key),
-            and_(entries.c.kind == "complete", _of_key),
-        )
-    )
-)
+@dataclass(frozen=True)
+class OpenLedger:
+    """A ledger inside a transaction; ``rows`` is what to read from: all rows, whatever format the ledger has."""
 
-# A guard against accidents and against other programs; whoever owns the database can drop it, which the hash chain and
-# the receipts in the manifests are for.
-_APPEND_ONLY = {
-    "sqlite": [
-        f"CREATE TRIGGER tallytree_ledger_no_{action.lower()} BEFORE {action} ON tallytree_ledger "
-        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-        for action in ("UPDATE", "DELETE")
-    ],
-    "postgresql": [
-        "CREATE OR REPLACE FUNCTION tallytree_ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$",
-        "CREATE TRIGGER tallytree_ledger_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON tallytree_ledger "
-        "FOR EACH STATEMENT EXECUTE FUNCTION tallytree_ledger_is_append_only()",
-    ],
-}
+    connection: Connection
+    rows: FromClause
 
 
 def ledger_url(ledger: str) -> URL:
@@ -133,7 +61,7 @@ def shown(url: URL) -> str:
 
 
 @contextmanager
-def ledger_transaction(ledger: str, *, account: str | None = None, create: bool = False) -> Iterator[Connection]:
+def ledger_transaction(ledger: str, *, account: str | None = None, create: bool = False) -> Iterator[OpenLedger]:
     """One transaction on the ledger.
 
     Parameters
@@ -142,27 +70,67 @@ def ledger_transaction(ledger: str, *, account: str | None = None, create: bool 
         The account to write to; no other transaction writes to it at the same time. ``None`` to read only.
     create
         Make the file and the table first if they are not there.
+
+    Notes
+    -----
+    A ledger of an older format is read as it is, and brought to this one by the first transaction that writes; its rows stay
+    as they are. One of a newer format is refused.
     """
     url = ledger_url(ledger)
     engine = _engine(url, writes=account is not None, create=create)
     try:
         with engine.begin() as connection:
             if engine.dialect.name == "postgresql":
-                _prepare_server(connection, account, create=create)
-            if create and not inspect(connection).has_table(entries.name):
-                metadata.create_all(connection)
-                for statement in _APPEND_ONLY[engine.dialect.name]:
-                    connection.exec_driver_sql(statement)
-            yield connection
+                _prepare_server(connection)
+            version = _bring_up_to_date(connection, shown(url), writes=account is not None, create=create)
+            if account is not None:
+                _take_turn(connection, f"account {account}")
+            yield OpenLedger(connection, entries if version == VERSION else first_entries)
     except IntegrityError as error:
         raise StorageError(
             f"Another program wrote to the ledger {shown(url)} without waiting for its turn; nothing was recorded. Try again."
         ) from error
     except DBAPIError as error:
-        if "no such table" in str(error.orig) or getattr(error.orig, "sqlstate", None) == _UNDEFINED_TABLE:
-            message = f"{shown(url)} holds no ledger yet. Open an account first: tallytree ledger create"
-            raise RequestError(message) from None
-        raise StorageError(f"The ledger {shown(url)} cannot be used; nothing may be released: {error.orig}") from error
+        # Drivers quote statements over many lines, and a damaged file quotes itself.
+        reason = " ".join(str(error.orig).split())[:200]
+        raise StorageError(f"The ledger {shown(url)} cannot be used; nothing may be released: {reason}") from error
+    except (SQLAlchemyError, UnicodeError, OverflowError) as error:
+        # Whatever else a damaged file makes the libraries stumble over.
+        raise StorageError(
+            f"The ledger {shown(url)} is damaged and cannot be read; nothing may be released."
+        ) from error
+
+
+def _bring_up_to_date(connection: Connection, name: str, *, writes: bool, create: bool) -> int:
+    """Version of the ledger's format, after making or upgrading it where that was asked for."""
+    version = stored_version(connection)
+    if (version == 0 and create) or (0 < version < VERSION and writes):
+        _take_turn(connection, "table")
+        version = stored_version(connection)
+        if version == 0:
+            make_schema(connection)
+        elif version < VERSION:
+            _upgrade(connection, name)
+        version = max(version, VERSION)
+    if version == 0:
+        raise RequestError(f"{name} holds no ledger yet. Open an account first: tallytree ledger create")
+    if version > VERSION:
+        raise StorageError(
+            f"The ledger {name} has format {version}, which a newer tallytree wrote; this one knows up to {VERSION}. Upgrade "
+            "tallytree; nothing may be released until then."
+        )
+    return version
+
+
+def _upgrade(connection: Connection, name: str) -> None:
+    try:
+        upgrade_schema(connection)
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != _INSUFFICIENT_PRIVILEGE:
+            raise
+        raise StorageError(
+            f"The ledger {name} has an older format, and only the owner of its table can upgrade it: tallytree ledger migrate"
+        ) from None
 
 
 @lru_cache(maxsize=16)
@@ -211,7 +179,7 @@ def _sqlite_engine(url: URL, *, writes: bool, create: bool) -> Engine:
     return engine
 
 
-def _prepare_server(connection: Connection, account: str | None, *, create: bool) -> None:
+def _prepare_server(connection: Connection) -> None:
     # A server set to acknowledge commits before they are on disk could forget a reservation whose noise was drawn.
     connection.execute(
         text(
@@ -221,8 +189,16 @@ def _prepare_server(connection: Connection, account: str | None, *, create: bool
         ),
         {"limit": f"{WAIT_SECONDS}s"},
     )
+
+
+def _take_turn(connection: Connection, name: str) -> None:
+    """Wait until nobody else holds this name, on a server; a file has one lock, which its writers hold already.
+
+    Who takes both takes the table's turn before an account's, so that no two wait for one another.
+    """
+    if connection.dialect.name != "postgresql":
+        return
     # Advisory locks need no right to update rows, so that a role with SELECT and INSERT alone can use the ledger.
-    for name in (["table"] if create else []) + ([f"account {account}"] if account is not None else []):
-        digest = hashlib.sha256(f"tallytree ledger {name}".encode()).digest()
-        number = int.from_bytes(digest[:8], "big", signed=True)
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+    digest = hashlib.sha256(f"tallytree ledger {name}".encode()).digest()
+    number = int.from_bytes(digest[:8], "big", signed=True)
+    connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})

@@ -11,10 +11,12 @@ from tallytree.errors import InputError, RequestError
 from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.degrees import read_degrees
+from tallytree.ingest.grids import WHERE_NEEDS_TABLE
 from tallytree.ingest.read import read
 from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
 from tallytree.model.confidential import ConfidentialCounts, ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, Unit
 from tallytree.privacy.budget import Definition, noise_for
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
@@ -46,6 +48,7 @@ def degrees(
     public: Literal["groups", "nodes"] | None = None,
     table: str | None = None,
     sql: str | None = None,
+    where: str | tuple[str, str] | Part | None = None,
     method: str = "isotonic",
     graphical: bool = False,
     unit: str = ENTITY,
@@ -77,6 +80,8 @@ def degrees(
         ``column``, ``"nodes"`` with ``edges`` and no table ``nodes``.
     table, sql
         Which table of a database, or which query on it.
+    where
+        ``"COLUMN=VALUE"``: of a table, only the rows whose column has exactly this label; see :func:`tallytree.read`.
     method
         ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be negative).
     graphical
@@ -107,12 +112,14 @@ def degrees(
             raise RequestError("edges= names two columns, the two ends of an edge.")
         if (nodes is None) != (public == "nodes"):
             raise RequestError(NODES_CHOICE)
-        source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql)
+        source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql, where=where)
     elif column is not None:
         if public != "groups":
             raise RequestError(GROUPS_CHOICE)
         bound = {} if unit == ENTITY else {"unit": unit, "contributions": contributions}
-        source = read(source, group=column, table=table, sql=sql, public="groups", **bound)  # type: ignore[arg-type]
+        source = read(source, group=column, table=table, sql=sql, where=where, public="groups", **bound)  # type: ignore[arg-type]
+    elif where is not None:
+        raise RequestError(WHERE_NEEDS_TABLE)
     elif public is not None:
         raise RequestError("public= goes with column= or edges=; counts that were given are one per public group.")
     sizes = confidential_sizes(source, contributions)
@@ -129,8 +136,9 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
     if isinstance(source, ConfidentialDegrees):
         bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(contributions=contributions)
         query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
-        unit = Unit("edge", "", contributions)
-        return ConfidentialSizes(source.counts, query, bound, unit, FIXED_NODES, source.nodes_note)
+        # Edges listed again count once, so that one edge may have several rows.
+        unit = Unit("edge", "", contributions, one_row=False)
+        return ConfidentialSizes(source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part)
     if isinstance(source, ConfidentialCounts):
         if not source.groups_public:
             raise RequestError("Degrees need a public number of groups; read the counts without groups_private.")
@@ -142,7 +150,9 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
         unit = unit if unit.column else replace(unit, contributions=contributions)
         bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=unit.contributions)
         table = source.counts_on_levels.region(0)
-        return ConfidentialSizes(table, "sizes", bound, unit, FIXED_GROUPS, source.groups_note, source.max_quantity)
+        return ConfidentialSizes(
+            table, "sizes", bound, unit, FIXED_GROUPS, source.groups_note, source.max_quantity, source.part
+        )
     counts = check_counts(source)
     if counts.ndim != 1:
         raise InputError(f"Counts of groups have one dimension, got {counts.ndim}.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import NOTES, check_counts, check_outside, count_values
-from tallytree.ingest.grids import UNIT_NEEDS_TABLE
+from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.values import Outside, read_values
 from tallytree.measure.histogram import measure_histogram
 from tallytree.model.arrays import FloatArray, IntArray
@@ -23,6 +23,7 @@ from tallytree.model.bins import (
     numbered_bins,
 )
 from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY, unit_from
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.stated_budget import stated_budget
@@ -52,6 +53,7 @@ def histogram(
     count: str | None = None,
     table: str | None = None,
     sql: str | None = None,
+    where: str | tuple[str, str] | Part | None = None,
     strategy: str | FloatArray | IntArray | Sequence[Any] = "auto",
     branching: int | None = None,
     budget: str | Sequence[Any] = "equal",
@@ -83,6 +85,8 @@ def histogram(
     column, count, table, sql
         Where ``values`` is a table (anything that :func:`tallytree.read` takes): the column to count, optionally the column
         that says how many entities a row stands for, and which table of a database or query on it.
+    where
+        ``"COLUMN=VALUE"``: of a table, only the rows whose column has exactly this label; see :func:`tallytree.read`.
     outside
         Values outside the bins: ``"error"``, ``"clip"`` to the nearest bin, or ``"drop"``.
     strategy
@@ -115,7 +119,7 @@ def histogram(
     loss = stated_budget(epsilon, rho, definition)
     rule = check_nonnegative(nonnegative)
     confidential = _confidential(
-        _Source(values, counts, column, count, table, sql, unit),
+        _Source(values, counts, column, count, table, sql, unit, part_from(where)),
         _bins(bins, edges, width, categories, bounds),
         check_outside(outside),
         contributions,
@@ -200,6 +204,7 @@ class _Source:
     table: str | None
     sql: str | None
     unit: str = ENTITY
+    where: Part | None = None
 
     def counted(self, bins: Bins | None, outside: Outside, contributions: int) -> tuple[IntArray, str]:
         """Counts per bin, and what was done to values outside."""
@@ -209,10 +214,12 @@ class _Source:
             raise RequestError("count=, table= and sql= go with column=, the column of a table to count.")
         if self.column is None and self.unit != ENTITY:
             raise RequestError(UNIT_NEEDS_TABLE)
+        if self.column is None and self.where is not None:
+            raise RequestError(WHERE_NEEDS_TABLE)
         if self.column is not None:
             if bins is None or self.values is None:
                 raise RequestError("column= needs a table, and its bins: edges, bins, width or categories.")
-            how: dict[str, Any] = {"count": self.count, "table": self.table, "sql": self.sql}
+            how: dict[str, Any] = {"count": self.count, "table": self.table, "sql": self.sql, "where": self.where}
             how |= {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
             if self.unit != ENTITY:
                 how |= {"unit": self.unit, "contributions": contributions}
@@ -233,4 +240,4 @@ def _confidential(
     axis = bins if bins is not None else numbered_bins(len(counts))
     if len(counts) != axis.n_bins:
         raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")
-    return ConfidentialHistogram((axis,), counts, note, unit)
+    return ConfidentialHistogram((axis,), counts, note, unit, source.where)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tallytree.errors import DuplicateReleaseError, RequestError, TallytreeError
-from tallytree.privacy.guarantee import budget_of
-from tallytree.privacy.ledger import Part, Purpose, complete, find_reservation, reserve
+from tallytree.model.part import Part
+from tallytree.privacy.guarantee import budget_of, unit_from_json
+from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
 from tallytree.privacy.randomness import KeyStream
 from tallytree.storage.folder import MANIFEST, Manifest, check_target, read_manifest
 
@@ -32,7 +33,7 @@ class Payment:
     key
         Idempotency key: a run that is repeated under the same key neither pays nor draws noise again.
     part
-        The release touches only this part of the data, see :class:`~tallytree.privacy.ledger.Part`.
+        The release is about this part of the data, one of the account's, and the data were read with ``where=`` for it.
     """
 
     ledger: str
@@ -83,12 +84,13 @@ def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
     if payment is None:
         return manifest
     privacy = manifest["privacy"]
+    _refuse_other_rows(payment.part, manifest.get("where"))
     receipt = reserve(
         payment.ledger,
         payment.dataset,
         budget_of(privacy),
         secure=privacy["private"] is True,
-        unit=privacy["unit"]["name"],
+        unit=unit_from_json(privacy["unit"]),
         part=payment.part,
         purpose=Purpose(
             key=payment.key,
@@ -98,6 +100,13 @@ def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
         ),
     ).receipt()
     return {**manifest, "privacy": {**privacy, "ledger": receipt}}
+
+
+def _refuse_other_rows(part: Part | None, where: dict[str, str] | None) -> None:
+    """A part is paid for in parallel only if no other rows were read."""
+    if part is not None and where != part.to_json():
+        read = "all rows were read" if where is None else f"the rows of {where['column']}={where['value']} were read"
+        raise RequestError(f"The payment is for the part {str(part)!r}, but {read}; read with where={str(part)!r}.")
 
 
 def _digest_of_request(manifest: Manifest) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from tallytree.ingest.grids import MapSource, read_grid
 from tallytree.measure.spatial import measure_map
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY
 from tallytree.privacy.budget import Budget, Definition, exact
 from tallytree.privacy.stated_budget import stated_budget
@@ -42,6 +43,7 @@ def spatial(
     prune: float | None = None,
     nonnegative: bool = True,
     integers: bool = True,
+    where: str | tuple[str, str] | Part | None = None,
     unit: str = ENTITY,
     contributions: int = 1,
     entity: str = "row",
@@ -66,6 +68,8 @@ def spatial(
         that says how many entities a row stands for, and which table of a database or query on it.
     box
         One pair (low, high) per column. It must be public: that of the data would give its outermost points away.
+    where
+        ``"COLUMN=VALUE"``: of a table, only the rows whose column has exactly this label; see :func:`tallytree.read`.
     outside
         Points outside the box: ``"error"``, ``"clip"`` to its border, or ``"drop"``.
     resolution
@@ -100,7 +104,20 @@ def spatial(
     line = method in LINES
     grid = read_grid(
         MapSource(
-            points, counts, columns, box, outside, resolution, count, table, sql, contributions, entity, line, unit
+            points,
+            counts,
+            columns,
+            box,
+            outside,
+            resolution,
+            count,
+            table,
+            sql,
+            contributions,
+            entity,
+            line,
+            unit,
+            where,
         )
     )
     return release_map(

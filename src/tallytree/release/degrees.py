@@ -21,6 +21,7 @@ from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.release.checks import Check, Verification
+from tallytree.release.manifest import kept_rows
 from tallytree.release.published import Published
 from tallytree.release.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
@@ -157,6 +158,7 @@ def degrees_manifest(
             "composition": record_to_json(record),
         },
         "public": {"groups": sizes.n_groups, "max_quantity": sizes.max_quantity, "note": sizes.note},
+        **kept_rows(sizes.part),
         "versions": library_versions(),
     }
 

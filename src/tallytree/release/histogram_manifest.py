@@ -20,6 +20,7 @@ from tallytree.ranges.strategies import (
     WaveletStrategy,
     query_name,
 )
+from tallytree.release.manifest import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -42,6 +43,7 @@ def histogram_manifest(
             "composition": record_to_json(composition_of(plan, unit.words)),
         },
         "public": {"bins": "the edges or categories of the bins", "outside": histogram.note},
+        **kept_rows(histogram.part),
         "versions": library_versions(),
     }
 

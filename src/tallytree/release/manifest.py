@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.model.confidential import Description
+from tallytree.model.part import Part
 from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
@@ -42,8 +43,14 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "max_quantity": counts.max_quantity,
         },
         "hierarchy_sha256": hierarchy.fingerprint,
+        **kept_rows(counts.part),
         "versions": library_versions(),
     }
+
+
+def kept_rows(part: Part | None) -> Manifest:
+    """The filter that the data were read with, as manifests name it; nothing where all rows were read."""
+    return {} if part is None else {"where": part.to_json()}
 
 
 def mechanism_of(plan: Plan) -> dict[str, Any]:

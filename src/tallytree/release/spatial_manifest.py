@@ -10,6 +10,7 @@ from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
+from tallytree.release.manifest import kept_rows
 from tallytree.spatial.options import SPARSE, MethodOptions
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
@@ -47,6 +48,7 @@ def planned_manifest(
             "outside": grid.note,
             "number_of_points": "not public" if options.n_points is None else f"stated as public: {options.n_points}",
         },
+        **kept_rows(grid.part),
         "versions": library_versions(),
     }
 

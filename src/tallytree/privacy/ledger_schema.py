@@ -1,0 +1,191 @@
+"""The ledger's tables, by version of their format, and the way from an older one to this.
+
+=======  ==========================================================================================
+version  what it holds
+=======  ==========================================================================================
+1        ``tallytree_ledger`` with rows of the first format; no table of versions
+2        rows have a ``format`` and the kinds ``terms`` and ``measured``; ``tallytree_ledger_version``
+=======  ==========================================================================================
+
+Rows of an older format keep it and their seals. Programs that know only version 1 cannot write to version 2, whose rows need
+a ``format``: they would not hold to the parts of an account.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    bindparam,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    union_all,
+)
+
+from tallytree.errors import StorageError
+from tallytree.model.unit import ENTITY
+from tallytree.privacy.ledger_chain import FORMATS, Kind
+
+VERSION = len(FORMATS)
+
+_KINDS = ", ".join(f"'{kind}'" for kind in get_args(Kind))
+
+metadata = MetaData()
+versions = Table(
+    "tallytree_ledger_version", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+)
+entries = Table(
+    "tallytree_ledger",
+    metadata,
+    Column("dataset", Text, primary_key=True),
+    # The primary key alone already makes it impossible for two writers to append at the same place.
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("recorded_at", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    Column("amount", Text, nullable=False),
+    Column("charge", Text, nullable=False),
+    Column("spent", Text, nullable=False),
+    Column("key", Text),
+    Column("part_of", Text),
+    Column("part", Text),
+    Column("purpose", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("previous_hash", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    UniqueConstraint("dataset", "kind", "key", name="tallytree_ledger_key"),
+    CheckConstraint(f"kind IN ({_KINDS})", name="tallytree_ledger_kind"),
+)
+Index("tallytree_ledger_part", entries.c.dataset, entries.c.part_of)
+_by_unit = Index("tallytree_ledger_unit", entries.c.dataset, entries.c.unit)
+
+_first_columns = [column for column in entries.c if column.name != "format"]
+first_entries = select(*_first_columns, literal(FORMATS[0]).label("format")).subquery()
+"""The rows of a ledger of version 1, as those of this one."""
+
+_of_account = entries.c.dataset == bindparam("dataset")
+_of_key = entries.c.key == bindparam("key")
+_last_position = select(func.max(entries.c.position)).where(_of_account).scalar_subquery()
+
+
+def _one_with(*conditions: object) -> object:
+    """The position of one row, found by an index; which one does not matter."""
+    return select(entries.c.position).where(_of_account, *conditions).limit(1).scalar_subquery()  # type: ignore[arg-type]
+
+
+# The first and the last row of an account, those that fix its terms, its closing row, the rows under a key, and a row with
+# a name for the unit. One part per index: a single OR would make SQLite read the whole account.
+DECIDING_ROWS = union_all(
+    *(
+        select(entries).where(_of_account, condition)
+        for condition in (
+            entries.c.position == 0,
+            entries.c.position == _last_position,
+            entries.c.position == _one_with(entries.c.unit > ENTITY),
+            entries.c.position == _one_with(entries.c.unit < ENTITY),
+            entries.c.kind == "terms",
+            entries.c.kind == "close",
+            and_(entries.c.kind == "reserve", _of_key),
+            and_(entries.c.kind == "measured", _of_key),
+            and_(entries.c.kind == "complete", _of_key),
+        )
+    )
+)
+
+# A guard against accidents and against other programs; whoever owns the database can drop it, which the hash chain and
+# the receipts in the manifests are for.
+_APPEND_ONLY = {
+    "sqlite": [
+        f"CREATE TRIGGER tallytree_ledger_no_{action.lower()} BEFORE {action} ON tallytree_ledger "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+        for action in ("UPDATE", "DELETE")
+    ],
+    "postgresql": [
+        "CREATE OR REPLACE FUNCTION tallytree_ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$",
+        "CREATE TRIGGER tallytree_ledger_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON tallytree_ledger "
+        "FOR EACH STATEMENT EXECUTE FUNCTION tallytree_ledger_is_append_only()",
+    ],
+}
+_TABLES_THERE = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN (:entries, :versions)",
+    "postgresql": "SELECT name FROM unnest(ARRAY[:entries, :versions]) AS name WHERE to_regclass(name) IS NOT NULL",
+}
+
+
+def stored_version(connection: Connection) -> int:
+    """Version of the ledger that is there; 0 for none."""
+    names = {"entries": entries.name, "versions": versions.name}
+    there = set(connection.execute(text(_TABLES_THERE[connection.dialect.name]), names).scalars())
+    if entries.name not in there:
+        return 0
+    if versions.name not in there:
+        return 1
+    version = connection.execute(select(func.max(versions.c.version))).scalar()
+    if not isinstance(version, int) or version < 1:
+        raise StorageError("The ledger does not say which format it has; it is damaged. Nothing may be released.")
+    return version
+
+
+def make_schema(connection: Connection) -> None:
+    """Make the tables of this version."""
+    metadata.create_all(connection)
+    _finish(connection)
+
+
+def upgrade_schema(connection: Connection) -> None:
+    """Bring the tables of version 1 to this version, in the transaction of the caller. No row changes."""
+    if connection.dialect.name == "sqlite":
+        # SQLite cannot change the kinds that a table takes; dropping the old table fires no trigger.
+        connection.exec_driver_sql("ALTER TABLE tallytree_ledger RENAME TO tallytree_ledger_1")
+        connection.exec_driver_sql("DROP INDEX IF EXISTS tallytree_ledger_part")
+        metadata.create_all(connection)
+        columns = ", ".join(column.name for column in _first_columns)
+        connection.execute(
+            text(
+                f"INSERT INTO tallytree_ledger ({columns}, format) SELECT {columns}, :format FROM tallytree_ledger_1 "
+                "ORDER BY dataset, position"
+            ),
+            {"format": FORMATS[0]},
+        )
+        connection.exec_driver_sql("DROP TABLE tallytree_ledger_1")
+        _finish(connection)
+        return
+    for change in (
+        f"ADD COLUMN format TEXT NOT NULL DEFAULT '{FORMATS[0]}'",
+        "ALTER COLUMN format DROP DEFAULT",
+        "DROP CONSTRAINT tallytree_ledger_kind",
+        f"ADD CONSTRAINT tallytree_ledger_kind CHECK (kind IN ({_KINDS}))",
+    ):
+        connection.exec_driver_sql(f"ALTER TABLE tallytree_ledger {change}")
+    _by_unit.create(connection)
+    versions.create(connection)
+    _note_version(connection)
+
+
+def _finish(connection: Connection) -> None:
+    for statement in _APPEND_ONLY[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
+    _note_version(connection)
+
+
+def _note_version(connection: Connection) -> None:
+    connection.execute(insert(versions).values(version=VERSION))
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("GRANT SELECT ON tallytree_ledger_version TO PUBLIC")
