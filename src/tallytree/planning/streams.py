@@ -23,6 +23,7 @@ of past epochs and the count of this one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
@@ -147,14 +148,14 @@ def plan_stream(
     *,
     strategy: StreamStrategy | Literal["auto"] = "auto",
     contributions: int = 1,
-    branching: int | None = None,
+    branching: int | Sequence[int] | None = None,
     inference: bool = True,
     epochs: tuple[int, ...] | None = None,
 ) -> StreamPlan:
     """The plan of a stream: ``auto`` takes the square root under zCDP and the best tree under pure differential privacy.
 
     ``epochs`` are lengths of epochs other than the usual ones: the whole horizon, or 2**10 steps and then 2**20 again and
-    again.
+    again. ``branching`` is one for all of them, or one for each.
 
     Examples
     --------
@@ -172,16 +173,17 @@ def plan_stream(
         raise RequestError(
             f"A stream's strategy is one of auto, {', '.join(get_args(StreamStrategy))}; got {strategy!r}."
         )
-    if branching is not None and branching < 2:
+    if isinstance(branching, int) and branching < 2:
         raise RequestError(f"The branching of a tree is at least 2, got {branching}.")
     if epochs is None:
         epochs = EPOCHS if horizon is None or horizon > LONGEST_EPOCH else (horizon,)
     if not epochs or not 1 <= min(epochs) <= max(epochs) <= LONGEST_EPOCH:
         raise RequestError(f"Epochs of a stream have 1 to {LONGEST_EPOCH:,} steps, got {epochs}.")
+    given = [branching] * len(epochs) if branching is None or isinstance(branching, int) else list(branching)
     trees, sensitivities, noises = [], [], []
-    for length in epochs:
+    for length, wanted in zip(epochs, given, strict=True):
         if strategy == "tree":
-            b = best_stream_branching(length, budget.definition == "pure") if branching is None else branching
+            b = best_stream_branching(length, budget.definition == "pure") if wanted is None else wanted
             levels, sensitivity = n_levels(length, b), histogram_sensitivity(contributions=contributions)
         else:
             b, levels = 1, 1
