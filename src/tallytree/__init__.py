@@ -10,11 +10,14 @@ from tallytree.publish.group_sizes import release
 from tallytree.publish.histogram import histogram
 from tallytree.publish.intervals import with_intervals
 from tallytree.publish.spatial import spatial
+from tallytree.publish.stream import stream
+from tallytree.publish.stream_counter import StreamCounter
 from tallytree.release.degrees import DegreeSequence
 from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
+from tallytree.release.stream import StreamRelease
 
 __all__ = [
     "ConfidentialCounts",
@@ -24,6 +27,8 @@ __all__ = [
     "RangeHistogram",
     "Release",
     "SpatialRelease",
+    "StreamCounter",
+    "StreamRelease",
     "ask",
     "degrees",
     "evaluate",
@@ -34,6 +39,7 @@ __all__ = [
     "read",
     "release",
     "spatial",
+    "stream",
     "verify",
     "with_intervals",
 ]

@@ -12,6 +12,7 @@ from tallytree.cli import (
     report,
     reproduce,
     spatial,
+    stream,
 )
 from tallytree.cli.app import app, main
 
@@ -28,6 +29,7 @@ COMMANDS = (
     report,
     reproduce,
     spatial,
+    stream,
 )
 
 __all__ = ["COMMANDS", "app", "main"]

@@ -19,7 +19,7 @@ from tallytree.storage.folder import DAMAGE, Folder
 
 
 def load(path: str | Path) -> Any:
-    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map."""
+    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
     folder = open_folder(path)
     return _loaded(folder, kind_named(folder.manifest["kind"], path))
 

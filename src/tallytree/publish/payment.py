@@ -15,7 +15,7 @@ from tallytree.model.part import Part
 from tallytree.privacy.guarantee import budget_of, unit_from_json
 from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
 from tallytree.privacy.randomness import KeyStream
-from tallytree.storage.folder import MANIFEST, Manifest, check_target, read_manifest
+from tallytree.storage.folder import MANIFEST, Manifest, check_target, lasting_digest, read_manifest
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ def _digest_of_request(manifest: Manifest) -> str:
 def report_release(payment: Payment, folder: str | Path) -> None:
     """Tell the ledger that a release it paid for is out; repeating it changes nothing."""
     receipt = read_manifest(folder)["privacy"]["ledger"]
-    digest = hashlib.sha256((Path(folder) / MANIFEST).read_bytes()).hexdigest()
+    digest = lasting_digest((Path(folder) / MANIFEST).read_bytes())
     complete(payment.ledger, find_reservation(payment.ledger, receipt), result_digest=digest)
 
 

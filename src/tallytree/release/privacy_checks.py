@@ -43,6 +43,8 @@ from tallytree.release.histogram_tables import rows_from_table
 from tallytree.release.manifest import mechanism_of
 from tallytree.release.spatial import load_map
 from tallytree.release.spatial_checks import check_charges, check_steps
+from tallytree.release.stream_manifest import KIND as STREAM
+from tallytree.release.stream_manifest import check_stream_record, stream_plan
 from tallytree.release.tables import hierarchy_from_table
 from tallytree.storage.folder import Folder, Manifest
 
@@ -88,6 +90,11 @@ def _check_request(folder: Folder) -> Check:
     )
 
 
+def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same as for every kind, and that the record and what is held fixed are those of a stream with this plan."""
+    return (*check_privacy(folder), check_stream_record(folder.manifest))
+
+
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
     """Which boxes a map asks about follows from noisy answers, so its loss is added up cell by cell."""
     made = load_map(folder)
@@ -131,6 +138,10 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
             rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
         by_level = plan_from_manifest(manifest, rows).sensitivities
         return [None if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
+    if manifest["kind"] == STREAM:
+        planned = stream_plan(manifest).record(manifest["privacy"]["unit"]["words"])
+        by_query = {(leaf.query, leaf.level, leaf.noise): leaf.sensitivity for leaf in measurements(planned)}
+        return [by_query.get((leaf.query, leaf.level, leaf.noise)) for leaf in measurements(record)]
     contributions = int(manifest["privacy"]["unit"]["contributions"])
     max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
