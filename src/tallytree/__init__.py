@@ -1,7 +1,7 @@
 """Differentially private tables of counts over a hierarchy that add up."""
 
 from tallytree.distributed.reading import read
-from tallytree.kinds.verbs import ask, evaluate, load, plan, verify
+from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, verify
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.publish.degrees import degrees
@@ -31,8 +31,10 @@ __all__ = [
     "histogram",
     "load",
     "plan",
+    "re_estimate",
     "read",
     "release",
+    "resume",
     "spatial",
     "verify",
     "with_intervals",

@@ -169,7 +169,19 @@ def test_degrees_from_edges_columns_and_sizes(place, tallytree):
     asked = tallytree("query", "friends", "--at-least", "0", "--size", "1", "--largest", "1", "--json", cwd=place)
     assert json.loads(asked.stdout)["nodes of at least 0"] == 4
     assert tallytree("query", "friends", cwd=place).returncode == 0
-    by_column = tallytree("degrees", "friends.csv", "--column", "from", "--epsilon", "1", "--out", "column", cwd=place)
+    by_column = tallytree(
+        "degrees",
+        "friends.csv",
+        "--column",
+        "from",
+        "--public",
+        "groups",
+        "--epsilon",
+        "1",
+        "--out",
+        "column",
+        cwd=place,
+    )
     assert by_column.returncode == 0, by_column.stderr
     by_size = tallytree("degrees", "friends.csv", "--size", "to", "--epsilon", "1", "--out", "size", cwd=place)
     assert by_size.returncode == 0, by_size.stderr

@@ -40,7 +40,7 @@ def kept(column: str, label: object) -> pa.Table:
 @pytest.mark.parametrize("label", ["Georgia", "georgia", "GA", "Georgia ", "Ohio"])
 def test_reading_a_part_is_reading_the_table_of_its_rows(form: str, label: str, tmp_path: Path) -> None:
     source, more = in_format(PEOPLE, form, tmp_path)
-    shape = {"group": "household", "levels": ["county"]}
+    shape: dict[str, Any] = {"group": "household", "levels": ["county"], "public": "groups"}
     part = read(source, where=f"state={label}", **shape, **more)
     alone = read(kept("state", label), **shape)
     assert part.part == Part("state", label)
@@ -82,7 +82,7 @@ def test_values_points_and_edges_of_a_part() -> None:
 
 
 def test_rows_of_a_unit_are_bounded_after_the_filter() -> None:
-    shape = {"group": "household", "unit": "person", "contributions": 1}
+    shape: dict[str, Any] = {"group": "household", "unit": "person", "contributions": 1, "public": "groups"}
     part = read(PEOPLE, where="state=Ohio", **shape)
     alone = read(kept("state", "Ohio"), **shape)
     assert_array_equal(part.leaf_counts.size, alone.leaf_counts.size)

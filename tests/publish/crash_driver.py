@@ -8,8 +8,10 @@ from typing import Any
 
 import tallytree.measure.staircases
 import tallytree.publish.group_sizes
+import tallytree.publish.keeping
 import tallytree.publish.payment
 import tallytree.storage.folder
+import tallytree.storage.work
 from tallytree.cli import main
 
 # Step: module, function, and which call of it is the last.
@@ -19,7 +21,8 @@ STEPS: dict[str, tuple[Any, str, int]] = {
     "half-measure": (tallytree.measure.staircases, "add_noise", 2),
     "write": (tallytree.publish.group_sizes.Release, "save", 1),
     "half-write": (tallytree.storage.folder, "_write_table", 1),
-    "move": (tallytree.storage.folder, "_move_into_place", 1),
+    "move": (tallytree.storage.work.Work, "put_into_place", 1),
+    "note": (tallytree.publish.keeping, "note_measured", 1),
     "report": (tallytree.publish.payment, "complete", 1),
 }
 

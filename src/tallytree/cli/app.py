@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -13,10 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tallytree.errors import BudgetError, TallytreeError, VerificationError
+from tallytree.errors import BudgetError, PaidNotFinishedError, TallytreeError, VerificationError
 from tallytree.model.notebook import plain
 
-DONE, CHECK_FAILED, BAD_REQUEST, BUDGET_REFUSED = 0, 1, 2, 3
+DONE, CHECK_FAILED, BAD_REQUEST, BUDGET_REFUSED, NOT_FINISHED = 0, 1, 2, 3, 4
 
 app = typer.Typer(
     name="tallytree",
@@ -30,7 +32,13 @@ messages = Console(stderr=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; every error raised on purpose becomes one message and an exit code."""
+    """Run the command line; every error raised on purpose becomes one message and an exit code.
+
+    A request to stop (SIGTERM, SIGHUP) ends a run as Ctrl-C does: what was paid for is kept, and how to go on is said.
+    """
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
+            signal.signal(getattr(signal, name), _stop)
     try:
         app(args=list(arguments) if arguments is not None else None, prog_name="tallytree", standalone_mode=True)
     except TallytreeError as error:
@@ -42,8 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(DONE)
 
 
+def _stop(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
 def exit_code(error: TallytreeError) -> int:
-    """1 a check failed, 3 the ledger refused, 2 the request or the data is wrong."""
+    """1 a check failed, 3 the ledger refused, 4 paid and not finished, 2 the request or the data is wrong."""
+    if isinstance(error, PaidNotFinishedError):
+        return NOT_FINISHED
     if isinstance(error, VerificationError):
         return CHECK_FAILED
     return BUDGET_REFUSED if isinstance(error, BudgetError) else BAD_REQUEST

@@ -11,7 +11,8 @@ from tallytree.cli.app import say
 from tallytree.errors import RequestError
 from tallytree.kinds.verbs import load
 from tallytree.model.part import Part, part_from
-from tallytree.publish.payment import Payment, publish_once
+from tallytree.publish.keeping import publish_to
+from tallytree.publish.payment import Payment
 from tallytree.release.published import Published
 
 T = TypeVar("T", bound=Published)
@@ -55,25 +56,13 @@ def rows_to_read(payment: Payment | None, where: str | None) -> Part | None:
 
 
 def publish(
-    payment: Payment | None,
-    out: str,
-    make: Callable[[], T],
-    *,
-    overwrite: bool,
-    noisy: bool,
+    payment: Payment | None, out: str, make: Callable[[], T], *, overwrite: bool, noisy: bool
 ) -> tuple[T, bool]:
-    """Make a release, verify it and save it; or load the one that was made under the same idempotency key.
+    """Make a release in a folder; or load the one that was made under the same idempotency key.
 
     The second value says whether it was made before.
     """
-
-    def make_and_save() -> T:
-        made = make()
-        made.verify().raise_if_failed()
-        made.save(out, overwrite=overwrite, noisy=noisy)
-        return made
-
-    fresh = publish_once(payment, out, make_and_save, overwrite=overwrite)
+    fresh = publish_to(out, make, payment=payment, overwrite=overwrite, noisy=noisy)
     if fresh is not None:
         return fresh, False
     say("This release was made before, under the same idempotency key. Nothing was charged.")

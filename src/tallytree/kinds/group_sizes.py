@@ -8,6 +8,7 @@ from tallytree.errors import RequestError
 from tallytree.kinds.kind import Kind
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.publish.accuracy import plan_group_sizes
+from tallytree.publish.group_sizes import estimate_group_sizes
 from tallytree.publish.intervals import copy_release, interval
 from tallytree.publish.progress import Progress
 from tallytree.release.evaluation import Evaluation
@@ -47,6 +48,7 @@ KIND = Kind(
     load=load_release,
     check_privacy=check_group_sizes_privacy,
     page=group_sizes_page,
+    estimate=estimate_group_sizes,
     evaluate=evaluate,
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",

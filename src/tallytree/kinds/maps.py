@@ -9,6 +9,7 @@ from tallytree.ingest.grids import MapSource, read_grid
 from tallytree.kinds.kind import Kind, No
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.publish.map_accuracy import plan_map
+from tallytree.publish.spatial import estimate_again
 from tallytree.release.privacy_checks import check_map_privacy
 from tallytree.release.spatial import SpatialRelease, load_map
 from tallytree.release.spatial_evaluation import MapEvaluation, evaluate_map
@@ -49,6 +50,7 @@ KIND = Kind(
     load=load_map,
     check_privacy=check_map_privacy,
     page=map_page,
+    estimate=estimate_again,
     evaluate=evaluate,
     plan=plan_map,
     intervals=No("standard errors are of the noise alone; what evenly spread points cost is not known."),

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tallytree.errors import RequestError, StorageError, TallytreeError
+from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError
 from tallytree.kinds.kind import Kind
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.publish.keeping import finish
+from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.checks import Check, Verification
 from tallytree.release.opening import open_folder, unreadable
 from tallytree.release.privacy_checks import check_claims, check_secure
 from tallytree.release.published import Published
 from tallytree.release.questions import Question, Reply
-from tallytree.storage.folder import DAMAGE, Folder
+from tallytree.storage.folder import DAMAGE, MANIFEST, Folder
+from tallytree.storage.versions import library_versions
+from tallytree.storage.work import MEASURED, Work, reopen
 
 
 def load(path: str | Path) -> Any:
@@ -100,6 +106,83 @@ def evaluate(release: Published, truth: Any, **source: Any) -> Any:
         ``truth`` is a ready grid. Columns, box and resolution are those of the map.
     """
     return kind_of(release).verb("evaluate")(release, truth, **source)
+
+
+def re_estimate(path: str | Path, **choices: Any) -> Any:
+    """A saved release estimated again from its raw measurements, at no privacy cost.
+
+    Parameters
+    ----------
+    choices
+        Of group sizes by ``matching`` or ``bottom-up``: another ``norm`` or ``merge``. What was measured cannot change.
+
+    Notes
+    -----
+    Choosing among re-estimates by looking at the truth is a leak: decide which one to publish without it.
+    """
+    folder = open_folder(path)
+    kind = kind_named(folder.manifest["kind"], path)
+    try:
+        made = kind.verb("estimate")(folder, **choices)
+    except TypeError:
+        raise RequestError(
+            f"{kind.title.capitalize()} has no {' or '.join(choices)} to choose; leave it out."
+        ) from None
+    except DAMAGE as error:
+        if isinstance(error, TallytreeError):
+            raise
+        raise unreadable(path, error) from None
+    digest = hashlib.sha256((Path(path) / MANIFEST).read_bytes()).hexdigest()
+    origin = {"estimated_from": {"manifest_sha256": digest, "versions": folder.manifest["versions"]}}
+    return replace(made, manifest={**made.manifest, "versions": library_versions(), **origin})
+
+
+def resume(target: str | Path, ledger: str | None = None) -> Any:
+    """Finish a release that is paid for and was left unfinished, from what was measured: nothing is paid or drawn."""
+    work = reopen(target)
+    if work is None:
+        raise RequestError(f"Nothing was left unfinished at {target}.")
+    try:
+        return _resumed(work, ledger)
+    except BaseException:
+        work.leave()
+        raise
+
+
+def _resumed(work: Work, ledger: str | None) -> Any:
+    note = work.note()
+    if not note or note["state"] == "paying":
+        work.release()
+        raise RequestError(f"Nothing was measured for {work.target}, and nothing is kept there. Run the command again.")
+    receipt, where = note["receipt"], ledger or note.get("ledger")
+    if receipt is not None and where is None:
+        raise RequestError("The ledger that paid is a server, whose address is not kept; name it with --ledger.")
+    payment = None if receipt is None else Payment(str(where), receipt["dataset"], receipt["key"])
+    if payment is not None and is_released(payment, work.target):
+        made = load(work.target)
+        report_release(payment, work.target)
+        work.release()
+        return made
+    if note["state"] != "measured":
+        key = f" with --idempotency-key {note['key']}" if note["key"] else ""
+        raise PaidNotFinishedError(
+            f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
+            f"same command again{key}. Answers that were given are kept, and nothing is paid twice."
+        )
+    folder = open_folder(work.path / MEASURED)
+    made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
+    finish(work, made, payment=payment)
+    return made
+
+
+def clean(target: str | Path) -> dict[str, Any]:
+    """Drop what an unfinished release has left; what it paid stays paid. Returns what the run wrote down about itself."""
+    work = reopen(target)
+    if work is None:
+        raise RequestError(f"Nothing was left unfinished at {target}.")
+    note = work.note()
+    work.release()
+    return note
 
 
 def plan(

@@ -14,15 +14,21 @@ from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.grids import WHERE_NEEDS_TABLE
 from tallytree.ingest.read import read
 from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
+from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts, ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, Unit
+from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Definition, noise_for
+from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise, payment_from
-from tallytree.release.degrees import DegreeSequence, degrees_manifest
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import Payment, payment_from
+from tallytree.release.degrees import DegreeSequence, degrees_manifest, sorted_table
+from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.storage.folder import Folder, Manifest
 
 FIXED_GROUPS = "how many groups there are"
 FIXED_NODES = "how many nodes there are"
@@ -126,9 +132,25 @@ def degrees(
     noise = noise_for(budget, sizes.sensitivity)
     promised = {"name": way, "graphical": bool(graphical)}
     manifest = degrees_manifest(sizes, budget, noise, mechanism=promised, secure=insecure_seed is None)
-    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
-        noisy = measure_sorted_counts(sizes, noise, stream)
-    return DegreeSequence(publishable_degrees(noisy, way, graphical=graphical), noise, paid, noisy)
+    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as paid:
+        noisy = measure_sorted_counts(sizes, noise, paid.stream)
+        paid.measured(paid.manifest, {"noisy.parquet": sorted_table(noisy)})
+    return degrees_from_noisy(noisy, noise, paid.manifest)
+
+
+def degrees_from_noisy(noisy: IntArray, noise: Noise, manifest: Manifest) -> DegreeSequence:
+    """The sequence that follows from raw measurements: post-processing only."""
+    promised = manifest["mechanism"]
+    counts = publishable_degrees(noisy, check_method(promised["name"]), graphical=promised["graphical"])
+    return DegreeSequence(counts, noise, manifest, noisy)
+
+
+def estimate_degrees(folder: Folder) -> DegreeSequence:
+    """A sequence estimated again from the raw measurements of a folder."""
+    if not folder.has("noisy.parquet"):
+        raise RequestError(NO_MEASUREMENTS)
+    noisy = np.array(folder.table("noisy.parquet")["value"].to_numpy(), dtype=np.int64)
+    return degrees_from_noisy(noisy, noise_from_json(folder.manifest["privacy"]), folder.manifest)
 
 
 def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:

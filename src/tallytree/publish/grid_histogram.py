@@ -10,7 +10,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import check_counts
-from tallytree.measure.histogram import measure_histogram
+from tallytree.measure.histogram import NoisyHistogram, measure_histogram
 from tallytree.model.bins import Bins, bins_from_edges, numbered_bins
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree, height
@@ -20,14 +20,18 @@ from tallytree.planning.level_budgets import equal_shares
 from tallytree.planning.noise_variances import level_variances
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise, payment_from
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import Payment, payment_from
 from tallytree.publish.strategies import Terms, terms_of
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import plan_histogram
 from tallytree.ranges.strategies import GridStrategy
-from tallytree.release.grid_histogram import GridHistogram
-from tallytree.release.histogram_manifest import histogram_manifest
+from tallytree.release.grid_histogram import GridHistogram, axes_from_table, axes_table
+from tallytree.release.histogram_manifest import histogram_manifest, plan_from_manifest
+from tallytree.release.histogram_tables import noisy_of_folder, noisy_table
+from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.storage.folder import Folder, Manifest
 
 
 def grid_histogram(
@@ -77,13 +81,27 @@ def grid_histogram(
     promised = {"nonnegative": rule, "integers": bool(integers)}
     secure = insecure_seed is None
     manifest = histogram_manifest(plan, confidential, published=promised, reason=reason, secure=secure)
-    errors = range_errors(plan.strategy, plan.noise)
-    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
-        noisy = measure_histogram(confidential, plan, stream)
-    estimates = estimate_bins(errors, noisy.levels)
-    published = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=integers)
-    shape = table.shape
-    return GridHistogram(bins, published.reshape(shape), estimates.reshape(shape), plan, paid, noisy)
+    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as paid:
+        noisy = measure_histogram(confidential, plan, paid.stream)
+        paid.measured(paid.manifest, {"noisy.parquet": noisy_table(noisy), "axes.parquet": axes_table(bins)})
+    return grid_from_noisy(bins, noisy, paid.manifest)
+
+
+def grid_from_noisy(bins: tuple[Bins, ...], noisy: NoisyHistogram, manifest: Manifest) -> GridHistogram:
+    """The histogram that follows from raw measurements: post-processing only."""
+    errors, published = range_errors(noisy.plan.strategy, noisy.plan.noise), manifest["published"]
+    estimates, rule = estimate_bins(errors, noisy.levels), check_nonnegative(published["nonnegative"])
+    counts = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=published["integers"])
+    shape = tuple(axis.n_bins for axis in bins)
+    return GridHistogram(bins, counts.reshape(shape), estimates.reshape(shape), noisy.plan, manifest, noisy)
+
+
+def estimate_grid_histogram(folder: Folder) -> GridHistogram:
+    """A histogram estimated again from the raw measurements of a folder."""
+    noisy = noisy_of_folder(folder, plan_from_manifest(folder.manifest, None))
+    if noisy is None:
+        raise RequestError(NO_MEASUREMENTS)
+    return grid_from_noisy(axes_from_table(folder.table("axes.parquet")), noisy, folder.manifest)
 
 
 def _axes(axes: Sequence[Bins | Sequence[float]] | None, shape: tuple[int, ...]) -> tuple[Bins, ...]:

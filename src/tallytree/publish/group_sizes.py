@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tallytree.consistency.dense_tables import check_solver, fit_dense_tables
 from tallytree.consistency.matching import bottom_up, match_top_down
 from tallytree.consistency.totals import consistent_totals
+from tallytree.errors import RequestError
 from tallytree.estimate.runs import Estimate
 from tallytree.estimate.views import estimate_view
 from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
@@ -19,14 +21,18 @@ from tallytree.model.confidential import ConfidentialCounts, Description
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.memory import cells_per_level, check_memory
-from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
+from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release, with_shares
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.adaptive import run_adaptive
-from tallytree.publish.payment import Payment, paid_noise, payment_from
+from tallytree.publish.adaptive import estimate_again, run_adaptive
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import Payment, payment_from
 from tallytree.publish.progress import Progress, by_work, silent
-from tallytree.release.manifest import group_sizes_manifest, with_fit, with_split
+from tallytree.release.manifest import facts_of, group_sizes_manifest, mechanism_of, with_fit, with_split
+from tallytree.release.published import NO_MEASUREMENTS
 from tallytree.release.release import Release
+from tallytree.release.tables import measured_tables, noisy_levels_from_table, regions_from_table
+from tallytree.storage.folder import Folder, Manifest
 
 
 class HeldElsewhere(Description, Protocol):
@@ -125,27 +131,66 @@ def release(
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    fit: dict[str, Any] = {}
-    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
+    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as paid:
+        stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
         elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
-            noisy, leaf_counts = run.noisy, run.leaf_counts
-            paid = with_split(paid, run.plan, counts)
+            noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
         else:
             noisy = measure_all(counts, plan, stream, progress)
-    if isinstance(counts, ConfidentialCounts) and plan.mechanism != "adaptive":
-        leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
-    released = counts_on_all_levels(counts.hierarchy, leaf_counts)
-    return Release(
-        hierarchy=counts.hierarchy,
-        counts=released,
-        # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
-        n_groups=noisy.n_groups if plan.totals == "regions" else np.append(noisy.n_groups[:1], released.n_groups()[1:]),
-        manifest=with_fit(paid, fit),
-        noisy=noisy,
-    )
+        paid.measured(manifest, measured_tables(counts.hierarchy, noisy))
+    if isinstance(counts, ConfidentialCounts):
+        adaptive = plan.mechanism == "adaptive"
+        made = (
+            (run.leaf_counts(counts.hierarchy), {}) if adaptive else reconcile(counts.hierarchy, plan, noisy, progress)
+        )
+        leaf_counts, manifest = made[0], with_fit(manifest, made[1])
+    return put_together(counts.hierarchy, plan, noisy, leaf_counts, manifest)
+
+
+def put_together(
+    hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
+) -> Release:
+    """The release of consistent counts of the leaves."""
+    released = counts_on_all_levels(hierarchy, leaf_counts)
+    # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
+    root_only = np.append(noisy.n_groups[:1], released.n_groups()[1:])
+    n_groups = noisy.n_groups if plan.totals == "regions" else root_only
+    return Release(hierarchy=hierarchy, counts=released, n_groups=n_groups, manifest=manifest, noisy=noisy)
+
+
+def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str | None = None) -> Release:
+    """A release from the raw measurements of a folder, estimated again: post-processing only.
+
+    ``norm`` and ``merge`` replace those of the request, where its mechanism has them; what was measured and its split stay.
+    """
+    manifest = folder.manifest
+    hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
+    facts = facts_of(manifest, hierarchy)
+    changed = {name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None}
+    if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):
+        raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
+    plan = plan_release(Request(**{**manifest["request"], **changed}), facts)
+    if plan.mechanism == "adaptive":
+        plan = with_shares(plan, facts, [Fraction(level["share"]) for level in manifest["privacy"]["levels"]])
+    if not folder.has("noisy.parquet"):
+        raise RequestError(NO_MEASUREMENTS)
+    answers = folder.table("noisy.parquet", names=("region", "query"))
+    noisy = NoisyCounts(n_groups, noisy_levels_from_table(hierarchy, plan, answers))
+    fit: dict[str, Any] = {}
+    if plan.mechanism == "adaptive":
+        leaf_counts = estimate_again(hierarchy, plan, noisy).leaf_counts(hierarchy)
+    else:
+        leaf_counts, fit = reconcile(hierarchy, plan, noisy)
+    if changed:
+        manifest = {
+            **manifest,
+            "request": plan.request.to_json(),
+            "mechanism": manifest["mechanism"] | mechanism_of(plan),
+        }
+    return put_together(hierarchy, plan, noisy, leaf_counts, with_fit(manifest, fit))
 
 
 def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent) -> NoisyCounts:

@@ -12,7 +12,7 @@ from tallytree.errors import RequestError
 from tallytree.ingest.binning import NOTES, check_counts, check_outside, count_values
 from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.values import Outside, read_values
-from tallytree.measure.histogram import measure_histogram
+from tallytree.measure.histogram import NoisyHistogram, measure_histogram
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import (
     Bins,
@@ -27,13 +27,24 @@ from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY, unit_from
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise, payment_from
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import Payment, payment_from
 from tallytree.publish.strategies import StrategyRequest, choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import Nonnegative, check_nonnegative, finish_bins
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
 from tallytree.release.histogram import RangeHistogram
-from tallytree.release.histogram_manifest import histogram_manifest
+from tallytree.release.histogram_manifest import histogram_manifest, plan_from_manifest
+from tallytree.release.histogram_tables import (
+    bins_from_table,
+    layout_table,
+    noisy_of_folder,
+    noisy_table,
+    rows_from_table,
+    strategy_tables,
+)
+from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.storage.folder import Folder, Manifest
 
 
 def histogram(
@@ -150,7 +161,6 @@ def release_histogram(
     payment: Payment | None = None,
 ) -> RangeHistogram:
     """Pay for a planned histogram, measure it, estimate its bins and put the release together."""
-    errors = range_errors(plan.strategy, plan.noise)
     manifest = histogram_manifest(
         plan,
         confidential,
@@ -158,11 +168,31 @@ def release_histogram(
         reason=reason,
         secure=insecure_seed is None,
     )
-    with paid_noise(payment, manifest, insecure_seed) as (paid, stream):
-        noisy = measure_histogram(confidential, plan, stream)
+    bins = confidential.axes[0]
+    with paid_noise(payment, manifest, insecure_seed) as paid:
+        noisy = measure_histogram(confidential, plan, paid.stream)
+        tables = {"noisy.parquet": noisy_table(noisy), "bins.parquet": layout_table(bins)}
+        paid.measured(paid.manifest, tables | strategy_tables(plan.strategy))
+    return histogram_from_noisy(bins, noisy, paid.manifest)
+
+
+def histogram_from_noisy(bins: Bins, noisy: NoisyHistogram, manifest: Manifest) -> RangeHistogram:
+    """The histogram that follows from raw measurements: post-processing only."""
+    errors, published = range_errors(noisy.plan.strategy, noisy.plan.noise), manifest["published"]
     estimates = estimate_bins(errors, noisy.levels)
-    published = finish_bins(errors, noisy.levels, estimates, nonnegative=nonnegative, integers=integers)
-    return RangeHistogram(confidential.axes[0], published, estimates, plan, paid, noisy)
+    rule = check_nonnegative(published["nonnegative"])
+    counts = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=published["integers"])
+    return RangeHistogram(bins, counts, estimates, noisy.plan, manifest, noisy)
+
+
+def estimate_histogram(folder: Folder) -> RangeHistogram:
+    """A histogram estimated again from the raw measurements of a folder."""
+    bins = bins_from_table(folder.table("bins.parquet" if folder.has("bins.parquet") else "counts.parquet"))
+    rows = rows_from_table(folder.table("strategy.parquet"), bins.n_bins) if folder.has("strategy.parquet") else None
+    noisy = noisy_of_folder(folder, plan_from_manifest(folder.manifest, rows))
+    if noisy is None:
+        raise RequestError(NO_MEASUREMENTS)
+    return histogram_from_noisy(bins, noisy, folder.manifest)
 
 
 def _bins(

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tallytree.errors import RequestError
 from tallytree.ingest.grids import MapSource, read_grid
 from tallytree.measure.spatial import measure_map
+from tallytree.model.arrays import BoolArray
+from tallytree.model.box_tree import BoxTree
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY
 from tallytree.privacy.budget import Budget, Definition, exact
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise, payment_from
-from tallytree.release.spatial import SpatialRelease
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import Payment, payment_from
+from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.release.spatial import SpatialRelease, noise_variances
 from tallytree.release.spatial_manifest import planned_manifest, with_measurements
-from tallytree.spatial.draft import combine_measurements
+from tallytree.release.spatial_tables import layout_table, measurements_from_table, noisy_table, tree_from_table
+from tallytree.spatial.draft import Measurement, combine_measurements
 from tallytree.spatial.estimates import estimate_map
 from tallytree.spatial.options import LINES, MethodOptions
+from tallytree.storage.folder import Folder, Manifest
 
 
 def spatial(
@@ -147,11 +154,30 @@ def release_map(
     """
     published = {"nonnegative": bool(nonnegative), "integers": bool(integers)}
     manifest = planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
-    with paid_noise(payment, manifest, insecure_seed) as (paid, stream):
-        noisy = measure_map(grid, budget, options, stream)
-    values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
-    manifest = with_measurements(paid, noisy)
-    estimates = estimate_map(
-        noisy.tree, values, variances, leaves=noisy.leaves, prune=options.prune, **manifest["published"]
-    )
-    return SpatialRelease(estimates, manifest, noisy.measurements)
+    with paid_noise(payment, manifest, insecure_seed) as paid:
+        noisy = measure_map(grid, budget, options, paid.stream)
+        manifest = with_measurements(paid.manifest, noisy)
+        layout = layout_table(noisy.tree, noisy.leaves, grid.columns)
+        paid.measured(manifest, {"noisy.parquet": noisy_table(noisy.measurements), "boxes.parquet": layout})
+    return map_from_noisy(noisy.tree, noisy.leaves, noisy.measurements, manifest)
+
+
+def map_from_noisy(
+    tree: BoxTree, leaves: BoolArray, measurements: tuple[Measurement, ...], manifest: Manifest
+) -> SpatialRelease:
+    """The map that follows from raw measurements: post-processing only."""
+    values, variances = combine_measurements(tree.n_nodes, list(measurements))
+    prune = manifest["mechanism"]["prune"]
+    estimates = estimate_map(tree, values, variances, leaves=leaves, prune=prune, **manifest["published"])
+    return SpatialRelease(estimates, manifest, measurements)
+
+
+def estimate_again(folder: Folder) -> SpatialRelease:
+    """A map estimated again from the raw measurements of a folder."""
+    if not folder.has("noisy.parquet"):
+        raise RequestError(NO_MEASUREMENTS)
+    manifest = folder.manifest
+    boxes = folder.table("boxes.parquet" if folder.has("boxes.parquet") else "counts.parquet")
+    tree, leaves = tree_from_table(boxes, manifest["columns"], tuple(manifest["resolution"]))
+    noisy = measurements_from_table(folder.table("noisy.parquet"), noise_variances(manifest))
+    return map_from_noisy(tree, leaves, noisy, manifest)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.model.confidential import Description
+from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
-from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
+from tallytree.planning.plan import LevelPlan, Plan, PublicFacts, QueryPlan
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.storage.folder import Manifest
@@ -51,6 +52,16 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
 def kept_rows(part: Part | None) -> Manifest:
     """The filter that the data were read with, as manifests name it; nothing where all rows were read."""
     return {} if part is None else {"where": part.to_json()}
+
+
+def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
+    """The public facts that a release of group sizes was planned with."""
+    return PublicFacts(
+        hierarchy,
+        manifest["totals"]["source"] == "public",
+        int(manifest["public"]["max_quantity"]),
+        int(manifest["privacy"]["unit"]["contributions"]),
+    )
 
 
 def mechanism_of(plan: Plan) -> dict[str, Any]:

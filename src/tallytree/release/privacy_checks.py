@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from tallytree.errors import VerificationError
-from tallytree.planning.plan import PublicFacts, Request, plan_release
+from tallytree.planning.plan import Request, plan_release
 from tallytree.privacy.accounting import (
     MechanismRecord,
     Record,
@@ -40,7 +40,7 @@ from tallytree.release.histogram_manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.release.histogram_manifest import KIND as HISTOGRAM
 from tallytree.release.histogram_manifest import plan_from_manifest
 from tallytree.release.histogram_tables import rows_from_table
-from tallytree.release.manifest import mechanism_of
+from tallytree.release.manifest import facts_of, mechanism_of
 from tallytree.release.spatial import load_map
 from tallytree.release.spatial_checks import check_charges, check_steps
 from tallytree.release.tables import hierarchy_from_table
@@ -67,13 +67,7 @@ def _check_request(folder: Folder) -> Check:
     """Mechanism, totals and, unless they were planned after a first look, shares follow from the request anew."""
     manifest, regions = folder.manifest, folder.table("regions.parquet")
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
-    facts = PublicFacts(
-        hierarchy,
-        manifest["totals"]["source"] == "public",
-        int(manifest["public"]["max_quantity"]),
-        int(manifest["privacy"]["unit"]["contributions"]),
-    )
-    plan = plan_release(Request(**manifest["request"]), facts)
+    plan = plan_release(Request(**manifest["request"]), facts_of(manifest, hierarchy))
     kept = "every region" if plan.totals == "regions" else "root"
     expected = {**mechanism_of(plan), "kept": kept, "regions": hierarchy.fingerprint}
     stated = {**manifest["mechanism"], "kept": manifest["totals"]["kept"], "regions": manifest["hierarchy_sha256"]}
