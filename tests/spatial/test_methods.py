@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
+from tallytree.options.maps import MethodOptions
 from tallytree.spatial.draft import Draft
 from tallytree.spatial.grids import best_grid_branching, grid_size, second_grid_sizes
 from tallytree.spatial.methods import GROW, grow
-from tallytree.spatial.options import MethodOptions
 from tallytree.spatial.shares import geometric_shares, proportional_shares
 from tallytree.spatial.trees import first_level, geometric_ratio, halvings
 from tests.spatial.surveys import PlainSurvey, share_of

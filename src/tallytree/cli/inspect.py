@@ -8,13 +8,18 @@ from typing import Annotated
 
 import typer
 
-from tallytree.cli import sources
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
+from tallytree.cli.commands import command, flag_of
 from tallytree.cli.degrees import query_degrees
 from tallytree.cli.histogram import query_histogram
 from tallytree.cli.options import AsJson
+from tallytree.cli.sources import Folder, Source
 from tallytree.cli.spatial import evaluate_map, query_map
 from tallytree.errors import RequestError
+from tallytree.ingest.read import read
+from tallytree.options.asking import EvaluateOptions, QueryOptions
+from tallytree.options.base import Options
+from tallytree.options.reading import ReadOptions
 from tallytree.publish.intervals import Interval, copy_release, interval
 from tallytree.release.any_release import load
 from tallytree.release.any_release import verify as verify_release
@@ -27,8 +32,6 @@ from tallytree.release.privacy_checks import verify_privacy
 from tallytree.release.region import RegionCounts
 from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
-
-Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
 
 
 @app.command()
@@ -55,67 +58,43 @@ def verify(
         raise typer.Exit(CHECK_FAILED)
 
 
-@app.command()
-def query(
-    folder: Folder,
-    region: Annotated[
-        str | None, typer.Option(help="Path of the region, such as US/Georgia; the root when left out.")
-    ] = None,
-    size: Annotated[int | None, typer.Option(help="How many groups have exactly this size?")] = None,
-    at_least: Annotated[int | None, typer.Option(help="How many groups have at least this size?")] = None,
-    largest: Annotated[int | None, typer.Option(help="How large is the k-th largest group?", metavar="K")] = None,
-    quantile: Annotated[
-        float | None, typer.Option(help="Which size do this fraction of the groups not exceed?")
-    ] = None,
-    mean: Annotated[bool, typer.Option("--mean", help="What is the mean size?")] = False,
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            help="Of a histogram: how many lie in this range? Of a map: in this box, LOW:HIGH,LOW:HIGH? Repeatable.",
-            metavar="LOW:HIGH",
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
-    copies: Annotated[
-        int,
-        typer.Option(help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", min=0),
-    ] = 0,
-    json: AsJson = False,
-) -> None:
+@command(app)
+def query(folder: Folder, asked: QueryOptions) -> None:
     """Answer questions about one region, a histogram, a map or a degree sequence; without a question, show its counts.
 
     Example: tallytree query out --region US/Georgia --at-least 7 --quantile 0.5
     Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
     """
-    release = load(folder)
+    release, json = load(folder), asked.json
     if isinstance(release, RangeHistogram):
-        _refuse(folder, "a histogram", region=region, size=size, at_least=at_least, largest=largest, mean=mean or None)
-        query_histogram(release, folder, ranges=ranges or [], quantile=quantile, level=level, json=json)
+        _refuse(folder, "a histogram", asked, "region", "size", "at_least", "largest", "mean")
+        query_histogram(release, folder, ranges=asked.ranges, quantile=asked.quantile, level=asked.level, json=json)
         return
     if isinstance(release, GridHistogram):
         raise RequestError(f"{folder} holds a grid; ask it in Python: tallytree.load(folder).box(low, high).")
     if isinstance(release, SpatialRelease):
-        _refuse(folder, "a map", region=region, size=size, at_least=at_least, largest=largest, quantile=quantile)
-        query_map(release, folder, boxes=ranges or [], json=json)
+        _refuse(folder, "a map", asked, "region", "size", "at_least", "largest", "quantile")
+        query_map(release, folder, boxes=asked.ranges, json=json)
         return
-    _refuse(folder, "no histogram", range=ranges)
+    _refuse(folder, "no histogram", asked, "ranges")
     if isinstance(release, DegreeSequence):
-        _refuse(folder, "a degree sequence", region=region, quantile=quantile, mean=mean or None)
-        query_degrees(release, folder, size=size, at_least=at_least, largest=largest, json=json)
+        _refuse(folder, "a degree sequence", asked, "region", "quantile", "mean")
+        query_degrees(release, folder, size=asked.size, at_least=asked.at_least, largest=asked.largest, json=json)
         return
-    counts = release.region(region if region is not None else str(release.hierarchy.paths[0]))
-    questions = _questions(size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean)
+    counts = release.region(asked.region if asked.region is not None else str(release.hierarchy.paths[0]))
+    questions = _questions(asked)
     if not questions:
         _show_counts(counts, json=json)
         return
     answers = {question: ask(counts) for question, ask in questions.items()}
-    if copies == 0:
+    if asked.copies == 0:
         _show_answers(counts.path, answers, {}, json=json)
         return
     with progress_bar() as progress:
-        made = copy_release(release, copies=copies, progress=progress)
-    intervals = {question: interval(made, counts.path, ask, confidence=level) for question, ask in questions.items()}
+        made = copy_release(release, copies=asked.copies, progress=progress)
+    intervals = {
+        question: interval(made, counts.path, ask, confidence=asked.level) for question, ask in questions.items()
+    }
     _show_answers(counts.path, answers, intervals, json=json)
 
 
@@ -140,16 +119,16 @@ def _show_answers(path: str, answers: dict[str, float], intervals: dict[str, Int
     print_table(path, columns, rows)
 
 
-def _refuse(folder: Path, kind: str, **questions: object) -> None:
-    asked = [f"--{name.replace('_', '-')}" for name, value in questions.items() if value is not None]
-    if asked:
-        raise RequestError(f"{folder} holds {kind}, which cannot answer {', '.join(asked)}.")
+def _refuse(folder: Path, kind: str, options: Options, *names: str) -> None:
+    """Refuse options that were given and mean nothing here."""
+    given = [flag_of(options, name) for name in names if name in options.given()]
+    if given:
+        raise RequestError(f"{folder} holds {kind}, which cannot answer {', '.join(given)}.")
 
 
-def _questions(
-    *, size: int | None, at_least: int | None, largest: int | None, quantile: float | None, mean: bool
-) -> dict[str, Callable[[RegionCounts], float]]:
+def _questions(asked: QueryOptions) -> dict[str, Callable[[RegionCounts], float]]:
     """What was asked, in words and as a function of a region's counts."""
+    size, at_least, largest, quantile = asked.size, asked.at_least, asked.largest, asked.quantile
     questions: dict[str, Callable[[RegionCounts], float]] = {}
     if size is not None:
         questions[f"groups of size {size}"] = lambda counts: counts.of_size(size)
@@ -159,29 +138,13 @@ def _questions(
         questions[f"size of group {largest} from the largest"] = lambda counts: counts.kth_largest(largest)
     if quantile is not None:
         questions[f"quantile {quantile:g}"] = lambda counts: counts.quantile(quantile)
-    if mean:
+    if asked.mean:
         questions["mean size"] = lambda counts: counts.mean()
     return questions
 
 
-@app.command()
-def evaluate(
-    folder: Folder,
-    source: sources.Source,
-    group: sources.Group = None,
-    levels: sources.Levels = None,
-    size: sources.Size = None,
-    count: sources.Count = None,
-    quantity: sources.Quantity = None,
-    max_quantity: sources.MaxQuantity = None,
-    groups: sources.Groups = None,
-    hierarchy: sources.HierarchyTable = None,
-    root: sources.Root = "total",
-    table: sources.TableName = None,
-    sql: sources.Sql = None,
-    outside: Annotated[str | None, typer.Option(help="Of a map: points outside its box: error, clip or drop.")] = None,
-    json: AsJson = False,
-) -> None:
+@command(app)
+def evaluate(folder: Folder, source: Source, data: ReadOptions, how: EvaluateOptions) -> None:
     """Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.
 
     Example: tallytree evaluate out people.parquet --group household --levels state,county
@@ -189,20 +152,20 @@ def evaluate(
     """
     earlier = load(folder)
     if isinstance(earlier, SpatialRelease):
-        _refuse(folder, "a map", group=group, levels=levels, size=size, quantity=quantity, groups=groups)
-        evaluate_map(earlier, source, json=json, outside=outside, count=count, table=table, sql=sql)
+        place = {"count": data.count, "table": data.table, "sql": data.sql}
+        _refuse(folder, "a map", data, *(name for name in data.given() if name not in place))
+        evaluate_map(earlier, source, json=how.json, outside=how.outside, **place)
         return
-    if outside is not None:
+    if how.outside is not None:
         raise RequestError(f"{folder} holds no map; --outside goes with maps.")
     release = earlier if isinstance(earlier, Release) else load_release(folder)
-    given = {name: value for name, value in locals().items() if name in sources.DataOptions.__dataclass_fields__}
-    truth = sources.DataOptions(**given).read()
+    truth = read(source, data)
     if truth.hierarchy != release.hierarchy:
         raise RequestError(
             f"{source} does not have the regions of {folder}. Name the same levels and root as for the release."
         )
     result = evaluate_release(release, truth)
-    if json:
+    if how.json:
         print_json(result.to_json())
         return
     say("NOT PRIVATE: these errors are computed from the confidential data. Do not publish them.")

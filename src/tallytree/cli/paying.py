@@ -1,16 +1,13 @@
-"""Options that name the budget account of a release, shared by the commands that release."""
+"""Making a release once, paid for and saved: shared by the commands that release."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Protocol, TypeVar
-
-import typer
+from typing import Protocol, TypeVar
 
 from tallytree.cli.app import say
-from tallytree.errors import RequestError
-from tallytree.privacy.ledger import Part
-from tallytree.publish.payment import Payment, publish_once
+from tallytree.options.groups import Output, Paying
+from tallytree.publish.payment import payment_from, publish_once
 from tallytree.release.checks import Verification
 
 
@@ -26,62 +23,23 @@ class Published(Protocol):
 
 T = TypeVar("T", bound=Published)
 
-Ledger = Annotated[
-    str | None,
-    typer.Option(envvar="TALLYTREE_LEDGER", help="Ledger that pays: a file (ledger.db) or postgresql://host/database."),
-]
-Dataset = Annotated[str | None, typer.Option(help="Account in the ledger, see: tallytree ledger create.")]
-IdempotencyKey = Annotated[
-    str | None, typer.Option(help="Names this release: a repeated run under the same key neither pays nor draws again.")
-]
-PartOfData = Annotated[
-    str | None,
-    typer.Option("--part", help="The data are the part COLUMN=VALUE of the account's; parts compose in parallel."),
-]
 
-
-def payment(ledger: str | None, dataset: str | None, key: str | None, part: str | None) -> Payment | None:
-    """Which account pays, None for a release without a ledger."""
-    if ledger is None and dataset is None:
-        if key is not None or part is not None:
-            raise RequestError("--idempotency-key and --part go with --ledger and --dataset.")
-        return None
-    if ledger is None:
-        raise RequestError("--dataset names an account; add --ledger, the file or database that holds it.")
-    if dataset is None:
-        raise RequestError("A ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account that pays.")
-    return Payment(ledger, dataset, key or "", None if part is None else _part(part))
-
-
-def publish(
-    payment: Payment | None,
-    out: str,
-    make: Callable[[], T],
-    load: Callable[[str], T],
-    *,
-    overwrite: bool,
-    noisy: bool,
-) -> tuple[T, bool]:
+def publish(options: Paying, where: Output, make: Callable[[], T], load: Callable[[str], T]) -> tuple[T, bool]:
     """Make a release, verify it and save it; or load the one that was made under the same idempotency key.
 
     The second value says whether it was made before.
     """
 
+    out = str(where.out)
+
     def make_and_save() -> T:
         made = make()
         made.verify().raise_if_failed()
-        made.save(out, overwrite=overwrite, noisy=noisy)
+        made.save(out, overwrite=where.overwrite, noisy=not where.no_noisy)
         return made
 
-    fresh = publish_once(payment, out, make_and_save, overwrite=overwrite)
+    fresh = publish_once(payment_from(options), out, make_and_save, overwrite=where.overwrite)
     if fresh is not None:
         return fresh, False
     say("This release was made before, under the same idempotency key. Nothing was charged.")
     return load(out), True
-
-
-def _part(text: str) -> Part:
-    column, separator, value = text.partition("=")
-    if not separator or not column or not value:
-        raise RequestError(f"--part is {text!r}; write it as COLUMN=VALUE, such as state=Georgia.")
-    return Part(column, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.shapes import checked_unit
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.confidential import ENTITY
-
-Outside = Literal["error", "clip", "drop"]
+from tallytree.options.choices import Outside
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ParamSpec, Protocol, overload
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.options.choices import MapMethod
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.privacy.budget import Exact
 from tallytree.publish.group_sizes import release
 from tallytree.publish.map_accuracy import MapPrediction, points_like, predict_map
 from tallytree.publish.progress import Progress, silent
@@ -24,6 +27,8 @@ from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html
 from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
 from tallytree.report.trade_off import trade_off_svg
+
+Keywords = ParamSpec("Keywords")
 
 _METRIC_NAMES = {"emd": "EMD", "l1": "L1", "count_error": "error of one count"}
 METRICS = tuple(_METRIC_NAMES)
@@ -115,6 +120,32 @@ def parse_target(text: str) -> Target:
     return Target(match[1], match[2], bound)
 
 
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PlanKeywords(ReleaseOptions):
+    """The keywords of :func:`plan` for group sizes: what may be asked of the release, and of the prediction."""
+
+    target: str | None = None
+    runs: int = 5
+
+
+class Planning(Protocol[Keywords]):
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+
+    @overload
+    def __call__(
+        self, like: Release | ConfidentialCounts, /, *none: Keywords.args, **keywords: Keywords.kwargs
+    ) -> Prediction: ...
+    @overload
+    def __call__(
+        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+    ) -> MapPrediction: ...
+
+
+def _typed(keywords: Callable[Keywords, ReleaseOptions]) -> Callable[[Any], Planning[Keywords]]:
+    return lambda function: function
+
+
+@_typed(PlanKeywords)
 def plan(
     like: Release | ConfidentialCounts | SpatialRelease,
     *,

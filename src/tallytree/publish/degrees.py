@@ -7,43 +7,24 @@ from typing import Any, Literal
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
-from tallytree.estimate.unattributed import check_method, publishable_degrees
+from tallytree.estimate.unattributed import publishable_degrees
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.read import read
 from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
 from tallytree.model.confidential import ENTITY, ConfidentialCounts, ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
-from tallytree.privacy.budget import Definition, noise_for
+from tallytree.options.degrees import DegreesOptions
+from tallytree.options.spelled import spelled
+from tallytree.privacy.budget import noise_for
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
-from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, pay, payment_from
+from tallytree.publish.payment import pay, payment_from
 from tallytree.release.degrees import DegreeSequence, degrees_manifest
 
-UNIT_NEEDS_COLUMN = "unit= names the protected unit of rows, so it goes with column=; edges are protected one by one."
 
-
-def degrees(
-    source: Any,
-    *,
-    epsilon: object = None,
-    rho: object = None,
-    definition: Definition = "pure",
-    column: str | None = None,
-    edges: tuple[str, str] | None = None,
-    directed: bool = False,
-    nodes: Any = None,
-    table: str | None = None,
-    sql: str | None = None,
-    method: str = "isotonic",
-    graphical: bool = False,
-    unit: str = ENTITY,
-    contributions: int = 1,
-    insecure_seed: int | None = None,
-    ledger: str | Payment | None = None,
-    dataset: str | None = None,
-) -> DegreeSequence:
+@spelled(DegreesOptions)
+def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     """Release the sorted counts of groups, or the degrees of a graph, with a differential privacy guarantee.
 
     How many groups or nodes there are counts as public; which of them has which count is not released at all.
@@ -52,29 +33,9 @@ def degrees(
     ----------
     source
         Counts of the groups, in any order; exact counts from :func:`tallytree.read`; or a table (anything that ``read``
-        takes) together with ``column`` or ``edges``.
-    epsilon, rho, definition
-        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one
-        tenth.
-    column
-        Column that names the group of each row; one row is protected.
-    edges, directed, nodes
-        Columns that name the two ends of each edge; one edge is protected, which changes two degrees. With ``directed``
-        the degree of a node is the number of edges that leave it, and one edge changes one degree. ``nodes`` is a
-        public table of all nodes.
-    table, sql
-        Which table of a database, or which query on it.
-    method
-        ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be negative).
-    graphical
-        Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from the estimate.
-    unit, contributions
-        ``unit``: with ``column``, the column that names the protected unit, of whose rows at most ``contributions`` are then
-        counted. Without it, how many rows or edges one protected unit has at most, which is taken on trust.
-    insecure_seed
-        For tests and experiments only: repeatable noise. The release is marked "not private".
-    ledger, dataset
-        Budget account that pays before any noise is drawn; see :func:`tallytree.release`.
+        takes) together with ``column``, ``edges`` or ``size``.
+    options
+        What the rows are and how to release; may be spelled as keywords, ``degrees(source, epsilon=1, …)``.
 
     Examples
     --------
@@ -82,32 +43,25 @@ def degrees(
     >>> len(released.degrees), bool((released.degrees >= 0).all())
     (4, True)
     """
-    budget, way = stated_budget(epsilon, rho, definition), check_method(method)
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
-        raise RequestError(f"contributions is a whole number of at least 1, got {contributions!r}.")
-    if graphical and way == "noisy":
-        raise RequestError("A graphical sequence needs method 'isotonic' or 'sorted'.")
-    if unit != ENTITY and column is None:
-        raise RequestError(UNIT_NEEDS_COLUMN)
-    if column is not None and edges is not None:
-        raise RequestError("Give either column= or edges=, not both.")
-    if edges is not None:
-        if isinstance(edges, str) or len(edges) != 2:
-            raise RequestError("edges= names two columns, the two ends of an edge.")
-        source = read_degrees(source, *edges, directed=directed, nodes=nodes, table=table, sql=sql)
-    elif column is not None:
-        bound = {} if unit == ENTITY else {"unit": unit, "contributions": contributions}
-        source = read(source, group=column, table=table, sql=sql, **bound)  # type: ignore[arg-type]
-    sizes = confidential_sizes(source, contributions)
+    budget, insecure_seed, graphical = options.loss(), options.insecure_seed, options.graphical
+    where: dict[str, Any] = {"table": options.table, "sql": options.sql}
+    if options.edges is not None:
+        source = read_degrees(source, *options.edges, directed=options.directed, nodes=options.nodes, **where)
+    elif options.column is not None:
+        bound: dict[str, Any] = {"unit": options.unit, "contributions": options.contributions}
+        source = read(source, group=options.column, **where, **({} if options.unit == ENTITY else bound))
+    elif options.size is not None:
+        source = read(source, size=options.size, **where)
+    sizes = confidential_sizes(source, options.contributions)
     noise = noise_for(budget, sizes.sensitivity)
-    promised = {"name": way, "graphical": bool(graphical)}
+    promised = {"name": options.method, "graphical": graphical}
     n_groups = int(sizes.counts.count.sum())
     manifest = degrees_manifest(sizes, budget, noise, method=promised, n_groups=n_groups, secure=insecure_seed is None)
-    manifest = pay(payment_from(ledger, dataset), manifest)
+    manifest = pay(payment_from(options), manifest)
     stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
     noisy = measure_sorted_counts(sizes, noise, stream)
     stream.forget()
-    return DegreeSequence(publishable_degrees(noisy, way, graphical=graphical), noise, manifest, noisy)
+    return DegreeSequence(publishable_degrees(noisy, options.method, graphical=graphical), noise, manifest, noisy)
 
 
 def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, overload
 
 from tallytree.errors import RequestError
-from tallytree.ingest.grids import MapSource, read_grid
+from tallytree.ingest.grids import read_grid
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.options.choices import Outside
+from tallytree.options.maps import GridOptions
 from tallytree.release.evaluation import Evaluation
 from tallytree.release.evaluation import evaluate as evaluate_group_sizes
 from tallytree.release.release import Release
@@ -18,7 +20,16 @@ from tallytree.release.spatial_evaluation import MapEvaluation, evaluate_map
 @overload
 def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation: ...
 @overload
-def evaluate(release: SpatialRelease, truth: Any, **source: Any) -> MapEvaluation: ...
+def evaluate(
+    release: SpatialRelease,
+    truth: Any,
+    *,
+    outside: Outside = "error",
+    count: str | None = None,
+    table: str | None = None,
+    sql: str | None = None,
+    counts: bool = False,
+) -> MapEvaluation: ...
 def evaluate(release: Release | SpatialRelease, truth: Any, **source: Any) -> Evaluation | MapEvaluation:
     """Compare a release with the exact data. The result is NOT private.
 
@@ -45,15 +56,7 @@ def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **so
     known = {"outside", "count", "table", "sql"}
     if not source.keys() <= known:
         raise RequestError(f"To compare a map, say {', '.join(sorted(known))} or counts; got {', '.join(source)}.")
-    given = {"counts": truth} if counts else {"points": truth}
     columns = list(release.columns)
-    return read_grid(
-        MapSource(
-            **given,
-            columns=columns,
-            box=release.box,
-            resolution=release.shape,
-            one_column=len(columns) == 1,
-            **source,
-        )
-    )
+    options = GridOptions(columns=columns, box=release.box, resolution=release.shape, **source)
+    points, grid = (None, truth) if counts else (truth, None)
+    return read_grid(points, grid, options, one_column=len(columns) == 1)

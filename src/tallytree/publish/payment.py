@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from tallytree.errors import DuplicateReleaseError, RequestError, TallytreeError
 from tallytree.model.confidential import ENTITY
+from tallytree.options.groups import Paying
 from tallytree.privacy.ledger import Part, Purpose, complete, find_reservation, reserve
 from tallytree.release.privacy_checks import stated_budget
 from tallytree.storage.folder import MANIFEST, Manifest, check_target, read_manifest
@@ -43,15 +44,36 @@ class Payment:
         return f"Payment(dataset={self.dataset!r}, key={self.key!r}, part={self.part!r})"
 
 
-def payment_from(ledger: str | Payment | None, dataset: str | None) -> Payment | None:
-    """The payment that the arguments ``ledger`` and ``dataset`` of a release ask for."""
+def payment_from(options: Paying) -> Payment | None:
+    """Which account pays, by the options of a release; None for a release without a ledger."""
+    ledger, dataset, key, part = options.ledger, options.dataset, options.idempotency_key, options.part
     if isinstance(ledger, Payment):
-        if dataset is not None:
-            raise RequestError("A Payment names its data set already; leave dataset out.")
+        if any(option is not None for option in (dataset, key, part)):
+            raise RequestError(
+                "A Payment names its data set already; leave dataset out, and idempotency_key and part too."
+            )
         return ledger
-    if (ledger is None) != (dataset is None):
-        raise RequestError("ledger and dataset go together: where the accounts are, and which one pays.")
-    return None if ledger is None or dataset is None else Payment(ledger, dataset)
+    if ledger is None and dataset is None:
+        if key is not None or part is not None:
+            raise RequestError("idempotency_key and part (--idempotency-key, --part) go with --ledger and --dataset.")
+        return None
+    if not isinstance(ledger, str):
+        raise RequestError(
+            "ledger and dataset go together: --dataset names an account; add --ledger, the file or database that holds it."
+        )
+    if dataset is None:
+        raise RequestError(
+            "ledger and dataset go together: a ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account "
+            "that pays."
+        )
+    return Payment(ledger, dataset, key or "", None if part is None else _part(part))
+
+
+def _part(text: str) -> Part:
+    column, separator, value = text.partition("=")
+    if not separator or not column or not value:
+        raise RequestError(f"--part is {text!r}; write it as COLUMN=VALUE, such as state=Georgia.")
+    return Part(column, value)
 
 
 def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
