@@ -7,7 +7,8 @@ import pytest
 
 import tallytree
 
-mypy = pytest.importorskip("mypy.api", reason="mypy is not installed: pip install 'tallytree[lint]'")
+mypy = pytest.importorskip("mypy.api", reason="mypy is not installed: pip install mypy")
+pytestmark = pytest.mark.slow
 
 SOURCE = Path(tallytree.__file__).parents[1]
 RIGHT = """import tallytree as tt
