@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallytree as package
+from tallytree.cli.sources import read_data
+from tallytree.errors import RequestError
+from tallytree.options.reading import EngineOptions, ReadOptions
 
 PEOPLE = pa.table(
     {
@@ -123,14 +126,11 @@ def test_demo(tmp_path: Path) -> None:
     assert tallytree("verify", "demo/release", cwd=tmp_path).returncode == 0
 
 
-def test_engines_are_known_and_a_master_needs_spark(tmp_path: Path) -> None:
-    from tallytree.cli.sources import DataOptions
-    from tallytree.errors import RequestError
-
+def test_engines_are_known_and_a_master_needs_spark() -> None:
     with pytest.raises(RequestError, match="Choose one of: local, spark"):
-        DataOptions("people.parquet", engine="dask").read()
+        EngineOptions.told({"engine": "dask"})
     with pytest.raises(RequestError, match="goes with --engine spark"):
-        DataOptions("people.parquet", master="local[2]").read()
+        read_data("people.parquet", ReadOptions(group="household"), EngineOptions(master="local[2]"))
 
 
 def test_levels_in_the_wrong_order_are_noticed(place: Path) -> None:

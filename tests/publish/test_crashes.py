@@ -119,6 +119,12 @@ def test_a_crash_loses_budget_never_privacy(
     assert summarise(read_history("ledger.db", "census")).spent == 2
 
 
+def kept_answers() -> list[list[int]]:
+    """The noisy answers that a run has left, file by file."""
+    folder = Path(".out.tallytree", "answers")
+    return [_read(file)[1].tolist() for file in sorted(folder.glob("*.answer"))] if folder.exists() else []
+
+
 def assert_whole_and_paid(*, reported: bool = True) -> None:
     assert tt.verify("out")
     assert verify_privacy("out")

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from tallytree.errors import BudgetError, PaidNotFinishedError, TallytreeError, VerificationError
 from tallytree.model.notebook import plain
+from tallytree.version import __version__
 
 DONE, CHECK_FAILED, BAD_REQUEST, BUDGET_REFUSED, NOT_FINISHED = 0, 1, 2, 3, 4
 
@@ -29,6 +30,21 @@ app = typer.Typer(
 )
 output = Console()
 messages = Console(stderr=True)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tallytree {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take options that belong to no command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

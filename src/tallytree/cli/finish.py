@@ -7,18 +7,21 @@ from typing import Annotated
 
 import typer
 
-from tallytree.cli import paying
 from tallytree.cli.app import app, print_json, say
-from tallytree.cli.options import AsJson, Overwrite
+from tallytree.cli.commands import declared
+from tallytree.cli.options import AsJson
 from tallytree.kinds.verbs import clean as drop
 from tallytree.kinds.verbs import re_estimate as estimate_again
 from tallytree.kinds.verbs import resume as finish
+from tallytree.options.groups import LedgerOptions, Output
 
+Ledger = Annotated[str | None, declared(LedgerOptions, "ledger")]
+Overwrite = Annotated[bool, declared(Output, "overwrite")]
 Target = Annotated[Path, typer.Argument(help="Folder that the release was to be written to.", metavar="DIR")]
 
 
 @app.command()
-def resume(target: Target, ledger: paying.Ledger = None, json: AsJson = False) -> None:
+def resume(target: Target, ledger: Ledger = None, json: AsJson = False) -> None:
     """Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.
 
     Example: tallytree resume out

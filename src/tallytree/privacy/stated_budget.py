@@ -20,6 +20,12 @@ def stated_budget(epsilon: object, rho: object, definition: Definition, delta: o
             raise RequestError("delta goes with epsilon and nothing else; give epsilon=… and delta=….")
         return approximate_budget(epsilon, delta).budget
     name, value, other = ("epsilon", epsilon, rho) if definition == "pure" else ("rho", rho, epsilon)
-    if value is None or other is not None:
-        raise RequestError(f"definition={definition!r} takes {name} and nothing else; give {name}=….")
+    if other is not None:
+        wrong, its = ("rho", "zcdp") if definition == "pure" else ("epsilon", "pure")
+        raise RequestError(f"{wrong} belongs to definition {its!r}; definition {definition!r} takes {name}.")
+    if value is None:
+        number = "1.0" if definition == "pure" else "0.1"
+        raise RequestError(
+            f"{name} is missing. State the privacy loss, for example {name}={number} (--{name} {number})."
+        )
     return Budget(definition, exact(value, name))

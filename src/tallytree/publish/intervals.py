@@ -25,6 +25,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
+from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.shapes import redrawn
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
@@ -72,14 +73,14 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
     if copies < 2:
         raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
     assumed = data_like(release)
-    options = release.manifest["request"]
+    options = ReleaseOptions.told(release.manifest["request"])
     truths, made = [], []
     for number in range(copies):
         progress(number, copies, "simulating the release")
         leaves = redrawn(assumed.leaf_counts, seed=seed + number)
         truths.append(counts_on_all_levels(release.hierarchy, leaves))
         possible = replace(assumed, leaf_counts=leaves)
-        made.append(release_counts(possible, insecure_seed=seed + number, **options).counts)
+        made.append(release_counts(possible, replace(options, insecure_seed=seed + number)).counts)
     return Copies(release, tuple(truths), tuple(made))
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tallytree.errors import RequestError, TallytreeError
-from tallytree.model.part import Part
+from tallytree.model.part import Part, part_from
+from tallytree.options.groups import Paying
 from tallytree.privacy.guarantee import budget_of, unit_from_json
 from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
 from tallytree.privacy.ledger_chain import Entry, Receipt
@@ -40,15 +41,29 @@ class Payment:
         return f"Payment(dataset={self.dataset!r}, key={self.key!r}, part={self.part!r})"
 
 
-def payment_from(ledger: str | Payment | None, dataset: str | None) -> Payment | None:
-    """The payment that the arguments ``ledger`` and ``dataset`` of a release ask for."""
+def payment_from(options: Paying) -> Payment | None:
+    """Which account pays, by the options of a release; None for a release without a ledger."""
+    ledger, dataset, key, part = options.ledger, options.dataset, options.idempotency_key, options.part
     if isinstance(ledger, Payment):
-        if dataset is not None:
-            raise RequestError("A Payment names its data set already; leave dataset out.")
+        if any(option is not None for option in (dataset, key, part)):
+            raise RequestError(
+                "A Payment names its data set already; leave dataset out, and idempotency_key and part too."
+            )
         return ledger
-    if (ledger is None) != (dataset is None):
-        raise RequestError("ledger and dataset go together: where the accounts are, and which one pays.")
-    return None if ledger is None or dataset is None else Payment(ledger, dataset)
+    if ledger is None and dataset is None:
+        if key is not None or part is not None:
+            raise RequestError("idempotency_key and part (--idempotency-key, --part) go with --ledger and --dataset.")
+        return None
+    if not isinstance(ledger, str):
+        raise RequestError(
+            "ledger and dataset go together: --dataset names an account; add --ledger, the file or database that holds it."
+        )
+    if dataset is None:
+        raise RequestError(
+            "ledger and dataset go together: a ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account "
+            "that pays."
+        )
+    return Payment(ledger, dataset, key or "", part_from(part, "--part"))
 
 
 def pay(payment: Payment | None, manifest: Manifest) -> Manifest:

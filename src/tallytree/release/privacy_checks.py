@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from tallytree.errors import VerificationError
-from tallytree.planning.plan import Request, plan_release
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.plan import plan_release
 from tallytree.privacy.accounting import (
     MechanismRecord,
     Record,
@@ -67,7 +68,7 @@ def _check_request(folder: Folder) -> Check:
     """Mechanism, totals and, unless they were planned after a first look, shares follow from the request anew."""
     manifest, regions = folder.manifest, folder.table("regions.parquet")
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
-    plan = plan_release(Request(**manifest["request"]), facts_of(manifest, hierarchy))
+    plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
     kept = "every region" if plan.totals == "regions" else "root"
     expected = {**mechanism_of(plan), "kept": kept, "regions": hierarchy.fingerprint}
     stated = {**manifest["mechanism"], "kept": manifest["totals"]["kept"], "regions": manifest["hierarchy_sha256"]}
