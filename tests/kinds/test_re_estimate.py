@@ -20,7 +20,7 @@ def people() -> Any:
 
 
 def counts(**options: Any) -> Any:
-    return tt.read(people(), group="household", levels=["state", "county"], **({"public": "groups"} | options, public="groups"))
+    return tt.read(people(), group="household", levels=["state", "county"], **({"public": "groups"} | options))
 
 
 MAKERS: dict[str, Any] = {

@@ -15,6 +15,7 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.kinds.verbs import verify_privacy
+from tallytree.privacy.journal import _read
 from tallytree.privacy.ledger import read_history
 from tallytree.privacy.ledger_chain import summarise
 from tallytree.privacy.ledger_checks import check_history
