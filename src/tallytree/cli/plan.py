@@ -13,9 +13,17 @@ from tallytree.cli.options import AsJson
 from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import ENTITY, ConfidentialCounts
 from tallytree.planning.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon, trade_off
+from tallytree.publish.accuracy import (
+    Prediction,
+    compare,
+    data_like,
+    parse_target,
+    protecting_groups,
+    smallest_epsilon,
+    trade_off,
+)
 from tallytree.release.any_release import load
 from tallytree.release.loading import load_release
 from tallytree.release.release import Release
@@ -44,6 +52,7 @@ def plan(
         str, typer.Option(help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")
     ] = "households",
     root: sources.Root = "total",
+    unit: Annotated[str, typer.Option(help="What will be protected: entity or group.")] = ENTITY,
     epsilon: Annotated[str | None, typer.Option(help="Predict the errors at this privacy loss.")] = None,
     target: Annotated[str | None, typer.Option(help='Find the smallest ε, for example "county: emd<=20".')] = None,
     mechanism: Annotated[str | None, typer.Option(help="Only this mechanism.")] = None,
@@ -79,10 +88,12 @@ def plan(
         assumed = _assumed_groups(groups, group=group, levels=levels, shape=shape, root=root)
     else:
         raise RequestError("Say either --like DIR or --groups TABLE, not both.")
+    assumed = _protecting(assumed, unit)
     options = _options(mechanism=mechanism, view=view, budget=budget)
     if (epsilon is None) == (target is None):
         raise RequestError("Say either --epsilon, to predict errors, or --target, to find the smallest epsilon.")
-    variants = {"as asked": options} if options else VARIANTS
+    usual = {"default": VARIANTS["default"]} if assumed.whole_groups else VARIANTS
+    variants = {"as asked": options} if options else usual
     with progress_bar() as progress:
         if target is not None:
             found, prediction = smallest_epsilon(assumed, parse_target(target), runs=runs, progress=progress, **options)
@@ -121,6 +132,15 @@ def _assumed_groups(groups: str, *, group: str | None, levels: str | None, shape
     sizes = named_shape(shape)
     public = read(groups, group=group, levels=sources.split_names(levels), root=root)
     return assumed_counts(public.hierarchy, public.n_groups, sizes)
+
+
+def _protecting(assumed: ConfidentialCounts, unit: str) -> ConfidentialCounts:
+    match unit:
+        case "group" if not assumed.whole_groups:
+            return protecting_groups(assumed)
+        case "entity" | "group":
+            return assumed
+    raise RequestError(f"--unit {unit!r} is not known here. Say entity or group.")
 
 
 def _options(**given: str | None) -> dict[str, Any]:

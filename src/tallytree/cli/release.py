@@ -86,7 +86,9 @@ def release(
     master: sources.Master = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(help=f"One of: {', '.join(MECHANISMS)}. Default: adaptive, or matching if a view is named."),
+        typer.Option(
+            help=f"One of: {', '.join(MECHANISMS)}. Default: adaptive; matching for a view, size-bins for --unit group."
+        ),
     ] = None,
     view: Annotated[
         str | None,

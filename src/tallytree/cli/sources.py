@@ -31,7 +31,9 @@ HierarchyTable = Annotated[
     str | None, typer.Option("--hierarchy", help="Separate table of regions: region, then one column per level.")
 ]
 Entity = Annotated[str | None, typer.Option(help="What one row is called in the privacy statement (person, trip …).")]
-Unit = Annotated[str, typer.Option(help="What is protected: entity (one row), or the column that names a person.")]
+Unit = Annotated[
+    str, typer.Option(help="What is protected: entity (one row), group, or the column that names a person.")
+]
 Contributions = Annotated[int | None, typer.Option(help="Public bound on the rows that count of one --unit.")]
 Root = Annotated[str, typer.Option(help="Label of the root.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Table to read from a database URL.")]

@@ -57,6 +57,8 @@ class SparkCounts:
     group: str = "group"
     unit: str = ""
     contributions: int = 1
+    whole_groups: bool = False
+    least_size: int = 0
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""

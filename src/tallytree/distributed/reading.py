@@ -63,6 +63,8 @@ def _count_on_spark(
     from tallytree.ingest.engine import guarded, open_session
     from tallytree.ingest.group_sizes import counts_of
 
+    if shape.whole_groups:
+        raise RequestError("The Spark engine protects entities; read the table without Spark for unit='group'.")
     if groups_private:
         raise RequestError(
             "The Spark engine takes public numbers of groups; leave out groups_private, or read the table without Spark."

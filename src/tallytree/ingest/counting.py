@@ -96,6 +96,8 @@ def description(opened: Opened, shape: RowShape, *, groups_private: bool, entity
         "group": shape.group or "group",
         "unit": shape.unit or "",
         "contributions": shape.contributions,
+        "whole_groups": shape.whole_groups,
+        "least_size": shape.least_size if groups_private else 0,
     }
 
 

@@ -67,7 +67,9 @@ def read(
     entity
         What one entity is called in the privacy statement.
     unit
-        What is protected: ``"entity"``, one row; or the column that names a person with several rows, in one group or many.
+        What is protected: ``"entity"``, one row; ``"group"``, a whole group with all its rows and its place, the number of
+        groups per region then being confidential too; or the column that names a person with several rows, in one group or many
+        (``"column:group"`` for a column of a reserved name).
     contributions
         Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
         the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
@@ -105,6 +107,12 @@ def read(
     )
     if groups is not None and group is None:
         raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
+    if shape.whole_groups and groups is not None:
+        raise RequestError(
+            "unit='group' protects whole groups, so a public table of groups= cannot be given: it would tell of the group. "
+            "Leave it out; the release pays for the numbers of groups."
+        )
+    groups_private = groups_private or shape.whole_groups
     if groups is not None and groups_private:
         raise RequestError("groups= is a public table, so groups_private= contradicts it; leave one of them out.")
     if hierarchy is not None and len(shape.levels) != 1:

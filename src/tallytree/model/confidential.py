@@ -14,6 +14,8 @@ from tallytree.model.notebook import html_table
 
 ENTITY = "entity"
 """The default privacy unit: one row."""
+GROUP = "group"
+"""The privacy unit that is a whole group with all its entities; a column of that name is given as ``column:group``."""
 
 
 class Description(Protocol):
@@ -39,6 +41,10 @@ class Description(Protocol):
     def unit(self) -> str: ...  # noqa: D102
     @property
     def contributions(self) -> int: ...  # noqa: D102
+    @property
+    def whole_groups(self) -> bool: ...  # noqa: D102
+    @property
+    def least_size(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +78,10 @@ class ConfidentialCounts:
         The column that names the protected unit; empty where the unit is one entity.
     contributions
         Public bound on how many entities of one unit are counted; 1 where the unit is one entity.
+    whole_groups
+        Whether the unit is a whole group, with all its entities and its place; then ``groups_public`` is False.
+    least_size
+        Public: 1 where a group exists through its entities, so that none is empty; 0 where sizes may be 0.
     """
 
     hierarchy: Hierarchy
@@ -86,6 +96,8 @@ class ConfidentialCounts:
     group: str = "group"
     unit: str = ""
     contributions: int = 1
+    whole_groups: bool = False
+    least_size: int = 0
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -96,6 +108,8 @@ class ConfidentialCounts:
             raise InputError("max_quantity must be at least 1.")
         if self.contributions < 1 or (self.contributions > 1 and not self.unit):
             raise InputError("contributions must be at least 1, and above 1 only for a unit of several entities.")
+        if self.whole_groups and (self.groups_public or self.unit):
+            raise InputError("A protected group has no public place among the group totals, and no unit column.")
         read_only(self.n_groups)
 
     @cached_property

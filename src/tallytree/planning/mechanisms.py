@@ -21,8 +21,9 @@ Mechanism = Literal[
     "cumulative-dp",
     "chain",
     "topdown",
+    "size-bins",
 ]
-View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase"]
+View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks"]
 Totals = Literal["regions", "root"]
 
 MECHANISMS: tuple[str, ...] = get_args(Mechanism)
@@ -59,6 +60,7 @@ TRAITS: dict[str, Traits] = {
     "cumulative-dp": Traits("cumulative", ("root",)),
     "chain": Traits("chain", ("root",)),
     "topdown": Traits("naive", _EITHER),
+    "size-bins": Traits("bins", ("regions",)),
 }
 
 
@@ -80,7 +82,7 @@ def totals_kept(mechanism: str, given: str | None) -> Totals:
 def check_instance(mechanism: str, hierarchy: Hierarchy, max_size: int | None) -> None:
     """Refuse, before anything is measured, what would take too long or too much memory; says the predicted size."""
     traits = TRAITS[mechanism]
-    if traits.view is None or traits.view == "staircase":
+    if traits.view in (None, "staircase", "bins"):
         return
     if max_size is None:
         if traits.solver:

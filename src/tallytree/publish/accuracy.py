@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import GROUP, ConfidentialCounts
 from tallytree.publish.group_sizes import release
 from tallytree.publish.map_accuracy import MapPrediction, points_like, predict_map
 from tallytree.publish.progress import Progress, silent
@@ -155,7 +155,17 @@ def data_like(earlier: Release) -> ConfidentialCounts:
     tree = earlier.hierarchy
     leaves = tree.level_slice(tree.n_levels - 1)
     leaf_counts = earlier.counts.regions(leaves)
-    return ConfidentialCounts(tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning")
+    counts = ConfidentialCounts(
+        tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning"
+    )
+    if earlier.manifest["privacy"].get("unit_name") != GROUP:
+        return counts
+    return protecting_groups(counts, least_size=earlier.manifest["public"]["least_size"])
+
+
+def protecting_groups(assumed: ConfidentialCounts, *, least_size: int = 0) -> ConfidentialCounts:
+    """The same assumed data, of which whole groups are to be protected."""
+    return replace(assumed, groups_public=False, whole_groups=True, least_size=least_size)
 
 
 def predict(assumed: ConfidentialCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:

@@ -25,7 +25,8 @@ from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import run_adaptive
 from tallytree.publish.payment import Payment, pay, payment_from
 from tallytree.publish.progress import Progress, by_work, silent
-from tallytree.release.manifest import group_sizes_manifest, with_fit, with_split
+from tallytree.publish.size_bins import run_size_bins
+from tallytree.release.manifest import group_sizes_manifest, with_bins, with_fit, with_split
 from tallytree.release.release import Release
 
 
@@ -73,7 +74,8 @@ def release(
         ``"bottom-up"``; or one of
         fioretto2021, which need dense tables of
         regions × sizes: ``"tree-dp"``, ``"tree-exact"``, ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``,
-        ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``, ``"topdown"``.
+        ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``, ``"topdown"``. Where the unit is a whole group,
+        ``"size-bins"`` (then the default) and no other.
     view
         What ``"matching"`` and ``"bottom-up"`` measure: ``"hybrid"`` (default), ``"cumulative"``, ``"sizes"`` or ``"naive"``;
         one name, or one per level, root first. Other mechanisms have their own.
@@ -112,7 +114,7 @@ def release(
     request = Request(
         epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm, totals, repair, time_limit
     )
-    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.contributions)
+    facts = facts_of(counts)
     plan = plan_release(request, facts)
     check_solver(plan.mechanism)
     if not isinstance(counts, ConfidentialCounts):
@@ -134,6 +136,13 @@ def release(
             stream.forget()
         noisy, leaf_counts, fit = run.noisy, run.leaf_counts, dict[str, Any]()
         manifest = with_split(manifest, run.plan, counts)
+    elif plan.mechanism == "size-bins" and isinstance(counts, ConfidentialCounts):
+        try:
+            binned = run_size_bins(counts, plan, facts, stream, progress)
+        finally:
+            stream.forget()
+        noisy, leaf_counts, fit = binned.noisy, binned.leaf_counts, dict[str, Any]()
+        manifest = with_bins(manifest, binned.plan, counts, binned.bins)
     else:
         noisy, leaf_counts, fit = _carry_out(counts, plan, stream, progress)
     released = counts_on_all_levels(counts.hierarchy, leaf_counts)
@@ -144,6 +153,18 @@ def release(
         n_groups=noisy.n_groups if plan.totals == "regions" else np.append(noisy.n_groups[:1], released.n_groups()[1:]),
         manifest=with_fit(manifest, fit),
         noisy=noisy,
+    )
+
+
+def facts_of(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
+    """What may be known about counts without paying for it."""
+    return PublicFacts(
+        counts.hierarchy,
+        counts.groups_public,
+        counts.max_quantity,
+        counts.contributions,
+        whole_groups=counts.whole_groups,
+        least_size=counts.least_size,
     )
 
 

@@ -70,7 +70,7 @@ def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
         payment.dataset,
         stated_budget(manifest),
         secure=privacy["private"] is True,
-        unit=privacy.get("unit_column") or ENTITY,
+        unit=privacy.get("unit_name") or privacy.get("unit_column") or ENTITY,
         part=payment.part,
         purpose=Purpose(
             key=payment.key,

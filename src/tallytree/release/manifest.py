@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tallytree.model.confidential import Description
+from tallytree.model.confidential import ENTITY, GROUP, Description
 from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
+from tallytree.planning.size_bins import SizeBins
 from tallytree.privacy.accounting import Composition, MechanismRecord, record_to_json
 from tallytree.privacy.noise import DiscreteLaplace, Noise
 from tallytree.storage.folder import Manifest
@@ -35,9 +36,10 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "definition": plan.budget.definition,
             loss: str(plan.budget.total),
             "unit": _unit(counts),
+            "unit_name": _unit_name(counts),
             "unit_column": counts.unit or None,
             "contributions": counts.contributions,
-            "neighbours": "add or remove one unit",
+            "neighbours": _neighbours(counts),
             "statement": privacy_statement(plan, counts, secure=secure),
             "levels": [_level(level, loss) for level in plan.levels],
             "side_queries": _side_queries(plan, loss),
@@ -45,12 +47,13 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
         },
         "totals": {
             "kept": "every region" if plan.totals == "regions" else "root",
-            "source": "public" if counts.groups_public else "noisy",
+            "source": "public" if counts.groups_public else "released" if counts.whole_groups else "noisy",
         },
         "public": {
             "hierarchy": counts.regions_note,
-            "group_totals": counts.groups_note if counts.groups_public else "not public; estimated from noisy totals",
+            "group_totals": _totals_note(counts),
             "max_quantity": counts.max_quantity,
+            "least_size": counts.least_size,
         },
         "hierarchy_sha256": hierarchy.fingerprint,
         "versions": library_versions(),
@@ -68,6 +71,15 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
 
 
+def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
+    chosen = with_split(manifest, plan, counts)
+    facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
+    views = [level.view for level in plan.levels]
+    edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
+    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+
+
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     """The manifest with facts about how the consistent fit went, known only afterwards."""
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
@@ -78,9 +90,11 @@ def privacy_statement(plan: Plan, counts: Description, *, secure: bool) -> str:
     if not secure:
         return "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
     what = f"any one {counts.entity}"
-    if counts.unit:
+    if counts.whole_groups:
+        what = f"any one {counts.group} with all its entities"
+    elif counts.unit:
         what = f"all rows of any one {counts.unit} (of which at most {counts.contributions} are counted)"
-    if counts.max_quantity > 1:
+    if counts.max_quantity > 1 and not counts.whole_groups:
         what += f" (a {counts.entity} adding at most {counts.max_quantity} to the size of its {counts.group})"
     if plan.budget.definition == "pure":
         bound = f"changes the probability of any outcome by a factor of at most e^{plan.budget.total}"
@@ -90,10 +104,34 @@ def privacy_statement(plan: Plan, counts: Description, *, secure: bool) -> str:
     )
 
 
+def _unit_name(counts: Description) -> str:
+    """One word for the unit, as ledgers keep it; a column whose name is a reserved word is told apart."""
+    if counts.whole_groups:
+        return GROUP
+    return f"column:{counts.unit}" if counts.unit in (ENTITY, GROUP) else counts.unit or ENTITY
+
+
+def _neighbours(counts: Description) -> str:
+    if counts.whole_groups:
+        return f"add or remove one {counts.group} with all its entities, of any size, in any region; the regions stay"
+    return "add or remove one unit"
+
+
+def _totals_note(counts: Description) -> str:
+    if counts.whole_groups:
+        return "not public; they follow from the measured counts by size"
+    return counts.groups_note if counts.groups_public else "not public; estimated from noisy totals"
+
+
 def _unit(counts: Description) -> str:
+    if counts.whole_groups:
+        return f"one {counts.group} with all its entities"
     if counts.unit:
         return f"all rows of one {counts.unit} (of which at most {counts.contributions} are counted)"
     return f"one {counts.entity}"
+
+
+_DECIDED = {"adaptive": "split over the levels", "size-bins": "alone or in blocks, chosen"}
 
 
 def composition_of(plan: Plan, unit: str) -> Composition:
@@ -113,7 +151,7 @@ def composition_of(plan: Plan, unit: str) -> Composition:
     for level in plan.levels:
         if level.query is not None:
             undecided = plan.awaits_look
-            name = f"{level.view}, split over the levels after the first look" if undecided else level.view
+            name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look" if undecided else level.view
             parts.append(record(None if undecided else level.level, name, level.query))
     return Composition("sequential", tuple(parts))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tallytree.errors import TallytreeError, VerificationError
+from tallytree.model.confidential import GROUP
 from tallytree.privacy.accounting import (
     MechanismRecord,
     Record,
@@ -31,6 +32,8 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
     sizes_sensitivity,
 )
 from tallytree.release.checks import Check, Verification
@@ -110,6 +113,8 @@ def _expected_sensitivities(path: str | Path, manifest: Manifest, record: Record
         return [None if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
     contributions, max_quantity = int(manifest["privacy"]["contributions"]), int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
+    if manifest["privacy"].get("unit_name") == GROUP:
+        known = whole_group_sensitivities()
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
         if leaf.query != "chain" or leaf.level is None:
@@ -134,6 +139,12 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "group totals": group_totals_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),
     }
+
+
+def whole_group_sensitivities() -> Mapping[str, Sensitivity]:
+    """The same where the unit is a whole group; no other query is answered then."""
+    bins = size_bins_sensitivity()
+    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity()}
 
 
 def _check_sensitivities(record: Record, expected: list[Sensitivity | None]) -> Check:
