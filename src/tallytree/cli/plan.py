@@ -14,7 +14,15 @@ from tallytree.kinds.verbs import kind_of, load
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.planning.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon, trade_off
+from tallytree.publish.accuracy import (
+    Prediction,
+    compare,
+    data_like,
+    parse_target,
+    protecting_groups,
+    smallest_epsilon,
+    trade_off,
+)
 from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
 
@@ -47,10 +55,13 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     if what.method is not None:
         raise RequestError("--method goes with --like DIR of a map; other releases have --mechanism.")
     assumed = _assumed(data, earlier)
+    if data.unit == "group" and not assumed.unit.group:
+        assumed = protecting_groups(assumed)
     if (epsilon is None) == (target is None):
         raise RequestError("Say either --epsilon, to predict errors, or --target, to find the smallest epsilon.")
     options = {name: value for name, value in vars(variant).items() if value is not None}
-    variants = {"as asked": options} if options else VARIANTS
+    usual = {"default": VARIANTS["default"]} if assumed.unit.group else VARIANTS
+    variants = {"as asked": options} if options else usual
     with progress_bar() as progress:
         more: dict[str, Any] = {"runs": what.runs, "progress": progress}
         if target is not None:

@@ -135,7 +135,13 @@ def description(opened: Opened, shape: RowShape, *, public: Declared, entity: st
         "regions_note": public.regions_note,
         "max_quantity": shape.max_quantity,
         "group": shape.group or "group",
-        "unit": Unit(entity or ("row" if shape.size is None else "entity"), shape.unit or "", shape.contributions),
+        "unit": Unit(
+            entity or ("row" if shape.size is None else "entity"),
+            shape.unit or "",
+            shape.contributions,
+            group=(shape.group or "group") if shape.whole_groups else "",
+        ),
+        "least_size": 0 if public.groups_public else shape.least_size,
         "part": opened.part,
     }
 

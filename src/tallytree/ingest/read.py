@@ -82,6 +82,13 @@ def checked_shape(options: ReadOptions) -> RowShape:
         raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
     if options.hierarchy is not None and len(shape.levels) != 1:
         raise RequestError("hierarchy= needs levels= to name exactly one column: the region by which it is looked up.")
+    if shape.whole_groups and (
+        options.public == "groups" or options.groups is not None or options.group_totals is not None
+    ):
+        raise RequestError(
+            "unit='group' protects whole groups, so numbers of groups cannot be public: they would tell of the group. Say "
+            'public="regions", or give a hierarchy=; the release pays for the numbers of groups.'
+        )
     if not options.root:
         raise RequestError("root= is the label of the root, a text that is not empty.")
     return shape

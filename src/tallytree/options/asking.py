@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tallytree.options.base import Options, option
-from tallytree.options.choices import MapMethod, Mechanism, Outside, Split, View
+from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
 from tallytree.options.text import one_or_many
@@ -71,6 +71,8 @@ class AssumedOptions(RegionOptions):
     ----------
     like
         An earlier release or map: its regions, totals and sizes are assumed.
+    unit
+        What will be protected.
     groups, group_totals, shape
         Or a public table of groups, or of regions and their numbers of groups, with assumed sizes.
     """
@@ -84,6 +86,7 @@ class AssumedOptions(RegionOptions):
     group_totals: str | None = option(
         None, help="Public table of regions and their number of groups, one row per region."
     )
+    unit: PlannedUnit = option("entity", help="What will be protected: entity or group.")
     shape: str = option("households", help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")
 
 

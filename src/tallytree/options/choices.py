@@ -18,12 +18,14 @@ Mechanism = Literal[
     "cumulative-dp",
     "chain",
     "topdown",
+    "size-bins",
 ]
-View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase"]
+View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks"]
 Merge = Literal["weighted", "average"]
 Norm = Literal[1, 2]
 Totals = Literal["regions", "root"]
 Split = Literal["auto", "equal"]
+PlannedUnit = Literal["entity", "group"]
 PublicDegrees = Literal["groups", "nodes"]
 Public = Literal["groups", "regions"]
 Engine = Literal["local", "spark"]

@@ -84,7 +84,9 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
     entity
         What one entity is called in the privacy statement.
     unit
-        What is protected: ``"entity"``, one row; or the column that names a person with several rows, in one group or many.
+        What is protected: ``"entity"``, one row; ``"group"``, a whole group with all its rows and its place, the number of
+        groups per region then being confidential too; or the column that names a person with several rows, in one group or
+        many (``"column:group"`` for a column of a reserved name).
     contributions
         Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
         the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
@@ -95,7 +97,7 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
     quantity: str | None = option(None, help="Column to add up per group instead of counting rows.")
     max_quantity: int | None = option(None, help="Public bound on the quantity of one row.")
     entity: str | None = option(None, help="What one row is called in the privacy statement (person, trip …).")
-    unit: str = option(ENTITY, help="What is protected: entity (one row), or the column that names a person.")
+    unit: str = option(ENTITY, help="What is protected: entity (one row), group, or the column that names a person.")
     contributions: int | None = option(None, help="Public bound on the rows that count of one --unit.")
 
 

@@ -43,6 +43,7 @@ TRAITS: dict[str, Traits] = {
     "cumulative-dp": Traits("cumulative", ("root",)),
     "chain": Traits("chain", ("root",)),
     "topdown": Traits("naive", _EITHER),
+    "size-bins": Traits("bins", ("regions",)),
 }
 
 
@@ -62,7 +63,7 @@ def totals_kept(mechanism: str, given: Totals | None) -> Totals:
 def check_instance(mechanism: str, hierarchy: Hierarchy, max_size: int | None) -> None:
     """Refuse, before anything is measured, what would take too long or too much memory; says the predicted size."""
     traits = TRAITS[mechanism]
-    if traits.view is None or traits.view == "staircase":
+    if traits.view in (None, "staircase", "bins"):
         return
     if max_size is None:
         if traits.solver:

@@ -25,6 +25,7 @@ from tallytree.planning.mechanisms import (
     largest_table,
     totals_kept,
 )
+from tallytree.planning.size_bins import looks_first, single_sizes
 from tallytree.privacy.budget import Budget, Definition, Exact, exact, noise_for
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
@@ -35,11 +36,13 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
     sizes_sensitivity,
 )
 
-# What the user may choose; the chain and the staircase belong to their mechanisms alone.
-VIEWS: tuple[View, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase"))
+# What the user may choose; the others belong to their mechanisms alone.
+VIEWS: tuple[View, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks"))
 
 # Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
 # hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
@@ -47,18 +50,20 @@ LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
 MOST_ADAPTIVE_REGIONS = 1_000_000
-# The first look of mechanism "adaptive" only has to tell one shape from another.
+# The first look of mechanisms "adaptive" and "size-bins" only has to tell one shape from another.
 FIRST_LOOK_SHARE = Fraction(3, 100)
 
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What may be known about the data without paying for it."""
+    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a group."""
 
     hierarchy: Hierarchy
     groups_public: bool
     max_quantity: int
     contributions: int = 1
+    whole_groups: bool = False
+    least_size: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,14 +121,19 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     shares = _shares(request.budget, n_levels, mechanism)
     budget = request.loss()
     max_size = _max_size(request.max_size)
+    if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
+        bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
+        views = ("blocks" if bins.block else "bins",) * n_levels
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_mechanism(request, mechanism, facts)
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
     measures_max_size = needs_max_size and max_size is None
 
     largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
-    totals_part = Fraction(0) if facts.groups_public else budget.total * GROUP_TOTALS_SHARE
-    look_part = budget.total * FIRST_LOOK_SHARE if mechanism == "adaptive" else Fraction(0)
+    has_totals = facts.groups_public or facts.whole_groups
+    looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
+    totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
+    look_part = budget.total * FIRST_LOOK_SHARE if looks else Fraction(0)
 
     def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
         return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
@@ -142,14 +152,15 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         most_sizes=largest_table(mechanism, facts.hierarchy),
         largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
         group_totals=()
-        if facts.groups_public
+        if has_totals
         else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
         totals=totals,
         time_limit=_seconds(request.time_limit),
         for_levels=budget.total - largest_part - totals_part - look_part,
-        first_look=query(look_part, view_sensitivity("staircase", facts, 0)) if look_part else None,
+        first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
     )
-    plan = replace(with_shares(plan, facts, shares), awaits_look=mechanism == "adaptive" and request.budget == "auto")
+    awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
+    plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look)
     check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
     if mechanism == "tree-program" and max_size is not None:
         check_programs(facts.hierarchy, max_size, half_width(plan.levels))
@@ -172,6 +183,12 @@ def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> P
     return replace(plan, levels=levels, awaits_look=False)
 
 
+def with_view(plan: Plan, facts: PublicFacts, view: View) -> Plan:
+    """The plan with the same shares for another view on every level, for good."""
+    levels = tuple(replace(level, view=view) for level in plan.levels)
+    return with_shares(replace(plan, levels=levels), facts, [level.share for level in plan.levels])
+
+
 def half_width(levels: Sequence[LevelPlan]) -> int:
     """Half-width of the value windows of ``tree-program``: three times the noise variance (fioretto2021, footnote 2)."""
     return 3 * math.ceil(max(level.query.noise.variance for level in levels if level.query is not None))
@@ -188,6 +205,10 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
             return cumulative_sensitivity(**_units(facts))
         case "hybrid" | "staircase":
             return hybrid_sensitivity(**_units(facts))
+        case "bins":
+            return size_bins_sensitivity()
+        case "blocks":
+            return size_blocks_sensitivity()
         case "chain":
             return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
 
@@ -200,10 +221,25 @@ def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
     """The mechanism asked for. Views belong to matching, and so do trees whose tables of regions × sizes would be too large."""
     small = facts.hierarchy.n_regions <= MOST_ADAPTIVE_REGIONS
     default: Mechanism = "adaptive" if request.view is None and small else "matching"
+    if facts.whole_groups:
+        default = "size-bins"
     return default if request.mechanism is None else request.mechanism
 
 
 def _check_mechanism(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
+    if facts.whole_groups and mechanism != "size-bins":
+        raise RequestError(
+            f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, leave mechanism and view out "
+            "or say mechanism='size-bins'."
+        )
+    if mechanism == "size-bins" and not facts.whole_groups:
+        raise RequestError(
+            "mechanism 'size-bins' protects whole groups. Read the data with unit='group' (--unit group)."
+        )
+    if facts.whole_groups and facts.groups_public:
+        raise RequestError(
+            "Public numbers of groups would tell of the protected group; with unit='group' they are private."
+        )
     if mechanism == "tree-relaxed" and not request.repair:
         raise RequestError(
             "mechanism 'tree-relaxed' rounds a real solution, after which children need not add up; such a table is not "

@@ -122,6 +122,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "column": unit.column or None,
             "contributions": unit.contributions,
             "in_one_row": unit.in_one_row,
+            "group": unit.group or None,
         },
         "adds": guarantee.adds,
         "neighbours": NEIGHBOURS,
@@ -151,7 +152,8 @@ def guarantee_from_json(block: Mapping[str, Any]) -> Guarantee:
 def unit_from_json(unit: Mapping[str, Any]) -> Unit:
     """The unit of a privacy block."""
     entity, column, contributions = str(unit["entity"]), str(unit["column"] or ""), unit["contributions"]
-    return Unit(entity, column, contributions, one_row=bool(column or contributions != 1 or unit["in_one_row"]))
+    one_row = bool(column or unit["group"] or contributions != 1 or unit["in_one_row"])
+    return Unit(entity, column, contributions, one_row, str(unit["group"] or ""))
 
 
 def budget_of(block: Mapping[str, Any]) -> Budget:

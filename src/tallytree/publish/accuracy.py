@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -130,7 +130,18 @@ def data_like(earlier: Release) -> ConfidentialCounts:
     tree = earlier.hierarchy
     leaves = tree.level_slice(tree.n_levels - 1)
     leaf_counts = earlier.counts.regions(leaves)
-    return ConfidentialCounts(tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning")
+    counts = ConfidentialCounts(
+        tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning"
+    )
+    if not earlier.manifest["privacy"]["unit"]["group"]:
+        return counts
+    return protecting_groups(counts, least_size=earlier.manifest["public"]["least_size"])
+
+
+def protecting_groups(assumed: ConfidentialCounts, *, least_size: int = 0) -> ConfidentialCounts:
+    """The same assumed data, of which whole groups are to be protected."""
+    unit = replace(assumed.unit, column="", contributions=1, group=assumed.group)
+    return replace(assumed, groups_public=False, unit=unit, least_size=least_size)
 
 
 def predict(assumed: ConfidentialCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:

@@ -29,7 +29,8 @@ from tallytree.publish.adaptive import estimate_again, run_adaptive
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.publish.progress import Progress, by_work, silent
-from tallytree.release.manifest import facts_of, group_sizes_manifest, mechanism_of, with_fit, with_split
+from tallytree.publish.size_bins import run_size_bins
+from tallytree.release.manifest import facts_of, group_sizes_manifest, mechanism_of, with_bins, with_fit, with_split
 from tallytree.release.published import NO_MEASUREMENTS
 from tallytree.release.release import Release
 from tallytree.release.tables import measured_tables, noisy_levels_from_table, regions_from_table
@@ -76,7 +77,7 @@ def release(
     if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
         options = replace(options, mechanism="matching")
     insecure_seed = options.insecure_seed
-    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.unit.contributions)
+    facts = facts_about(counts)
     plan = plan_release(options, facts)
     check_solver(plan.mechanism)
     if not isinstance(counts, ConfidentialCounts):
@@ -96,16 +97,31 @@ def release(
         elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
             noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
+        elif plan.mechanism == "size-bins":
+            binned = run_size_bins(counts, plan, facts, stream, progress)
+            noisy, leaf_counts = binned.noisy, binned.leaf_counts
+            manifest = with_bins(manifest, binned.plan, counts, binned.bins)
         else:
             noisy = measure_all(counts, plan, stream, progress)
         paid.measured(manifest, measured_tables(counts.hierarchy, noisy))
-    if isinstance(counts, ConfidentialCounts):
-        adaptive = plan.mechanism == "adaptive"
-        made = (
-            (run.leaf_counts(counts.hierarchy), {}) if adaptive else reconcile(counts.hierarchy, plan, noisy, progress)
-        )
-        leaf_counts, manifest = made[0], with_fit(manifest, made[1])
+    if isinstance(counts, ConfidentialCounts) and plan.mechanism == "adaptive":
+        leaf_counts = run.leaf_counts(counts.hierarchy)
+    elif isinstance(counts, ConfidentialCounts) and plan.mechanism != "size-bins":
+        leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
+        manifest = with_fit(manifest, fit)
     return put_together(counts.hierarchy, plan, noisy, leaf_counts, manifest)
+
+
+def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
+    """What may be known about counts without paying for it."""
+    return PublicFacts(
+        counts.hierarchy,
+        counts.groups_public,
+        counts.max_quantity,
+        counts.unit.contributions,
+        whole_groups=bool(counts.unit.group),
+        least_size=counts.least_size,
+    )
 
 
 def put_together(
@@ -127,6 +143,8 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
     manifest = folder.manifest
     hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
     facts = facts_of(manifest, hierarchy)
+    if manifest["mechanism"]["name"] == "size-bins":
+        raise RequestError("Releases of whole groups (size-bins) cannot be estimated again yet.")
     changed = {name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None}
     if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):
         raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")

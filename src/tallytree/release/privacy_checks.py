@@ -34,6 +34,8 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
     sizes_sensitivity,
 )
 from tallytree.release.checks import Check
@@ -70,7 +72,10 @@ def _check_request(folder: Folder) -> Check:
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
     kept = "every region" if plan.totals == "regions" else "root"
-    expected = {**mechanism_of(plan), "kept": kept, "regions": hierarchy.fingerprint}
+    mechanism = mechanism_of(plan)
+    if plan.mechanism == "size-bins" and plan.awaits_look:
+        del mechanism["views"]  # chosen after the first look
+    expected = {**mechanism, "kept": kept, "regions": hierarchy.fingerprint}
     stated = {**manifest["mechanism"], "kept": manifest["totals"]["kept"], "regions": manifest["hierarchy_sha256"]}
     wrong = [name for name, value in expected.items() if stated.get(name) != value]
     if plan.budget != budget_of(manifest["privacy"]):
@@ -129,6 +134,8 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
     contributions = int(manifest["privacy"]["unit"]["contributions"])
     max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
+    if manifest["privacy"]["unit"]["group"]:
+        known = whole_group_sensitivities()
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
         if leaf.query != "chain" or leaf.level is None:
@@ -153,6 +160,12 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "group totals": group_totals_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),
     }
+
+
+def whole_group_sensitivities() -> Mapping[str, Sensitivity]:
+    """The same where the unit is a whole group; no other query is answered then."""
+    bins = size_bins_sensitivity()
+    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity()}
 
 
 def _check_sensitivities(record: Record, expected: list[Sensitivity | None]) -> Check:
