@@ -15,8 +15,10 @@ import pytest
 import typer.main
 
 from tallytree.cli import app, main
+from tallytree.model.unit import Unit
 from tallytree.options.base import Options
 from tallytree.publish.payment import Payment
+from tallytree.release.questions import Question, Reply
 from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
 
@@ -26,7 +28,7 @@ RELEASING = {
     "release": ({"out": "out"}, "release_counts"),
     "histogram": ({"out": "out", "column": "age"}, "release_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "release_spatial"),
-    "degrees": ({"out": "out", "column": "a"}, "release_degrees"),
+    "degrees": ({"out": "out", "column": "a", "public": "groups"}, "release_degrees"),
 }
 # What is typed, and what must arrive; None for a flag without a value. Where commands differ, the command comes first.
 SAMPLES: dict[str, tuple[str | None, Any]] = {
@@ -68,7 +70,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "json": (None, True),
     "largest": ("2", 2),
     "ledger": ("l.db", "l.db"),
-    "level": ("0.5", 0.5),
+    "confidence": ("0.5", 0.5),
     "levels": ("a,b", ("a", "b")),
     "like": ("earlier", "earlier"),
     "master": ("local[2]", "local[2]"),
@@ -91,6 +93,9 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "picture": ("p.png", "p.png"),
     "prune": ("2.5", 2.5),
     "public": ("regions", "regions"),
+    "degrees public": ("groups", "groups"),
+    "plan unit": ("group", "group"),
+    "where": ("state=GA", "state=GA"),
     "quantile": ("0.25", 0.25),
     "quantity": ("q", "q"),
     "range": ("1:2", ("1:2",)),
@@ -125,9 +130,9 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "spatial cells": {"method": "uniform-grid"},
     "spatial depth": {"method": "quadtree"},
     "spatial branching": {"method": "hierarchical"},
-    "degrees directed": {"edges": "a,b", "column": None},
-    "degrees nodes": {"edges": "a,b", "column": None},
-    "degrees edges": {"column": None},
+    "degrees directed": {"edges": "a,b", "column": None, "public": "nodes"},
+    "degrees nodes": {"edges": "a,b", "column": None, "public": None},
+    "degrees edges": {"column": None, "public": "nodes"},
     "degrees size": {"column": None},
     **{f"{command} ledger": {"dataset": "d"} for command in RELEASING},
     **{f"{command} dataset": {"ledger": "l.db"} for command in RELEASING},
@@ -179,9 +184,10 @@ class Desk:
 
         return function
 
-    def publish_once(self, payment: Payment | None, out: str, make: Callable[[], Any], *, overwrite: bool) -> Any:
-        self.arrived |= {"payment": payment, "overwritten": overwrite, "out": out}
-        return make()
+    def publish_to(self, out: str, make: Callable[[], Any], *, payment: Payment | None, **how: bool) -> Any:
+        made = make()
+        self.arrived |= {"payment": payment, "overwritten": how["overwrite"], "out": out, "noisy": how["noisy"]}
+        return made
 
     def prints_json(self, value: Any) -> None:
         self.arrived["json"] = True
@@ -205,7 +211,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
                 module, "with_intervals", lambda release, **options: made.takes()(**options) and release
             )
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)
-    monkeypatch.setattr("tallytree.cli.paying.publish_once", made.publish_once)
+    monkeypatch.setattr("tallytree.cli.paying.publish_to", made.publish_to)
     return made
 
 
@@ -222,7 +228,8 @@ def check(desk: Desk, command: str, name: str, expected: Any) -> None:
         keyword, expected = "noisy", not expected
     elif name == "intervals":
         keyword = "copies"
-    assert arrived[keyword] == expected, f"{command} --{name} did not arrive"
+    found = str(arrived[keyword]) if name == "where" else arrived[keyword]
+    assert found == expected, f"{command} --{name} did not arrive"
     if name in ("ledger", "dataset", "idempotency_key", "part"):
         payment = arrived["payment"]
         paid = {"ledger": payment.ledger, "dataset": payment.dataset, "idempotency_key": payment.key}
@@ -346,9 +353,9 @@ def test_what_is_needed_is_asked_for(command: str, name: str, desk: Desk, capsys
 def test_evaluate_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     inspect, desk = importlib.import_module("tallytree.cli.inspect"), Desk()
     earlier, truth = MagicMock(spec=SpatialRelease if name == "outside" else Release), MagicMock(hierarchy="same")
-    earlier.hierarchy = "same"
+    earlier.hierarchy, earlier.manifest, earlier.kind = "same", {}, "group-sizes"
     monkeypatch.setattr(inspect, "load", lambda folder: earlier)
-    monkeypatch.setattr(inspect, "read", lambda *given: desk.takes("source")(*given) and truth)
+    monkeypatch.setattr(inspect, "read_truth", lambda *given: desk.takes("source")(*given) and truth)
     monkeypatch.setattr(inspect, "evaluate_map", desk.takes("release", "source"))
     monkeypatch.setattr(inspect, "evaluate_release", lambda release, truth: MagicMock(levels=()))
     monkeypatch.setattr(inspect, "print_json", desk.prints_json)
@@ -362,8 +369,8 @@ def test_evaluate_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) 
 def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     report, desk, page = importlib.import_module("tallytree.cli.report"), Desk(), tmp_path / "page.html"
     page.write_text("", encoding="utf-8")
-    monkeypatch.setattr(report, "read", desk.takes("truth"))
-    monkeypatch.setattr(report, "load_release", lambda folder: None)
+    monkeypatch.setattr(report, "read_truth", desk.takes("truth"))
+    monkeypatch.setattr(report, "load", lambda folder: None)
     monkeypatch.setattr(report, "evaluate", lambda release, truth: None)
     monkeypatch.setattr(
         report, "write_report", lambda *given, **rest: desk.takes("folder", "out")(*given, **rest) and page
@@ -376,8 +383,9 @@ def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tm
 PLAN: dict[str, dict[str, Any]] = {
     **{
         name: {"groups": "g.csv", "group": "g", "epsilon": "1"}
-        for name in ("levels", "root", "shape", "group", "groups")
+        for name in ("levels", "root", "shape", "group", "groups", "unit")
     },
+    "group_totals": {"epsilon": "1"},
     "like": {"epsilon": "1"},
     "epsilon": {"like": "earlier"},
     "target": {"like": "earlier"},
@@ -395,10 +403,12 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     assumed = MagicMock(spec=SpatialRelease if name == "method" else Release)
     monkeypatch.setattr(plan, "load", lambda folder: desk.takes("like")(folder) and assumed)
     monkeypatch.setattr(plan, "read", lambda groups, **options: desk.takes("groups")(groups, **options))
+    monkeypatch.setattr(plan, "read_totals", lambda table, **options: desk.takes("group_totals")(table, **options))
+    monkeypatch.setattr(plan, "protecting_groups", lambda assumed: desk.takes()(unit="group") and assumed)
     monkeypatch.setattr(plan, "named_shape", desk.takes("shape"))
     monkeypatch.setattr(plan, "parse_target", lambda text: text)
-    monkeypatch.setattr(plan, "data_like", lambda release: release)
-    monkeypatch.setattr(plan, "assumed_counts", lambda *facts: facts)
+    monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
+    monkeypatch.setattr(plan, "assumed_counts", lambda *facts: MagicMock(unit=Unit()))
     monkeypatch.setattr(plan, "plan_map", lambda release, **options: desk.takes()(**options))
     monkeypatch.setattr(plan, "print_json", desk.prints_json)
 
@@ -419,48 +429,20 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @pytest.mark.parametrize("name", options_of("query"))
-def test_query_uses_every_option(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What is asked of a release changes what is answered."""
-    inspect = importlib.import_module("tallytree.cli.inspect")
-    earlier = MagicMock(spec=SpatialRelease if name == "range" else Release)
-    if name != "range":
-        earlier.region.side_effect = lambda path: _Region(path)
-        earlier.hierarchy = MagicMock(paths=["root"])
-    monkeypatch.setattr(inspect, "load", lambda folder: earlier)
-    monkeypatch.setattr(inspect, "query_map", lambda release, folder, boxes, json: print(boxes))
-    monkeypatch.setattr(inspect, "copy_release", lambda release, copies, progress: print("copies", copies))
-    monkeypatch.setattr(
-        inspect, "interval", lambda made, path, ask, confidence: print(confidence) or MagicMock(**_INTERVAL)
-    )
-    asked = {"copies": {"mean": True}, "level": {"mean": True, "copies": 5}}.get(name, {})
-    run("query", "folder", *flags("query", asked))
-    before = capsys.readouterr().out
+def test_query_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is typed is what the release is asked."""
+    inspect, desk, asked = importlib.import_module("tallytree.cli.inspect"), Desk(), []
+
+    def ask(release: Any, question: Question, **options: Any) -> Reply:
+        asked.append(question)
+        return Reply("title", ("column",), [])
+
+    monkeypatch.setattr(inspect, "load", lambda folder: MagicMock(kind="map"))
+    monkeypatch.setattr(inspect, "ask", ask)
+    monkeypatch.setattr(inspect, "print_json", desk.prints_json)
     text, expected = sample("query", name)
-    run("query", "folder", *flags("query", asked | {name: True if text is None else text}))
-    after = capsys.readouterr().out
-    assert before != after
-    assert name in ("json", "mean", "region") or str(expected).strip("(),'") in after
-
-
-_INTERVAL = {"std_error": 1.0, "low": 0.0, "high": 2.0}
-
-
-class _Region:
-    """Counts of a region that repeat what they are asked."""
-
-    size, count, n_groups = (), (), 0
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.size = (1,)
-        self.count = (len(path),)
-
-    def of_size(self, size: int) -> int:
-        return size
-
-    at_least = kth_largest = quantile = of_size
-
-    def mean(self) -> float:
-        return 1.5
+    run("query", "folder", *flags("query", {name: True if text is None else text}))
+    if name == "json":
+        assert desk.arrived["json"]
+    else:
+        assert getattr(asked[0], KEYWORDS.get(name, name)) == expected
