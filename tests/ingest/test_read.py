@@ -172,7 +172,8 @@ def test_requests_that_make_no_sense(options: dict[str, object], message: str) -
 
 def test_the_old_spelling_of_private_groups_warns() -> None:
     with pytest.warns(FutureWarning, match='groups_private is now public="regions"'):
-        assert not read(PEOPLE, group="household", public="regions").groups_public
+        old = {"groups_private": True}
+        assert not read(PEOPLE, group="household", **old).groups_public
 
 
 def test_importing_loads_no_engine() -> None:

@@ -25,8 +25,8 @@ class QueryOptions(Printing):
         Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
     ranges
         Questions to a histogram or map.
-    confidence
-        Of intervals; 0.95 when left out.
+    confidence, level
+        Of intervals; 0.95 when left out. ``level`` is the old spelling.
     copies
         Of group sizes: simulated releases behind intervals; 0 leaves them out.
     """
@@ -45,6 +45,7 @@ class QueryOptions(Printing):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
+    level: float | None = option(None, help="Old spelling of --confidence.")
     copies: int = option(
         0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
     )
