@@ -22,7 +22,7 @@ reveal_type(tt.histogram([1, 2], epsilon=1, width=1, bounds=(0, 10), strategy="w
 reveal_type(tt.histogram(counts=[1, 2], rho=0.5, definition="zcdp"))
 reveal_type(tt.spatial([[1.0, 2.0]], epsilon=1, box=[(0, 1), (0, 1)], method="quadtree"))
 reveal_type(tt.degrees([1, 2], epsilon=1, method="sorted"))
-reveal_type(tt.plan(counts, epsilon=1, mechanism="chain"))
+reveal_type(tt.plan(tt.release(counts, epsilon=1), epsilon=1, mechanism="chain"))
 reveal_type(tt.__version__)
 """
 REVEALED = (
@@ -47,7 +47,7 @@ WRONG = {
     "a misspelt policy": 'tt.spatial([[1.0, 2.0]], epsilon=1, outside="ignore")',
     "a misspelt method of degrees": 'tt.degrees([1], epsilon=1, method="sort")',
     "a misspelt strategy of grids": 'tt.grid_histogram([[1]], epsilon=1, strategy="wavelet")',
-    "a misspelt mechanism in a plan": 'tt.plan(counts, epsilon=1, mechanism="matchng")',
+    "a misspelt mechanism in a plan": 'tt.plan(tt.release(counts, epsilon=1), epsilon=1, mechanism="matchng")',
 }
 
 

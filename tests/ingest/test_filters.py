@@ -9,10 +9,11 @@ from numpy.testing import assert_array_equal
 
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.degrees import read_degrees
-from tallytree.ingest.grids import MapSource, read_grid
+from tallytree.ingest.grids import read_grid
 from tallytree.ingest.read import read
 from tallytree.ingest.values import read_points, read_values
-from tallytree.model.part import Part
+from tallytree.model.part import Part, part_from
+from tallytree.options.maps import GridOptions
 from tests.ingest.formats import FORMATS, in_format
 
 STATES = ["Georgia", "georgia", "GA", "Georgia ", "Ohio", None, "Georgia", "Ohio", "Georgia", "Ohio"]
@@ -76,7 +77,8 @@ def test_values_points_and_edges_of_a_part() -> None:
         graph = read_degrees(table, "household", "friend", **people)
         assert_array_equal(graph.counts.size, [1, 3])  # the edges a-b, a-c and f-a
         assert_array_equal(graph.counts.count, [3, 1])
-        grid = read_grid(MapSource(table, columns=["age", "height"], box=[(0, 100), (1, 2)], resolution=2, **people))
+        sides = GridOptions(columns=["age", "height"], box=[(0, 100), (1, 2)], resolution=2)
+        grid = read_grid(table, None, sides, part=part_from(where))
         assert grid.counts.tolist() == [[1, 2], [0, 0]]
         assert grid.part == (None if where is None else Part("state", "Georgia"))
 
@@ -128,7 +130,8 @@ def test_an_empty_part_of_a_public_domain_is_a_table_like_any_other() -> None:
             use()
 
 
-@pytest.mark.parametrize("given", [{"counts": [[1, 2], [3, 4]]}, {"points": [[0.1, 0.2]], "box": [(0, 1), (0, 1)]}])
-def test_only_tables_can_be_filtered(given: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match="goes with a table"):
-        read_grid(MapSource(where="state=Georgia", **given))
+def test_only_tables_can_be_filtered() -> None:
+    georgia = Part("state", "Georgia")
+    for points, counts in ((None, [[1, 2], [3, 4]]), ([[0.1, 0.2]], None)):
+        with pytest.raises(RequestError, match="goes with a table"):
+            read_grid(points, counts, GridOptions(box=[(0, 1), (0, 1)]), part=georgia)

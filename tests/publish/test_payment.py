@@ -140,7 +140,7 @@ def test_three_true_parts_cost_their_maximum_and_are_named(ledger: str) -> None:
 def test_rows_that_were_filtered_without_a_part_pay_in_full(ledger: str) -> None:
     migrate_account(ledger, "census", parts=STATES)
     for state in ("GA", "NY"):
-        counts = tt.read(PEOPLE, group="household", levels=["state"], where=("state", state), public="groups")
+        counts = tt.read(PEOPLE, group="household", levels=["state"], where=f"state={state}", public="groups")
         made = tt.release(counts, epsilon=1, ledger=ledger, dataset="census")
         assert made.manifest["where"]["value"] == state
         assert "part" not in made.manifest["privacy"]["ledger"]

@@ -11,7 +11,7 @@ from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read, read_totals
 from tallytree.kinds.verbs import kind_of, load
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.planning.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import (
@@ -91,7 +91,7 @@ def _write(chart: Path, svg: str) -> None:
     say(f"Wrote {chart}: error against ε, per level.")
 
 
-def _assumed(data: AssumedOptions, earlier: Any) -> ConfidentialCounts:
+def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
     """The data that stand in for the confidential ones."""
     given = [name for name in ("like", "groups", "group_totals") if getattr(data, name) is not None]
     if len(given) != 1:

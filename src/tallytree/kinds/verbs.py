@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, Protocol, overload
 
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError
 from tallytree.kinds.kind import Kind
 from tallytree.kinds.table import KINDS, kind_named
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts, Confidential
+from tallytree.options.choices import MapMethod
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.privacy.budget import Exact
+from tallytree.publish.accuracy import Prediction
 from tallytree.publish.keeping import finish
+from tallytree.publish.map_accuracy import MapPrediction
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.checks import Check, Verification
@@ -19,9 +25,13 @@ from tallytree.release.opening import open_folder, unreadable
 from tallytree.release.privacy_checks import check_claims, check_secure
 from tallytree.release.published import Published
 from tallytree.release.questions import Question, Reply
+from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
 from tallytree.storage.folder import DAMAGE, MANIFEST, Folder
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
+
+Keywords = ParamSpec("Keywords")
 
 
 def load(path: str | Path) -> Any:
@@ -185,13 +195,34 @@ def clean(target: str | Path) -> dict[str, Any]:
     return note
 
 
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PlanKeywords(ReleaseOptions):
+    """The keywords of :func:`plan` for group sizes: what may be asked of the release, and of the prediction."""
+
+    target: str | None = None
+    runs: int = 5
+
+
+class Planning(Protocol[Keywords]):
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+
+    @overload
+    def __call__(
+        self, like: Release | AssumedCounts, /, *none: Keywords.args, **keywords: Keywords.kwargs
+    ) -> Prediction: ...
+    @overload
+    def __call__(
+        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+    ) -> MapPrediction: ...
+
+
+def _typed(keywords: Callable[Keywords, ReleaseOptions]) -> Callable[[Any], Planning[Keywords]]:
+    return lambda function: function
+
+
+@_typed(PlanKeywords)
 def plan(
-    like: Published | ConfidentialCounts,
-    *,
-    epsilon: Any = None,
-    target: str | None = None,
-    runs: int = 5,
-    **options: Any,
+    like: Published | AssumedCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
 ) -> Any:
     """Expected errors of a release before any budget is spent, or the smallest ε that meets a target.
 
@@ -199,8 +230,8 @@ def plan(
     ----------
     like
         What to assume about the data: an earlier release or map, or assumed data
-        (:func:`tallytree.planning.shapes.assumed_counts`). Never the confidential data themselves: the prediction would
-        then be confidential too.
+        (:func:`tallytree.planning.shapes.assumed_counts`). Confidential data are refused: the prediction would be
+        confidential too.
     epsilon, target
         Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's ``epsilon`` is then the answer.
     runs
@@ -208,7 +239,12 @@ def plan(
     options
         As for :func:`tallytree.release`; of a map, ``method`` alone.
     """
-    kind = KINDS["group-sizes"] if isinstance(like, ConfidentialCounts) else kind_of(like)
+    if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
+        raise RequestError(
+            "plan takes no confidential data: what it predicts would be confidential too. Give an earlier release, or "
+            "assumed data from tallytree.planning.shapes.assumed_counts."
+        )
+    kind = KINDS["group-sizes"] if isinstance(like, AssumedCounts) else kind_of(like)
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)
 
 

@@ -138,6 +138,10 @@ class ConfidentialCounts(Confidential):
         )
 
 
+class AssumedCounts(ConfidentialCounts):
+    """Counts that stand in for confidential ones in plans and simulations: made up, or taken from a release. Public."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialDegrees(Confidential):
     """Exact degrees of the nodes of a graph, hidden like :class:`ConfidentialCounts`.

@@ -79,5 +79,6 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
             raise RequestError(GROUPS_CHOICE)
         if not given and self.public is not None:
             raise RequestError(
-                "public= goes with column=, edges= or size= (--column, --edges, --size); counts that were given are one per public group."
+                "public= goes with column=, edges= or size= (--column, --edges, --size); counts that were given are one per "
+                "public group."
             )

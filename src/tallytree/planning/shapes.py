@@ -12,7 +12,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 
@@ -78,7 +78,7 @@ def shape_from_counts(size: IntArray, count: IntArray) -> FloatArray:
     return _normal(weights)
 
 
-def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> ConfidentialCounts:
+def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> AssumedCounts:
     """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in."""
     # An ordinary generator, here and below: what is drawn is public and hides nothing.
     rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, 
     leaf_counts = counts_from_runs(
         np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), hierarchy.n_leaves
     )
-    return ConfidentialCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")
+    return AssumedCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")
 
 
 def scattered_counts(density: FloatArray) -> IntArray:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
@@ -114,7 +114,7 @@ def parse_target(text: str) -> Target:
 
 
 def plan_group_sizes(
-    like: Release | ConfidentialCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
+    like: Release | AssumedCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
 ) -> Prediction:
     """Expected errors of a release like this one, or the smallest ε that meets a target; see :func:`tallytree.plan`."""
     if (epsilon is None) == (target is None):
@@ -125,26 +125,24 @@ def plan_group_sizes(
     return smallest_epsilon(assumed, parse_target(target), runs=runs, **options)[1]
 
 
-def data_like(earlier: Release) -> ConfidentialCounts:
+def data_like(earlier: Release) -> AssumedCounts:
     """An earlier release taken as the assumed data: the same regions, totals and sizes."""
     tree = earlier.hierarchy
     leaves = tree.level_slice(tree.n_levels - 1)
     leaf_counts = earlier.counts.regions(leaves)
-    counts = ConfidentialCounts(
-        tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning"
-    )
+    counts = AssumedCounts(tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning")
     if not earlier.manifest["privacy"]["unit"]["group"]:
         return counts
     return protecting_groups(counts, least_size=earlier.manifest["public"]["least_size"])
 
 
-def protecting_groups(assumed: ConfidentialCounts, *, least_size: int = 0) -> ConfidentialCounts:
+def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> AssumedCounts:
     """The same assumed data, of which whole groups are to be protected."""
     unit = replace(assumed.unit, column="", contributions=1, group=assumed.group)
     return replace(assumed, groups_public=False, unit=unit, least_size=least_size)
 
 
-def predict(assumed: ConfidentialCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:
+def predict(assumed: AssumedCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:
     """Expected errors per level, as the mean over simulated releases of the assumed data.
 
     Parameters
@@ -177,7 +175,7 @@ def _mean(errors: Sequence[LevelErrors]) -> LevelErrors:
 
 
 def compare(
-    assumed: ConfidentialCounts,
+    assumed: AssumedCounts,
     variants: Mapping[str, Mapping[str, Any]],
     *,
     epsilon: Any,
@@ -193,7 +191,7 @@ def compare(
 
 
 def trade_off(
-    assumed: ConfidentialCounts,
+    assumed: AssumedCounts,
     variants: Mapping[str, Mapping[str, Any]],
     *,
     around: Any,
@@ -211,7 +209,7 @@ def trade_off(
 
 
 def smallest_epsilon(
-    assumed: ConfidentialCounts, target: Target, *, runs: int = 5, progress: Progress = silent, **options: Any
+    assumed: AssumedCounts, target: Target, *, runs: int = 5, progress: Progress = silent, **options: Any
 ) -> tuple[Fraction, Prediction]:
     """The smallest ε, to about 2 %, at which the predicted error meets a target; by bisection over simulations.
 

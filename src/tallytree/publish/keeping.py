@@ -31,7 +31,7 @@ from tallytree.publish.payment import (
 )
 from tallytree.release.published import Published
 from tallytree.storage.folder import Manifest, build_folder
-from tallytree.storage.work import ANSWERS, MEASURED, Work, claim
+from tallytree.storage.work import ANSWERS, MEASURED, Work, claim, reopen
 
 T = TypeVar("T", bound=Published)
 # The work folder of the release that is being made. A context variable, because it concerns neither what is measured nor how,
@@ -156,6 +156,9 @@ def publish_to(
             make()  # pays and draws nothing, since the key was used; another request under it is refused
         except DuplicateReleaseError:
             report_release(payment, folder)
+            left = reopen(folder)
+            if left is not None:
+                left.release()
             return None
         raise AssertionError("a key that was used has paid again")
     work = claim(folder, overwrite=overwrite)
