@@ -17,9 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, NoReturn
-
-from sqlalchemy import Connection, Row, insert, select
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, RequestError, VerificationError
 from tallytree.model.confidential import ENTITY
@@ -37,7 +35,11 @@ from tallytree.privacy.ledger_chain import (
     plain_number,
     summarise,
 )
-from tallytree.privacy.ledger_tables import DECIDING_ROWS, entries, ledger_transaction
+
+if TYPE_CHECKING:  # SQLAlchemy is loaded by the functions that open a ledger
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def create_account(ledger: str, dataset: str, budget: Budget, *, unit: str = ENT
     unit
         What one unit of privacy is; releases for another unit are refused, since their losses do not add up.
     """
-    with ledger_transaction(ledger, account=_name(dataset, "dataset"), create=True) as connection:
+    with _transaction(ledger, account=_name(dataset, "dataset"), create=True) as connection:
         if _read(connection, dataset):
             raise RequestError(f"The ledger already has an account for {dataset!r}. Accounts are never replaced.")
         opening = Entry(
@@ -175,7 +177,7 @@ def reserve(
             "leave out the ledger."
         )
     key = _name(purpose.key, "idempotency key") if purpose.key else secrets.token_hex(16)
-    with ledger_transaction(ledger, account=_name(dataset, "dataset")) as connection:
+    with _transaction(ledger, account=_name(dataset, "dataset")) as connection:
         account = _standing(connection, dataset, key)
         entry = replace(
             account.next_row("reserve"),
@@ -199,7 +201,7 @@ def reserve(
 
 def complete(ledger: str, reservation: Entry, *, result_digest: str) -> Entry:
     """Mark a reservation's release as published; repeating the mark changes nothing."""
-    with ledger_transaction(ledger, account=reservation.dataset) as connection:
+    with _transaction(ledger, account=reservation.dataset) as connection:
         account = _standing(connection, reservation.dataset, reservation.key)
         if account.reserved != reservation:
             raise RequestError(
@@ -216,8 +218,8 @@ def complete(ledger: str, reservation: Entry, *, result_digest: str) -> Entry:
 def find_reservation(ledger: str, receipt: Receipt) -> Entry:
     """The reservation that a manifest's receipt speaks of."""
     dataset, position = str(receipt["dataset"]), int(receipt["position"])
-    with ledger_transaction(ledger) as connection:
-        found = _read(connection, dataset, entries.c.position == position)
+    with _transaction(ledger) as connection:
+        found = _read(connection, dataset, position=position)
     if not found or found[0].receipt() != receipt:
         raise VerificationError(f"The ledger holds no row {position} of {dataset!r} as the release recorded it.")
     return found[0]
@@ -225,7 +227,7 @@ def find_reservation(ledger: str, receipt: Receipt) -> Entry:
 
 def close_account(ledger: str, dataset: str, *, reason: str = "") -> Account:
     """Refuse every later reservation; releases under way may still be marked complete."""
-    with ledger_transaction(ledger, account=_name(dataset, "dataset")) as connection:
+    with _transaction(ledger, account=_name(dataset, "dataset")) as connection:
         account = _standing(connection, dataset)
         if account.closed:
             raise RequestError(f"The account {dataset!r} is closed already.")
@@ -235,7 +237,7 @@ def close_account(ledger: str, dataset: str, *, reason: str = "") -> Account:
 
 def read_history(ledger: str, dataset: str) -> list[Entry]:
     """All rows of an account in order."""
-    with ledger_transaction(ledger) as connection:
+    with _transaction(ledger) as connection:
         history = _read(connection, dataset)
         if not history:
             _no_account(connection, dataset)
@@ -244,16 +246,15 @@ def read_history(ledger: str, dataset: str) -> list[Entry]:
 
 def list_accounts(ledger: str) -> list[Account]:
     """All accounts of a ledger, by name."""
-    with ledger_transaction(ledger) as connection:
-        names = connection.execute(select(entries.c.dataset).distinct().order_by(entries.c.dataset)).scalars().all()
-        return [summarise(_read(connection, name)) for name in names]
+    with _transaction(ledger) as connection:
+        return [summarise(_read(connection, name)) for name in _names(connection)]
 
 
 def _charge(connection: Connection, entry: Entry, account: Definition) -> Fraction:
     cost = cost_on_account(entry.definition, entry.amount, account)
     if entry.part_of is None or entry.part is None:
         return cost
-    earlier = _read(connection, entry.dataset, entries.c.part_of == entry.part_of)
+    earlier = _read(connection, entry.dataset, part_of=entry.part_of)
     return parallel_charge(cost, entry.part, parts_spent(earlier, account))
 
 
@@ -312,8 +313,10 @@ def _overspent(account: _Standing, entry: Entry, charge: Fraction) -> BudgetErro
 
 def _standing(connection: Connection, dataset: str, key: str | None = None) -> _Standing:
     """Read the rows that decide what may be added to an account; their seals must hold."""
+    from tallytree.privacy.ledger_tables import DECIDING_ROWS
+
     found = connection.execute(DECIDING_ROWS, {"dataset": dataset, "key": key})
-    by_position = {row.position: row for row in map(_entry, found)}
+    by_position = {row.position: row for row in (entry_from_row(row._asdict()) for row in found)}
     rows = [by_position[position] for position in sorted(by_position)]
     if not rows:
         _no_account(connection, dataset)
@@ -332,24 +335,38 @@ def _standing(connection: Connection, dataset: str, key: str | None = None) -> _
     )
 
 
-def _read(connection: Connection, dataset: str, *conditions: Any) -> list[Entry]:
-    query = select(entries).where(entries.c.dataset == dataset, *conditions).order_by(entries.c.position)
-    return [_entry(row) for row in connection.execute(query)]
+def _transaction(
+    ledger: str, *, account: str | None = None, create: bool = False
+) -> AbstractContextManager[Connection]:
+    # SQLAlchemy takes longer to load than a release without a ledger takes to measure.
+    from tallytree.privacy.ledger_tables import ledger_transaction
+
+    return ledger_transaction(ledger, account=account, create=create)
 
 
-def _entry(row: Row[Any]) -> Entry:
-    return entry_from_row(row._asdict())
+def _read(connection: Connection, dataset: str, **values: str | int) -> list[Entry]:
+    """Rows of an account whose columns have the given values, in order."""
+    from tallytree.privacy.ledger_tables import rows_of
+
+    return [entry_from_row(row._asdict()) for row in connection.execute(rows_of(dataset, **values))]
 
 
 def _write(connection: Connection, entry: Entry) -> Entry:
+    from tallytree.privacy.ledger_tables import entries
+
     sealed = replace(entry, hash=entry.seal())
-    connection.execute(insert(entries).values(sealed.as_row()))
+    connection.execute(entries.insert().values(sealed.as_row()))
     return sealed
 
 
+def _names(connection: Connection) -> Sequence[str]:
+    from tallytree.privacy.ledger_tables import ACCOUNT_NAMES
+
+    return connection.execute(ACCOUNT_NAMES).scalars().all()
+
+
 def _no_account(connection: Connection, dataset: str) -> NoReturn:
-    names: Sequence[str] = connection.execute(select(entries.c.dataset).distinct()).scalars().all()
-    known = ", ".join(repr(name) for name in sorted(names)[:10]) or "none"
+    known = ", ".join(repr(name) for name in _names(connection)[:10]) or "none"
     raise RequestError(
         f"The ledger has no account {dataset!r}. Accounts: {known}. To open one: tallytree ledger create"
     )

@@ -22,6 +22,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     Table,
     Text,
     UniqueConstraint,
@@ -90,6 +91,15 @@ DECIDING_ROWS = union_all(
         )
     )
 )
+
+ACCOUNT_NAMES = select(entries.c.dataset).distinct().order_by(entries.c.dataset)
+
+
+def rows_of(dataset: str, **values: str | int) -> Select[tuple[object, ...]]:
+    """The query for the rows of an account whose columns have the given values, in order."""
+    conditions = [entries.c[column] == value for column, value in values.items()]
+    return select(entries).where(entries.c.dataset == dataset, *conditions).order_by(entries.c.position)
+
 
 # A guard against accidents and against other programs; whoever owns the database can drop it, which the hash chain and
 # the receipts in the manifests are for.
