@@ -10,9 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import typer.main
-
-from tallytree.cli import app
+from tallytree.cli import load_commands
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
@@ -28,9 +26,8 @@ tab-separated when piped. `tallytree --install-completion` installs completion f
 
 def reference() -> str:
     """The whole page."""
-    root = typer.main.get_command(app)
     parts = [HEAD]
-    for name, command in sorted(root.commands.items()):  # type: ignore[attr-defined]
+    for name, command in sorted(load_commands().items()):
         for sub, inner in sorted(getattr(command, "commands", {"": command}).items()):
             parts.append(_section(f"tallytree {name} {sub}".strip(), inner))
     return "\n".join(parts)

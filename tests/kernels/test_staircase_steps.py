@@ -48,7 +48,7 @@ def test_drops_are_found_inside_blocks() -> None:
     assert error.sum() < 400
     smooth = np.rint(9000 * 0.97 ** np.arange(240)).astype(np.int64)
     likelihoods = [
-        steps_log_likelihood(groups, measured(truth, ends, 10.0, seed=2), first, 0.03, np.zeros(1, dtype=np.int64))
+        steps_log_likelihood(measured(truth, ends, 10.0, seed=2), first, 0.03, np.zeros(1, dtype=np.int64))
         for truth in (curve, smooth)
     ]
     assert likelihoods[0] > likelihoods[1] + 100

@@ -12,9 +12,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
+from tallytree.cli.lazy import LazyGroup
 from tallytree.errors import BudgetError, PaidNotFinishedError, TallytreeError, VerificationError
 from tallytree.model.notebook import plain
 from tallytree.version import __version__
@@ -23,7 +22,7 @@ DONE, CHECK_FAILED, BAD_REQUEST, BUDGET_REFUSED, NOT_FINISHED = 0, 1, 2, 3, 4
 
 app = typer.Typer(
     name="tallytree",
-    help="Differentially private tables of counts over a hierarchy that add up.",
+    cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -95,6 +94,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         for row in [columns, *rows]:
             sys.stdout.write("\t".join(plain(value) for value in row) + "\n")
         return
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left")
     numeric = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(columns))]
     for name, right in zip(columns, numeric):
@@ -107,6 +108,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar on a terminal; silence otherwise. Yields what :func:`tallytree.release` takes as ``progress``."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from tallytree.kernels.jit import telling
+
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -116,8 +121,15 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     )
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
         task = bar.add_task("reading", total=None)
+        step_under_way = "reading"
 
         def update(done: int, total: int, step: str) -> None:
+            nonlocal step_under_way
+            step_under_way = step
             bar.update(task, completed=done, total=total, description=step)
 
-        yield update
+        def compiling() -> None:
+            bar.update(task, description=f"{step_under_way} (compiling, once per machine)", refresh=True)
+
+        with telling(compiling):
+            yield update

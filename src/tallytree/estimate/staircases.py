@@ -136,7 +136,7 @@ def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatAr
 def _best_steps(n_groups: IntArray, blocks: Blocks, first: FloatArray) -> tuple[float, float]:
     """The chance of a drop under which the answers of the level are most likely, and their log-likelihood."""
     sample = _sample(n_groups)
-    found = [steps_log_likelihood(n_groups, blocks, first, chance, sample) for chance in DROP_CHANCES]
+    found = [steps_log_likelihood(blocks, first, chance, sample) for chance in DROP_CHANCES]
     return DROP_CHANCES[int(np.argmax(found))], max(found)
 
 

@@ -45,7 +45,8 @@ def _expected_masses(fall, masses):  # type: ignore[no-untyped-def]
     """Share of groups of each size in a shape, raised by a little of the mean nearby: no size is impossible."""
     n_sizes = len(fall)
     height = 1.0
-    before = np.zeros(n_sizes + 1)
+    before = np.empty(n_sizes + 1)
+    before[0] = 0.0
     for size in range(n_sizes):
         masses[size] = height * fall[size]
         before[size + 1] = before[size] + masses[size]
@@ -100,7 +101,8 @@ def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):  
     """
     clear = first + (np.log(len(sizes) + 1.0) + 3.0) * scale
     counted = 0.0
-    for size in sizes:
+    for i in range(len(sizes)):
+        size = sizes[i]
         weight = 1.0 if size > clear else min(expected - counted, 1.0)
         if size <= first or weight <= 0.0:
             break
@@ -134,15 +136,16 @@ def _finish_with_rows(prior, ends, offsets, rows, excess, height, variance, star
         if prior.row[region] != known:
             known = prior.row[region]
             _expected_masses(prior.fall[known], masses)
-        variance[region, first:] = 1e-6
-        exactly[first:] = 0.0
+        for size in range(first, n_sizes):
+            variance[region, size], exactly[size] = 1e-6, 0.0
+        exactly[n_sizes] = 0.0
         sizes = rows.sizes[rows.offsets[region] : rows.offsets[region + 1]]
         groups, unsure = max(height[region, first - 1], 0.0), variance[region, first - 1]
         hidden = groups - _add_clear_rows(first, sizes, groups, masses, scale, exactly, variance[region])
         if hidden > 0.0 and excess >= 0.0:
             _add_hidden_groups(first, hidden, unsure, excess, exactly, variance[region])
         elif hidden > 0.0:
-            _add_row(first, first, masses, scale, hidden, unsure, exactly, variance[region])
+            _add_row(float(first), first, masses, scale, hidden, unsure, exactly, variance[region])
         larger = exactly[n_sizes]
         for size in range(n_sizes - 1, first - 1, -1):
             height[region, size] = larger

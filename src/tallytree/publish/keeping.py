@@ -18,7 +18,6 @@ from uuid import uuid4
 
 from tallytree.errors import DuplicateReleaseError, PaidNotFinishedError, RequestError, TallytreeError
 from tallytree.privacy.journal import Journal
-from tallytree.privacy.ledger import find_open, find_reservation, note_measured
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.payment import (
     Payment,
@@ -94,6 +93,8 @@ def paid_noise(payment: Payment | None, manifest: Manifest, insecure_seed: int |
         note = work.note() | {"state": "measured", "answers": journal.digest()}
         work.write_note(note)
         if payment is not None:
+            from tallytree.privacy.ledger import find_reservation, note_measured  # loads SQLAlchemy
+
             note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
 
 
@@ -111,6 +112,8 @@ def _paid_once(work: Work, payment: Payment | None, manifest: Manifest) -> Manif
     key = note.get("key") or payment.key or uuid4().hex
     open_before = None
     if note:
+        from tallytree.privacy.ledger import find_open  # loads SQLAlchemy
+
         open_before = find_open(payment.ledger, payment.dataset, key)
     else:
         work.write_note(_fresh_note(work, manifest, asked, key))

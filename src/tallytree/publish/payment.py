@@ -11,7 +11,6 @@ from tallytree.errors import RequestError, TallytreeError
 from tallytree.model.part import Part, part_from
 from tallytree.options.groups import Paying
 from tallytree.privacy.guarantee import budget_of, unit_from_json
-from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
 from tallytree.privacy.ledger_chain import Entry, Receipt
 from tallytree.storage.folder import MANIFEST, Manifest, read_manifest
 
@@ -78,6 +77,8 @@ def with_receipt(manifest: Manifest, receipt: Receipt) -> Manifest:
 
 def reserve_for(payment: Payment, manifest: Manifest) -> Entry:
     """The reservation of what a release costs, by what its manifest says; written from its plan, so nothing is confidential."""
+    from tallytree.privacy.ledger import Purpose, reserve  # loads SQLAlchemy
+
     privacy = manifest["privacy"]
     _refuse_other_rows(payment.part, manifest.get("where"))
     return reserve(
@@ -111,6 +112,8 @@ def digest_of_request(manifest: Manifest) -> str:
 
 def report_release(payment: Payment, folder: str | Path) -> None:
     """Tell the ledger that a release it paid for is out; repeating it changes nothing."""
+    from tallytree.privacy.ledger import complete, find_reservation  # loads SQLAlchemy
+
     receipt = read_manifest(folder)["privacy"]["ledger"]
     digest = hashlib.sha256((Path(folder) / MANIFEST).read_bytes()).hexdigest()
     complete(payment.ledger, find_reservation(payment.ledger, receipt), result_digest=digest)
@@ -120,6 +123,8 @@ def is_released(payment: Payment | None, folder: str | Path) -> bool:
     """Whether the folder holds the release that was paid for under this key, by this ledger's own record."""
     if payment is None or not payment.key:
         return False
+    from tallytree.privacy.ledger import find_reservation  # loads SQLAlchemy
+
     try:
         receipt = read_manifest(folder)["privacy"]["ledger"]
         if (receipt["dataset"], receipt["key"]) != (payment.dataset, payment.key):
