@@ -65,7 +65,7 @@ def _known_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Instead of the operating system's: a key of its own for every stream, the same ones in the same order each time."""
     numbers = count()
 
-    def known(cls: type[KeyStream]) -> KeyStream:
+    def known(cls: type[KeyStream], journal: object = None) -> KeyStream:
         return cls.from_key(hashlib.sha256(b"distinguish %d" % next(numbers)).digest(), secure=True)
 
     monkeypatch.setattr(KeyStream, "from_system", classmethod(known))
