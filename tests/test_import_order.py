@@ -9,8 +9,8 @@ import tallytree
 
 PACKAGE = Path(tallytree.__file__).parent
 ROOMS = [
-    "errors", "model", "kernels", "privacy", "planning", "storage", "ingest", "ranges", "spatial", "measure", "estimate",
-    "consistency", "release", "report", "publish", "distributed", "reproduce", "cli", "__main__",
+    "errors", "model", "tuning", "kernels", "privacy", "planning", "storage", "ingest", "ranges", "spatial", "measure",
+    "estimate", "consistency", "release", "report", "publish", "distributed", "reproduce", "cli", "__main__",
 ]  # fmt: skip
 ONLY_IN = {
     "ibis": {"ingest"},

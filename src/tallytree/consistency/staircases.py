@@ -18,9 +18,7 @@ from tallytree.kernels.staircase_tree import allocate, make_falling, share_out
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
-
-# Sizes whose disagreement between parent and children is judged together: i/1.5 … 1.5 i.
-_WINDOW = 1.5
+from tallytree.tuning.curves import NEARBY
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +94,8 @@ def _window_means(values: FloatArray) -> FloatArray:
     n_sizes = values.shape[1]
     sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
     size = np.arange(1, n_sizes + 1)
-    low = np.ceil(size / _WINDOW).astype(np.int64) - 1
-    high = np.minimum((size * _WINDOW).astype(np.int64), n_sizes)
+    low = np.ceil(size / NEARBY).astype(np.int64) - 1
+    high = np.minimum((size * NEARBY).astype(np.int64), n_sizes)
     means: FloatArray = (sums[:, high] - sums[:, low]) / (high - low)
     return means
 

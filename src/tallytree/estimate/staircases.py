@@ -22,16 +22,8 @@ from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import sum_runs
 from tallytree.planning.first_look import FirstLook
-
-# Shapes of neighbouring levels are never trusted to better than a tenth: with less, the likelihood overfits small levels.
-ROUGHNESSES = (0.1, 0.2, 0.4, 0.8)
-WINDOWS = (1.0, 1.25, 1.5, 2.0)
-# Of a drop before any one block, where curves are taken to be level in between.
-DROP_CHANCES = (0.5, 0.1, 0.03)
-# Two numbers are chosen; a few hundred regions tell them.
-_SAMPLE = 200
-# Rows are believed from the first pool on, going up, that stands three of its own standard deviations above the last block.
-_ROW_DEVIATIONS = 3.0
+from tallytree.tuning.curves import DROP_CHANCES, LIKELIHOOD_SAMPLE, ROUGHNESSES, WINDOWS
+from tallytree.tuning.rows import CLEAR_SCALES, ROW_DEVIATIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +106,7 @@ def estimate_staircases(
     rows = estimate_rows(noisy["tail"], last)
     finish_with_rows(curves, fitted, blocks, rows, is_top=is_top)
     offsets, sizes = rows.offsets, rows.sizes
-    bar = np.repeat(last, np.diff(offsets)) + (math.log(len(sizes) + 1) + 3) * scale
+    bar = np.repeat(last, np.diff(offsets)) + (math.log(len(sizes) + 1) + CLEAR_SCALES) * scale
     clear = sum_runs(offsets, ((sizes > bar) & (sizes >= first.shape[1])).astype(np.int64))
     return Staircases(curves, offsets, sizes, clear, measured.noise.variance)
 
@@ -143,7 +135,7 @@ def _best_steps(n_groups: IntArray, blocks: Blocks, first: FloatArray) -> tuple[
 def _sample(n_groups: IntArray) -> IntArray:
     """Regions that tell what is chosen once for a level."""
     n_regions = len(n_groups)
-    return np.unique(np.linspace(0, n_regions - 1, min(_SAMPLE, n_regions)).astype(np.int64))
+    return np.unique(np.linspace(0, n_regions - 1, min(LIKELIHOOD_SAMPLE, n_regions)).astype(np.int64))
 
 
 def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:
@@ -155,7 +147,7 @@ def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:
     pools = np.diff(offsets)
     floor = np.repeat(last, pools)
     std = math.sqrt(tail.noise.variance)
-    stands_out = value - floor > _ROW_DEVIATIONS * std / np.sqrt(length)
+    stands_out = value - floor > ROW_DEVIATIONS * std / np.sqrt(length)
     # Whatever is larger than a pool that stands out is no smaller group.
     so_far = np.cumsum(stands_out)
     before = np.append(0, so_far)[offsets[:-1]]

@@ -16,40 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tallytree.kernels.staircase import BLUR, ROUGHNESS, SPACING
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.planning.first_look import FirstLook
 from tallytree.planning.rehearsal import plain_errors
-
-# Shares are multiples of this; a share below the smallest buys noise and is given up.
-_STEP = Fraction(1, 200)
-_SMALLEST_SHARE = Fraction(3, 100)
-# However little the model makes of them, the leaves keep this much.
-_LEAST_LEAVES = Fraction(2, 5)
-# A look whose noise is more than a tenth of all groups shows nothing to plan from. Leaves get everything then, if they have
-# enough groups to be measured well by themselves.
-_BLIND, _CLEAR = 10, 10
-# Regions of a level that stand for all of them.
-_SAMPLE = 200
-# The leaves hold most of the numbers, and count four times what a level between does; the root is quoted most, and counts half
-# as much again.
-_ROOT_WEIGHT, _LEAF_WEIGHT = 1.5, 4.0
-# A percent behind the plain choices counts five percents more, on the leaves ten: there bottom-up is a hard competitor.
-_BEHIND, _LEAVES_BEHIND = 5.0, 10.0
-# The yardstick, corrected as measured on six data sets: matching spoils the root by a third, which the rehearsal leaves out;
-# between, the model promises a little too much. On the leaves the smoothed fit is credited with no more than it gained
-# everywhere: an eighth, and the more the noisier, since a look at the root does not tell how unlike each other leaves are.
-_ROOT_CORRECTION, _MIDDLE_CORRECTION, _LEAF_CORRECTION = 1.3, 0.95, 0.9
-_LEAF_GAIN, _LEAF_GAIN_GROWTH = 1.12, 0.3
-# Deviation of a region's curve from the shape above it, relative to the groups in question, where nothing is measured.
-_DEVIATION = 0.3
-# Cutting off at 0, rounding and a shared prior push all children the same way, the more the noisier: a sum of n children has
-# √(n + (0.1 b^0.4 n)²) times the error of one with noise of scale b. Measured on six data sets, right within a factor of 2.
-_ALIKE, _ALIKE_GROWTH = 0.1, 0.4
-# Mean absolute value of Laplace noise and of its smoothed sums, in standard deviations: 0.71 to 0.8.
-_ABSOLUTE = 0.72
-# Sizes that a rehearsal goes up to.
-_MOST_SIZES = 1 << 14
+from tallytree.tuning import split as tuned
+from tallytree.tuning.blocks import BLUR, ROUGHNESS, SPACING
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +56,17 @@ def shares_for_levels(
     """
     n_levels = len(level_groups)
     leaves_alone = (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
-    is_blind = look.noise_std * _BLIND > look.n_groups
-    if n_levels == 1 or (is_blind and level_groups[-1].mean() > _CLEAR * noise_std(Fraction(1))):
+    is_blind = look.noise_std * tuned.BLIND > look.n_groups
+    if n_levels == 1 or (is_blind and level_groups[-1].mean() > tuned.CLEAR * noise_std(Fraction(1))):
         return leaves_alone
     model = _Model(look, level_groups, noise_std)
     reference = _yardstick(model, plain_errors(_seen_curve(look), level_groups, model.whole_scale))
     weights = np.ones(n_levels)
-    weights[0], weights[-1] = _ROOT_WEIGHT, _LEAF_WEIGHT
-    behind = np.append(np.full(n_levels - 1, _BEHIND), _LEAVES_BEHIND)
+    weights[0], weights[-1] = tuned.ROOT_WEIGHT, tuned.LEAF_WEIGHT
+    behind = np.append(np.full(n_levels - 1, tuned.BEHIND), tuned.LEAVES_BEHIND)
 
     def regret(shares: tuple[Fraction, ...]) -> float:
-        if shares[-1] < _LEAST_LEAVES:
+        if shares[-1] < tuned.LEAST_LEAVES:
             return math.inf
         ratios = np.log(model.errors(shares) / reference)
         return float((weights * ratios + behind * np.maximum(ratios, 0.0)).sum())
@@ -106,10 +77,10 @@ def shares_for_levels(
 
 def _yardstick(model: _Model, plain: FloatArray) -> FloatArray:
     """What each level's predicted error is held against."""
-    correction = np.full(len(plain), _MIDDLE_CORRECTION)
-    correction[0], correction[-1] = _ROOT_CORRECTION, _LEAF_CORRECTION
+    correction = np.full(len(plain), tuned.MIDDLE_CORRECTION)
+    correction[0], correction[-1] = tuned.ROOT_CORRECTION, tuned.LEAF_CORRECTION
     reference = plain * correction
-    gain = _LEAF_GAIN * max(1.0, model.whole_scale) ** _LEAF_GAIN_GROWTH
+    gain = tuned.LEAF_GAIN * max(1.0, model.whole_scale) ** tuned.LEAF_GAIN_GROWTH
     reference[-1] = min(reference[-1], gain * model.leaf_error(Fraction(1)))
     return reference
 
@@ -122,7 +93,7 @@ def _leaf_first(n_levels: int, lead: Fraction) -> tuple[Fraction, ...]:
 def _descend(regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """Move budget between pairs of levels while that helps, in steps that shrink to the smallest."""
     # On the grid of the smallest step, so that shares stay short fractions.
-    shares = tuple(share // _STEP * _STEP for share in shares)
+    shares = tuple(share // tuned.STEP * tuned.STEP for share in shares)
     shares = (*shares[:-1], 1 - sum(shares[:-1], Fraction(0)))
     best = regret(shares)
     for step in (40, 20, 10, 6, 4, 2, 1):
@@ -131,7 +102,7 @@ def _descend(regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Frac
             improved = False
             for giver in range(len(shares)):
                 for taker in range(len(shares)):
-                    amount = min(step * _STEP, shares[giver])
+                    amount = min(step * tuned.STEP, shares[giver])
                     if giver == taker or amount == 0:
                         continue
                     moved = list(shares)
@@ -144,7 +115,7 @@ def _descend(regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Frac
 
 
 def _without_crumbs(shares: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    kept = [share if share >= _SMALLEST_SHARE else Fraction(0) for share in shares]
+    kept = [share if share >= tuned.SMALLEST_SHARE else Fraction(0) for share in shares]
     kept[-1] += 1 - sum(kept, Fraction(0))
     return tuple(kept)
 
@@ -162,7 +133,7 @@ class _Model:
         self.whole_scale = noise_std(Fraction(1)) / math.sqrt(2)
         within = self.shape.width * self.shape.fall * look.n_groups / 3 * (self.shape.width > 1)
         # Next to nothing is the least error everywhere: a budget that leaves no noise must not ask for a logarithm of 0.
-        self.look = np.maximum(_ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12)
+        self.look = np.maximum(tuned.ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12)
         self.spread = [_spread(self.shape, groups) for groups in self.groups]
         self._known: dict[tuple[int, Fraction], BlockErrors] = {}
 
@@ -206,18 +177,18 @@ def _together(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def _sum_error(error: FloatArray, n: float, scale: float) -> FloatArray:
-    alike = _ALIKE * max(1.0, scale) ** _ALIKE_GROWTH
+    alike = tuned.ALIKE * max(1.0, scale) ** tuned.ALIKE_GROWTH
     return error * math.sqrt(n + (alike * n) ** 2)
 
 
 def _sample(groups: IntArray) -> IntArray:
     ordered = np.sort(groups)
-    return ordered[np.linspace(0, len(ordered) - 1, min(_SAMPLE, len(ordered))).astype(np.int64)]
+    return ordered[np.linspace(0, len(ordered) - 1, min(tuned.LEVEL_SAMPLE, len(ordered))).astype(np.int64)]
 
 
 def _seen_curve(look: FirstLook) -> FloatArray:
     """Share of groups above each size, as far as the look can see."""
-    height, _ = look.curve(min(int(look.ends[look.n_seen - 1]), _MOST_SIZES))
+    height, _ = look.curve(min(int(look.ends[look.n_seen - 1]), tuned.MOST_SIZES))
     return height / max(look.n_groups, 1)
 
 
@@ -247,7 +218,7 @@ def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
     width = np.clip((BLUR * variance / rough) ** (1 / 3), 1, np.maximum(1, shape.start))
     per_size = variance / width
     ratio = rough / per_size
-    raw = _ABSOLUTE * np.sqrt(per_size)
+    raw = tuned.ABSOLUTE * np.sqrt(per_size)
     rows = np.where(falls * SPACING * std < 1, falls * std / math.sqrt(2), np.inf)
     smoothed = np.minimum(raw * (ratio / (ratio + 4)) ** 0.25, rows)
     raw = np.minimum(raw, 2 * rows)
@@ -258,5 +229,5 @@ def _spread(shape: _Shape, groups: IntArray) -> FloatArray:
     """How far a region's curve strays from the shape above it, per size, where nothing is measured."""
     n = groups[:, None].astype(np.float64)
     between = n * shape.above * (1 - shape.above)
-    strays: FloatArray = 0.8 * np.sqrt(between + (_DEVIATION * between) ** 2)
+    strays: FloatArray = 0.8 * np.sqrt(between + (tuned.DEVIATION * between) ** 2)
     return np.maximum(strays, 1e-12).mean(axis=0)

@@ -38,6 +38,7 @@ from tallytree.privacy.sensitivity import (
     largest_size_sensitivity,
     sizes_sensitivity,
 )
+from tallytree.tuning.look import FIRST_LOOK_SHARE
 
 Merge = Literal["weighted", "average"]
 Norm = Literal[1, 2]
@@ -52,8 +53,6 @@ LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
 MOST_ADAPTIVE_REGIONS = 1_000_000
-# The first look of mechanism "adaptive" only has to tell one shape from another.
-FIRST_LOOK_SHARE = Fraction(3, 100)
 
 
 @dataclass(frozen=True)

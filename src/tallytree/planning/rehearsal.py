@@ -14,12 +14,7 @@ import numpy as np
 
 from tallytree.kernels.isotonic import isotonic_l1
 from tallytree.model.arrays import FloatArray, IntArray
-
-# Regions that stand for a level, and cells (regions × sizes) at which a rehearsal stops being quick.
-_REGIONS = 64
-_CELLS = 1 << 20
-# Sizes past the largest up to a public bound, at least; more of them would hardly change the error.
-_EMPTY_SIZES = 128
+from tallytree.tuning.split import EMPTY_SIZES, REHEARSED_CELLS, REHEARSED_REGIONS
 
 
 def plain_errors(above: FloatArray, level_groups: Sequence[IntArray], scale: float) -> FloatArray:
@@ -37,7 +32,7 @@ def plain_errors(above: FloatArray, level_groups: Sequence[IntArray], scale: flo
     n_levels = len(level_groups)
     # A public bound on sizes leaves some of them empty. Noise makes up groups there; matching takes them away below the root,
     # where each region still pays for a part of the root's.
-    bounded = np.concatenate([above, np.zeros(max(len(above), _EMPTY_SIZES))])
+    bounded = np.concatenate([above, np.zeros(max(len(above), EMPTY_SIZES))])
     everywhere = np.array([_mean_error(above, groups, n_levels * scale) for groups in level_groups])
     made_up = _mean_error(bounded, level_groups[0], n_levels * scale) - everywhere[0]
     everywhere += made_up / [len(groups) for groups in level_groups]
@@ -54,7 +49,7 @@ def _mean_error(above: FloatArray, groups: IntArray, scale: float) -> float:
 def _signed_errors(above: FloatArray, groups: IntArray, scale: float) -> FloatArray:
     """Errors of fitted cumulative counts of made-up regions, one row each."""
     n_sizes = len(above)
-    n_regions = max(1, min(_REGIONS, _CELLS // n_sizes))
+    n_regions = max(1, min(REHEARSED_REGIONS, REHEARSED_CELLS // n_sizes))
     sample = np.sort(groups)[np.linspace(0, len(groups) - 1, n_regions).round().astype(np.int64)]
     truth = sample[:, None] - np.rint(sample[:, None] * above).astype(np.int64)
     # An ordinary generator: the data are made up, and the same look must always give the same split.
