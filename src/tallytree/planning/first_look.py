@@ -16,6 +16,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.tuning.blocks import SPACING
 from tallytree.tuning.look import (
     FARTHEST,
+    FEW_GROUPS,
     LARGEST_LOOK,
     LEAST_SIZES,
     RELATIVE_WIDTH,
@@ -78,12 +79,14 @@ class FirstLook:
     def n_sizes(self, least_noise_std: float, most: int) -> int:
         """Sizes to tell apart: up to where single groups lie further apart than the best noise on any level blurs.
 
-        From there on the largest groups are measured one by one; so are those far past what the look can see.
+        From there on the largest groups are measured one by one; so are the last few, however near to each other, and those
+        far past what the look can see.
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
         usual = min(USUAL_SIZES, max(most // 4, LEAST_SIZES))
-        sparse = (cells > SPACING * least_noise_std * before**2) & (self.starts >= usual)
+        apart = cells > SPACING * least_noise_std * before**2
+        sparse = (apart | (before < FEW_GROUPS)) & (self.starts >= usual)
         seen = max(FARTHEST * int(self.ends[self.n_seen - 1]), usual)
         found = min(int(self.starts[np.argmax(sparse)]), seen) if sparse.any() else seen
         fitting = self.ends[self.ends <= max(most, LEAST_SIZES)]

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from tallytree.errors import RequestError
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.planning.goals import goal_from
 from tallytree.planning.mechanisms import (
     MECHANISMS,
     TRAITS,
@@ -71,6 +72,7 @@ class Request:
     totals: str | None = None
     repair: bool = False
     time_limit: float | str | None = None
+    goal: str | Sequence[str] = "balanced"
 
     def to_json(self) -> dict[str, Any]:
         """What was asked for beyond the defaults, as JSON-ready facts from which the same request can be made again."""
@@ -147,6 +149,7 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
     shares = _shares(request.budget, n_levels, mechanism)
     budget = _total(request)
     max_size = _max_size(request.max_size)
+    goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_mechanism(request, mechanism, facts)
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)

@@ -19,6 +19,7 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.allocation import shares_for_levels
 from tallytree.planning.first_look import FirstLook, first_look
+from tallytree.planning.goals import goal_from
 from tallytree.planning.memory import MOST_STAIRCASE_CELLS
 from tallytree.planning.plan import Plan, PublicFacts, level_query, with_shares
 from tallytree.privacy.randomness import KeyStream
@@ -52,6 +53,8 @@ def run_adaptive(
     look = first_look(answers, int(n_groups[0]), plan.first_look.noise.std)
     plan = split_after_look(plan, facts, look, n_groups)
     n_sizes = look.n_sizes(_least_std(plan), MOST_STAIRCASE_CELLS // hierarchy.n_regions)
+    if plan.max_size is not None:
+        n_sizes = min(n_sizes, plan.max_size)
     prior = prior_of_root(look, n_sizes)
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
@@ -60,7 +63,7 @@ def run_adaptive(
         here = hierarchy.level_slice(level.level)
         if level.query is None:
             noisy.append(NoisyLevel(level.level, ()))
-            levels.append(None if level.level else estimate_of_look(look, n_sizes))
+            levels.append(None)
         else:
             place = Place(stream, 0, hierarchy.level_size(level.level))
             truth = counts.counts_on_levels.regions(here)
@@ -75,7 +78,7 @@ def run_adaptive(
                 prior = prior_below(estimated, n_groups[here], own)
         prior = _handed_down(hierarchy, level.level, prior)
     noisy[0] = _with_look(noisy[0], answers, plan)
-    leaf_counts = consistent_leaves(hierarchy, n_groups, levels, n_sizes)
+    leaf_counts = consistent_leaves(hierarchy, n_groups, levels, estimate_of_look(look, n_sizes), plan.max_size)
     return AdaptiveRun(plan, NoisyCounts(n_groups, tuple(noisy)), leaf_counts)
 
 
@@ -88,7 +91,8 @@ def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, n_groups: 
     def noise_std(share: Fraction) -> float:
         return level_query(plan, facts, len(groups) - 1, share).noise.std
 
-    return with_shares(plan, facts, shares_for_levels(look, groups, noise_std))
+    goal = goal_from(plan.request.goal, facts.hierarchy.level_names)
+    return with_shares(plan, facts, shares_for_levels(look, groups, noise_std, goal))
 
 
 def _least_std(plan: Plan) -> float:

@@ -54,6 +54,7 @@ def release(
     totals: str | None = None,
     repair: bool = False,
     time_limit: float | None = None,
+    goal: str | Sequence[str] = "balanced",
     insecure_seed: int | None = None,
     ledger: str | Payment | None = None,
     dataset: str | None = None,
@@ -84,7 +85,8 @@ def release(
         split from public numbers of groups and a first look at the root that takes 3 % of the budget; other mechanisms
         share equally. The manifest says what was chosen.
     max_size
-        Public bound on the size of a group for the views that need one; ``"auto"`` (default) pays for an estimate.
+        Public bound on the size of a group. Views that need one pay for an estimate with ``"auto"`` (default); ``"adaptive"``
+        needs none, and releases no larger group where one is given.
     norm
         1 or 2: which distance the isotonic fits minimise; each view has its own default.
     totals
@@ -94,6 +96,9 @@ def release(
         ``"tree-relaxed"`` only: round so that everything adds up; without it that mechanism is refused.
     time_limit
         Seconds that a solver may take; the manifest says whether it proved its result optimal.
+    goal
+        What a planned split is for: ``"balanced"`` (default), ``"leaves"``, ``"top"``, ``"no-level-behind"`` (every level
+        gets the same), or targets such as ``"state: emd<=50"``, one or several, that are met as far as the budget goes.
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
     ledger, dataset
@@ -110,7 +115,7 @@ def release(
     if mechanism is None and not isinstance(counts, ConfidentialCounts):
         mechanism = "matching"
     request = Request(
-        epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm, totals, repair, time_limit
+        epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm, totals, repair, time_limit, goal
     )
     facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.contributions)
     plan = plan_release(request, facts)

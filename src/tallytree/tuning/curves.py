@@ -20,3 +20,7 @@ EMPTY_TAIL, EMPTY_VARIANCE = 2.0, 0.01
 DROP_PLACES, NEGLIGIBLE = 64, 1e-12
 # Keeps the smoother's covariances invertible where a curve is known.
 LEAST_VARIANCE = 1e-9
+# Deviation of a child's curve from its siblings' shape, relative to the groups in question, beyond what chance explains.
+UNLIKE = 1.0
+# How far sums of smoothed curves may be off, relative to the groups in question; chosen per level by likelihood.
+BIASES = (0.0001, 0.003, 0.01, 0.03, 0.1, 0.3)
