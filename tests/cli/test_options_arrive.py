@@ -58,6 +58,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "engine": ("spark", "spark"),
     "entity": ("trip", "trip"),
     "epsilon": ("1/3", "1/3"),
+    "goal": ("top", "top"),
     "graphical": (None, True),
     "group": ("g", "g"),
     "group_totals": ("t.csv", "t.csv"),

@@ -28,7 +28,7 @@ from tallytree.privacy.ledger import create_account, read_history
 from tallytree.privacy.randomness import KeyStream
 
 MASTER = "local-cluster[2,1,1024]"
-READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US"}
+READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US", "public": "groups"}
 BOUNDED: dict[str, Any] = {**READING, "unit": "owner", "contributions": 2}
 HOW: dict[str, Any] = {"epsilon": 1}
 

@@ -16,13 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
-from tallytree.kernels.staircase import ROUGHNESS, Prior
+from tallytree.kernels.staircase import Prior
 from tallytree.model.arrays import FloatArray, IntArray
-
-STRETCH_WINDOW = 1.5
-_LEAST_VARIANCE = 1e-9
-# A tail is taken to be empty where that is e² times as likely, and then N is known to a tenth.
-EMPTY_TAIL, EMPTY_VARIANCE = 2.0, 0.01
+from tallytree.tuning.blocks import ROUGHNESS
+from tallytree.tuning.curves import EMPTY_TAIL, EMPTY_VARIANCE, LEAST_VARIANCE, NEARBY
 
 
 class Blocks(NamedTuple):
@@ -55,7 +52,7 @@ def _filter(groups, fall, fall_variance, stretch, kappa, ends, answers, noise_va
             share = (1.0 - fall[size]) ** stretch[size]
             reference = max(height, 0.0)
             falling = reference * (1.0 - share)
-            more = falling + (kappa * falling) ** 2 + reference**2 * fall_variance[size] + _LEAST_VARIANCE
+            more = falling + (kappa * falling) ** 2 + reference**2 * fall_variance[size] + LEAST_VARIANCE
             q_nn = share * share * p_nn + more
             q_ns = share * p_ns + q_nn
             q_ss = p_ss + 2 * share * p_ns + q_nn
@@ -160,7 +157,7 @@ def _stretches(groups, height, fall, strength, stretch, own, expected):  # type:
         expected[size + 1] = expected[size] + before * fall[size]
         before = here
     for size in range(n):
-        low, high = int(size / STRETCH_WINDOW), min(int(size * STRETCH_WINDOW) + 1, n)
+        low, high = int(size / NEARBY), min(int(size * NEARBY) + 1, n)
         stretch[size] = (own[high] - own[low] + strength) / (expected[high] - expected[low] + strength)
 
 

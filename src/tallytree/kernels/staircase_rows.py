@@ -10,14 +10,8 @@ from tallytree.kernels.jit import run_in_chunks, serial
 from tallytree.kernels.staircase import Prior
 from tallytree.kernels.staircase_curves import Blocks, Curves
 from tallytree.model.arrays import FloatArray, IntArray
-
-# Entities of hidden groups count where their sum stands this many deviations above 0. Much more would take every small tail
-# for noise, and bands would miss it; empty tails are told from the blocks.
-HIDDEN_DEVIATIONS = 0.5
-# Sizes that a shape does not have occur a tenth as often as the mean nearby, over sizes i/1.5 … 1.5 i.
-UNEXPECTED, NEARBY = 0.1, 1.5
-# Noise beyond this many scales is left out.
-REACH = 12.0
+from tallytree.tuning.curves import NEARBY
+from tallytree.tuning.rows import CLEAR_SCALES, HIDDEN_DEVIATIONS, REACH, UNEXPECTED
 
 
 class Rows(NamedTuple):
@@ -99,7 +93,7 @@ def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):  
 
     Rows count until they are as many as expected, and beyond that where they stand clear of noise, (ln M + 3) scales.
     """
-    clear = first + (np.log(len(sizes) + 1.0) + 3.0) * scale
+    clear = first + (np.log(len(sizes) + 1.0) + CLEAR_SCALES) * scale
     counted = 0.0
     for i in range(len(sizes)):
         size = sizes[i]

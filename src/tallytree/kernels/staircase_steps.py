@@ -15,10 +15,7 @@ import numpy as np
 from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
 from tallytree.kernels.staircase_curves import Blocks, Curves, fit_falling_by_variance
 from tallytree.model.arrays import FloatArray, IntArray
-
-# Likeliest places of the last drop that are followed up; the rest together weigh next to nothing.
-_PLACES = 64
-_NEGLIGIBLE = 1e-12
+from tallytree.tuning.curves import DROPDROP_PLACES, NEGLIGIBLE
 
 
 @serial
@@ -27,8 +24,8 @@ def _forward(level, weight, guess, chance, first, score, mean, variance):  # typ
     answers up to t, and the mean and variance of the height since. Returns the log-likelihood of all answers.
     """
     log_drop, log_stay = np.log(chance), np.log(1.0 - chance)
-    sums = np.empty((_PLACES + 1, 4))  # per place: weights, mean, squares around the mean, logs of weights
-    starts, reached = np.empty(_PLACES + 1, dtype=np.int64), np.empty(_PLACES + 1)
+    sums = np.empty((DROPDROP_PLACES + 1, 4))  # per place: weights, mean, squares around the mean, logs of weights
+    starts, reached = np.empty(DROPDROP_PLACES + 1, dtype=np.int64), np.empty(DROPDROP_PLACES + 1)
     alive, total = 0, 0.0
     for t in range(len(level)):
         starts[alive], reached[alive] = t, total + (log_drop if t else 0.0)
@@ -59,9 +56,9 @@ def _forward(level, weight, guess, chance, first, score, mean, variance):  # typ
         total = score[t, best] + np.log(total)
         for k in range(alive):
             score[t, k] -= total
-        for k in range(alive, _PLACES + 1):
+        for k in range(alive, DROP_PLACES + 1):
             first[t, k], score[t, k] = 0, -np.inf
-        if alive > _PLACES:
+        if alive > DROP_PLACES:
             alive -= 1
             starts[worst], reached[worst] = starts[alive], reached[alive]
             for column in range(4):
@@ -82,13 +79,13 @@ def _backward(first, score, mean, variance, height, spread, dropping):  # type: 
     for t in range(n - 1, -1, -1):
         for k in range(first.shape[1]):
             score[t, k] = dropping[t + 1] * np.exp(score[t, k])
-            if score[t, k] > _NEGLIGIBLE:
+            if score[t, k] > NEGLIGIBLE:
                 dropping[first[t, k]] += score[t, k]
                 for block in range(first[t, k], t + 1):
                     height[block] += score[t, k] * mean[t, k]
     for t in range(n):
         for k in range(first.shape[1]):
-            if score[t, k] > _NEGLIGIBLE:
+            if score[t, k] > NEGLIGIBLE:
                 for block in range(first[t, k], t + 1):
                     spread[block] += score[t, k] * (variance[t, k] + (mean[t, k] - height[block]) ** 2)
 
@@ -145,8 +142,8 @@ def _last_drops(blocks, first, chance, region):  # type: ignore[no-untyped-def]
             nearby += first[region, i]
         guess[t] = max(nearby / width, np.sqrt(blocks.noise_variance))
         likelihood -= np.log(width)  # of the sum, not of the mean
-    start = np.empty((n, _PLACES + 1), dtype=np.int64)
-    score, mean, within = np.empty((n, _PLACES + 1)), np.empty((n, _PLACES + 1)), np.empty((n, _PLACES + 1))
+    start = np.empty((n, DROP_PLACES + 1), dtype=np.int64)
+    score, mean, within = np.empty((n, DROP_PLACES + 1)), np.empty((n, DROP_PLACES + 1)), np.empty((n, DROP_PLACES + 1))
     likelihood += _forward(level, weight, guess, chance, start, score, mean, within)
     return likelihood, start, score, mean, within
 

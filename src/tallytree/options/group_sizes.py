@@ -35,7 +35,8 @@ class ReleaseOptions(Releasing):
         split from public numbers of groups and a first look at the root that takes 3 % of the budget; other mechanisms
         share equally. The manifest says what was chosen.
     max_size
-        Public bound on the size of a group for the views that need one; ``"auto"`` (default) pays for an estimate.
+        Public bound on the size of a group. Views that need one pay for an estimate with ``"auto"`` (default); ``"adaptive"``
+        needs none, and releases no larger group where one is given.
     norm
         1 or 2: which distance the isotonic fits minimise; each view has its own default.
     totals
@@ -45,6 +46,9 @@ class ReleaseOptions(Releasing):
         ``"tree-relaxed"`` only: round so that everything adds up; without it that mechanism is refused.
     time_limit
         Seconds that a solver may take; the manifest says whether it proved its result optimal.
+    goal
+        What a planned split is for: ``"balanced"`` (default), ``"leaves"``, ``"top"``, ``"no-level-behind"`` (every level
+        gets the same), or targets such as ``"state: emd<=50"``, one or several, that are met as far as the budget goes.
     """
 
     mechanism: Mechanism | None = option(
@@ -70,6 +74,11 @@ class ReleaseOptions(Releasing):
     )
     repair: bool = option(False, help="tree-relaxed only: round so that everything adds up.")
     time_limit: Exact | None = option(None, help="Seconds that a solver may take.", metavar="NUMBER")
+    goal: str | Sequence[str] = option(
+        "balanced",
+        help="What a planned split is for: balanced, leaves, top, no-level-behind, or targets: state: emd<=50",
+        text=one_or_many,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

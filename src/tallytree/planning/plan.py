@@ -17,6 +17,7 @@ from tallytree.errors import RequestError
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.goals import goal_from
 from tallytree.planning.mechanisms import (
     TRAITS,
     check_instance,
@@ -40,6 +41,7 @@ from tallytree.privacy.sensitivity import (
     size_blocks_sensitivity,
     sizes_sensitivity,
 )
+from tallytree.tuning.look import FIRST_LOOK_SHARE
 
 # What the user may choose; the others belong to their mechanisms alone.
 VIEWS: tuple[View, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks"))
@@ -50,8 +52,6 @@ LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
 MOST_ADAPTIVE_REGIONS = 1_000_000
-# The first look of mechanisms "adaptive" and "size-bins" only has to tell one shape from another.
-FIRST_LOOK_SHARE = Fraction(3, 100)
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
         bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
         views = ("blocks" if bins.block else "bins",) * n_levels
+    goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_mechanism(request, mechanism, facts)
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)

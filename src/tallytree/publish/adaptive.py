@@ -20,6 +20,7 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.allocation import shares_for_levels
 from tallytree.planning.first_look import FirstLook, first_look
+from tallytree.planning.goals import goal_from
 from tallytree.planning.memory import MOST_STAIRCASE_CELLS
 from tallytree.planning.plan import LevelPlan, Plan, PublicFacts, level_query, with_shares
 from tallytree.privacy.randomness import KeyStream
@@ -33,7 +34,7 @@ class AdaptiveRun:
     plan: Plan
     noisy: NoisyCounts
     levels: tuple[Staircases | None, ...]
-    n_sizes: int
+    looked: Staircases
 
     def _with_look(self, answers: IntArray) -> AdaptiveRun:
         """The same with the answers of the first look among those of the root."""
@@ -45,7 +46,7 @@ class AdaptiveRun:
 
     def leaf_counts(self, hierarchy: Hierarchy) -> CountsBySize:
         """All levels combined into consistent counts by size of the leaves: post-processing only."""
-        return consistent_leaves(hierarchy, self.noisy.n_groups, list(self.levels), self.n_sizes)
+        return consistent_leaves(hierarchy, self.noisy.n_groups, list(self.levels), self.looked, self.plan.max_size)
 
 
 def run_adaptive(
@@ -95,6 +96,8 @@ def _in_turns(
 ) -> AdaptiveRun:
     """Estimate level by level from the root, with what ``measure`` tells about each."""
     n_sizes = look.n_sizes(_least_std(plan), MOST_STAIRCASE_CELLS // hierarchy.n_regions)
+    if plan.max_size is not None:
+        n_sizes = min(n_sizes, plan.max_size)
     prior = prior_of_root(look, n_sizes)
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
@@ -103,7 +106,7 @@ def _in_turns(
         here = hierarchy.level_slice(level.level)
         if level.query is None:
             noisy.append(NoisyLevel(level.level, ()))
-            levels.append(None if level.level else estimate_of_look(look, n_sizes))
+            levels.append(None)
         else:
             noisy.append(measure(level, prior))
             progress(2 * level.level + 1, 2 * len(plan.levels), f"estimating {level.name}")
@@ -115,7 +118,7 @@ def _in_turns(
                 own = np.arange(hierarchy.level_size(level.level))
                 prior = prior_below(estimated, n_groups[here], own)
         prior = _handed_down(hierarchy, level.level, prior)
-    return AdaptiveRun(plan, NoisyCounts(n_groups, tuple(noisy)), tuple(levels), n_sizes)
+    return AdaptiveRun(plan, NoisyCounts(n_groups, tuple(noisy)), tuple(levels), estimate_of_look(look, n_sizes))
 
 
 def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, n_groups: IntArray) -> Plan:
@@ -127,7 +130,8 @@ def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, n_groups: 
     def noise_std(share: Fraction) -> float:
         return level_query(plan, facts, len(groups) - 1, share).noise.std
 
-    return with_shares(plan, facts, shares_for_levels(look, groups, noise_std))
+    goal = goal_from(plan.request.goal, facts.hierarchy.level_names)
+    return with_shares(plan, facts, shares_for_levels(look, groups, noise_std, goal))
 
 
 def _least_std(plan: Plan) -> float:
