@@ -9,8 +9,8 @@ import tallytree
 
 PACKAGE = Path(tallytree.__file__).parent
 ROOMS = [
-    "version", "errors", "model", "tuning", "kernels", "privacy", "options", "planning", "storage", "ingest", "ranges", "spatial",
-    "measure", "estimate", "consistency", "release", "report", "publish", "kinds", "distributed",
+    "version", "errors", "model", "tuning", "kernels", "privacy", "options", "planning", "storage", "ingest", "ranges",
+    "spatial", "measure", "estimate", "consistency", "release", "report", "publish", "kinds", "distributed",
     "reproduce", "cli", "__main__",
 ]  # fmt: skip
 ONLY_IN = {

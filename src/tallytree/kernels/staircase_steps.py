@@ -15,7 +15,7 @@ import numpy as np
 from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
 from tallytree.kernels.staircase_curves import Blocks, Curves, fit_falling_by_variance
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.tuning.curves import DROPDROP_PLACES, NEGLIGIBLE
+from tallytree.tuning.curves import DROP_PLACES, NEGLIGIBLE
 
 
 @serial
@@ -24,8 +24,8 @@ def _forward(level, weight, guess, chance, first, score, mean, variance):  # typ
     answers up to t, and the mean and variance of the height since. Returns the log-likelihood of all answers.
     """
     log_drop, log_stay = np.log(chance), np.log(1.0 - chance)
-    sums = np.empty((DROPDROP_PLACES + 1, 4))  # per place: weights, mean, squares around the mean, logs of weights
-    starts, reached = np.empty(DROPDROP_PLACES + 1, dtype=np.int64), np.empty(DROPDROP_PLACES + 1)
+    sums = np.empty((DROP_PLACES + 1, 4))  # per place: weights, mean, squares around the mean, logs of weights
+    starts, reached = np.empty(DROP_PLACES + 1, dtype=np.int64), np.empty(DROP_PLACES + 1)
     alive, total = 0, 0.0
     for t in range(len(level)):
         starts[alive], reached[alive] = t, total + (log_drop if t else 0.0)

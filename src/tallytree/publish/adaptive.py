@@ -11,6 +11,7 @@ import numpy as np
 from tallytree.consistency.staircases import consistent_leaves
 from tallytree.estimate.staircases import Staircases, estimate_of_look, estimate_staircases, prior_below, prior_of_root
 from tallytree.kernels.staircase import Prior
+from tallytree.kernels.staircase_curves import Curves
 from tallytree.measure.group_sizes import Place
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.measure.staircases import measure_first_look, measure_staircases
@@ -34,7 +35,7 @@ class AdaptiveRun:
     plan: Plan
     noisy: NoisyCounts
     levels: tuple[Staircases | None, ...]
-    looked: Staircases
+    looked: Curves
 
     def _with_look(self, answers: IntArray) -> AdaptiveRun:
         """The same with the answers of the first look among those of the root."""
