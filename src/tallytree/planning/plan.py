@@ -41,6 +41,7 @@ from tallytree.privacy.sensitivity import (
     size_blocks_sensitivity,
     sizes_sensitivity,
 )
+from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.tuning.look import FIRST_LOOK_SHARE
 
 # What the user may choose; the others belong to their mechanisms alone.
@@ -162,6 +163,8 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     )
     awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
     plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look)
+    every_level = [view_sensitivity(view, facts, level) for level, view in enumerate(views)]
+    refuse_many_changes(budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))])
     check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
     if mechanism == "tree-program" and max_size is not None:
         check_programs(facts.hierarchy, max_size, half_width(plan.levels))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from tallytree.errors import RequestError
-from tallytree.privacy.approximate import approximate_budget
+from tallytree.privacy.approximate import ANY_ANSWERS, approximate_budget
 from tallytree.privacy.budget import Budget, Definition, exact
+from tallytree.privacy.sensitivity import Sensitivity
 
 
 def stated_budget(epsilon: object, rho: object, definition: Definition, delta: object = None) -> Budget:
@@ -18,7 +22,8 @@ def stated_budget(epsilon: object, rho: object, definition: Definition, delta: o
     if delta is not None:
         if epsilon is None or rho is not None:
             raise RequestError("delta goes with epsilon and nothing else; give epsilon=… and delta=….")
-        return approximate_budget(epsilon, delta).budget
+        found = approximate_budget(epsilon, delta)
+        return replace(found.budget, asked=(found.epsilon, found.delta))
     name, value, other = ("epsilon", epsilon, rho) if definition == "pure" else ("rho", rho, epsilon)
     if other is not None:
         wrong, its = ("rho", "zcdp") if definition == "pure" else ("epsilon", "pure")
@@ -29,3 +34,16 @@ def stated_budget(epsilon: object, rho: object, definition: Definition, delta: o
             f"{name} is missing. State the privacy loss, for example {name}={number} (--{name} {number})."
         )
     return Budget(definition, exact(value, name))
+
+
+def refuse_many_changes(budget: Budget, sensitivities: Iterable[Sensitivity]) -> None:
+    """Refuse (ε, δ) where one unit may change more answers than the budget was found for.
+
+    Answers are whole numbers, so no more of them change than their L1 sensitivities add up to.
+    """
+    most = sum(sensitivity.l1 for sensitivity in sensitivities)
+    if budget.asked is not None and most > ANY_ANSWERS.most_changed:
+        raise RequestError(
+            f"One unit may change {most:,} answers, more than the {ANY_ANSWERS.most_changed:,} for which epsilon and delta are "
+            "proved. Lower the bounds on what one unit contributes, or state rho."
+        )

@@ -25,6 +25,7 @@ from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import noise_for
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
+from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.release.degrees import DegreeSequence, degrees_manifest, sorted_table
@@ -68,6 +69,7 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     elif rows is not None:
         raise RequestError(WHERE_NEEDS_TABLE)
     sizes = confidential_sizes(source, options.contributions)
+    refuse_many_changes(budget, [sizes.sensitivity])
     noise = noise_for(budget, sizes.sensitivity)
     promised = {"name": options.method, "graphical": options.graphical}
     manifest = degrees_manifest(sizes, budget, noise, mechanism=promised, secure=options.insecure_seed is None)

@@ -19,6 +19,7 @@ from tallytree.options.spelled import spelled
 from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
 from tallytree.planning.level_budgets import equal_shares
 from tallytree.planning.noise_variances import level_variances
+from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.publish.strategies import Terms, terms_of
@@ -57,6 +58,7 @@ def grid_histogram(counts: Any, options: GridHistogramOptions) -> GridHistogram:
     confidential = ConfidentialHistogram(bins, table, "counts were given", Unit(options.entity, "", contributions))
     chosen, reason = choose_grid(table.shape, options.strategy, options.branching, terms_of(budget, contributions))
     plan = plan_histogram(chosen, budget, contributions=contributions)
+    refuse_many_changes(budget, plan.sensitivities)
     promised = {"nonnegative": rule, "integers": integers}
     secure = insecure_seed is None
     manifest = histogram_manifest(plan, confidential, published=promised, reason=reason, secure=secure)

@@ -26,6 +26,7 @@ from tallytree.options.choices import Nonnegative
 from tallytree.options.groups import rows_to_read
 from tallytree.options.histogram import BinOptions, HistogramOptions
 from tallytree.options.spelled import spelled_alone
+from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import Payment, payment_from
 from tallytree.publish.strategies import choose
@@ -77,6 +78,7 @@ def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> 
     confidential = _confidential(values, counts, options)
     chosen, reason = choose(options, confidential.axes[0], loss, options.contributions)
     plan = plan_histogram(chosen, loss, contributions=options.contributions)
+    refuse_many_changes(loss, plan.sensitivities)
     return release_histogram(
         confidential,
         plan,

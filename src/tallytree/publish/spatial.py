@@ -25,6 +25,11 @@ from tallytree.spatial.draft import Measurement, combine_measurements
 from tallytree.spatial.estimates import estimate_map
 from tallytree.storage.folder import Folder, Manifest
 
+# Methods that choose boundaries by the exponential mechanism, whose loss is not that of Gaussian noise.
+CHOOSING = ("kd-tree", "kd-hybrid", "structure-first")
+# A cell is asked in at most as many steps as a tree is deep, far below a thousand; a unit of k entities changes k answers each.
+MOST_CONTRIBUTIONS_WITH_DELTA = 1000
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapKeywords(MapOptions):
@@ -48,6 +53,13 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
         A ready grid of counts instead of points.
     """
     budget = options.loss()
+    if budget.asked is not None and (
+        options.method in CHOOSING or options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
+    ):
+        raise RequestError(
+            f"epsilon with delta needs Gaussian noise alone and at most {MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
+            f"{', '.join(CHOOSING)} choose boundaries by the exponential mechanism. State rho, or epsilon alone."
+        )
     part = rows_to_read(options.where, options)
     grid = read_grid(points, counts, options, part=part, one_column=options.one_column)
     return release_map(
