@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,10 @@ from tallytree.cli.histogram import query_histogram
 from tallytree.cli.options import AsJson
 from tallytree.cli.spatial import evaluate_map, query_map
 from tallytree.errors import RequestError
-from tallytree.publish.intervals import Interval, copy_release, interval
+from tallytree.publish import answers as asking
+from tallytree.publish.bands import count_band
+from tallytree.publish.copies import Copies, copy_release
+from tallytree.publish.intervals import count_intervals
 from tallytree.release.any_release import load
 from tallytree.release.any_release import verify as verify_release
 from tallytree.release.degrees import DegreeSequence
@@ -68,6 +71,7 @@ def query(
         float | None, typer.Option(help="Which size do this fraction of the groups not exceed?")
     ] = None,
     mean: Annotated[bool, typer.Option("--mean", help="What is the mean size?")] = False,
+    total: Annotated[bool, typer.Option("--total", help="How many groups are there, and how many entities?")] = False,
     ranges: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,7 +94,8 @@ def query(
     """
     release = load(folder)
     if isinstance(release, RangeHistogram):
-        _refuse(folder, "a histogram", region=region, size=size, at_least=at_least, largest=largest, mean=mean or None)
+        asked = {"size": size, "at_least": at_least, "largest": largest, "mean": mean or None, "total": total or None}
+        _refuse(folder, "a histogram", region=region, **asked)
         query_histogram(release, folder, ranges=ranges or [], quantile=quantile, level=level, json=json)
         return
     if isinstance(release, GridHistogram):
@@ -101,33 +106,43 @@ def query(
         return
     _refuse(folder, "no histogram", range=ranges)
     if isinstance(release, DegreeSequence):
-        _refuse(folder, "a degree sequence", region=region, quantile=quantile, mean=mean or None)
+        _refuse(folder, "a degree sequence", region=region, quantile=quantile, mean=mean or None, total=total or None)
         query_degrees(release, folder, size=size, at_least=at_least, largest=largest, json=json)
         return
     counts = release.region(region if region is not None else str(release.hierarchy.paths[0]))
-    questions = _questions(size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean)
+    questions = _questions(size=size, at_least=at_least, largest=largest, quantile=quantile, mean=mean, total=total)
+    answers = {question.words: question.ask(counts) for question in questions}
+    made = None
+    if copies:
+        with progress_bar() as progress:
+            made = copy_release(release, copies=copies, progress=progress)
     if not questions:
-        _show_counts(counts, json=json)
+        _show_counts(counts, made, level=level, json=json)
         return
-    answers = {question: ask(counts) for question, ask in questions.items()}
-    if copies == 0:
-        _show_answers(counts.path, answers, {}, json=json)
-        return
-    with progress_bar() as progress:
-        made = copy_release(release, copies=copies, progress=progress)
-    intervals = {question: interval(made, counts.path, ask, confidence=level) for question, ask in questions.items()}
-    _show_answers(counts.path, answers, intervals, json=json)
+    found = [] if made is None else [asking.answer(made, counts.path, each, confidence=level) for each in questions]
+    _show_answers(counts.path, answers, {each.words: one for each, one in zip(questions, found)}, json=json)
 
 
-def _show_counts(counts: RegionCounts, *, json: bool) -> None:
-    rows = [[int(size), int(count)] for size, count in zip(counts.size, counts.count)]
+def _show_counts(counts: RegionCounts, copies: Copies | None, *, level: float, json: bool) -> None:
+    """The counts of a region; with copies also single intervals, and intervals that hold all counts at once."""
+    columns = ["size", "count"]
+    numbers: list[Iterable[float]] = [counts.size.tolist(), counts.count.tolist()]
+    if copies is not None:
+        found, region = count_intervals(copies, confidence=level), copies.release.hierarchy.find(counts.path)
+        own = slice(*copies.release.counts.offsets[region : region + 2].tolist())
+        _, low, high = count_band(copies, counts.path, confidence=level)
+        columns += ["std error", "low", "high", "low of all at once", "high of all at once"]
+        ends = (found.std_error[own], found.low[own], found.high[own], low[counts.size], high[counts.size])
+        numbers += [each.tolist() for each in ends]
+    rows: list[list[object]] = [list(row) for row in zip(*numbers)]
     if json:
-        print_json({"region": counts.path, "groups": counts.n_groups, "counts": rows})
+        named = {} if copies is None else {"columns": columns}
+        print_json({"region": counts.path, "groups": counts.n_groups, **named, "counts": rows})
     else:
-        print_table(counts.path, ["size", "count"], rows)
+        print_table(counts.path, columns, rows)
 
 
-def _show_answers(path: str, answers: dict[str, float], intervals: dict[str, Interval], *, json: bool) -> None:
+def _show_answers(path: str, answers: dict[str, float], intervals: dict[str, asking.Interval], *, json: bool) -> None:
     if json:
         extra = {"intervals": {question: vars(found) for question, found in intervals.items()}} if intervals else {}
         print_json({"region": path, **answers, **extra})
@@ -147,21 +162,17 @@ def _refuse(folder: Path, kind: str, **questions: object) -> None:
 
 
 def _questions(
-    *, size: int | None, at_least: int | None, largest: int | None, quantile: float | None, mean: bool
-) -> dict[str, Callable[[RegionCounts], float]]:
-    """What was asked, in words and as a function of a region's counts."""
-    questions: dict[str, Callable[[RegionCounts], float]] = {}
-    if size is not None:
-        questions[f"groups of size {size}"] = lambda counts: counts.of_size(size)
-    if at_least is not None:
-        questions[f"groups of at least {at_least}"] = lambda counts: counts.at_least(at_least)
-    if largest is not None:
-        questions[f"size of group {largest} from the largest"] = lambda counts: counts.kth_largest(largest)
-    if quantile is not None:
-        questions[f"quantile {quantile:g}"] = lambda counts: counts.quantile(quantile)
-    if mean:
-        questions["mean size"] = lambda counts: counts.mean()
-    return questions
+    *, size: int | None, at_least: int | None, largest: int | None, quantile: float | None, mean: bool, total: bool
+) -> list[asking.Question]:
+    """What was asked."""
+    return [
+        *([] if size is None else [asking.groups_of_size(size)]),
+        *([] if at_least is None else [asking.groups_of_at_least(at_least)]),
+        *([] if largest is None else [asking.kth_largest(largest)]),
+        *([] if quantile is None else [asking.quantile(quantile)]),
+        *([asking.MEAN] if mean else []),
+        *([asking.GROUPS, asking.ENTITIES] if total else []),
+    ]
 
 
 @app.command()

@@ -151,11 +151,24 @@ def plan(
 
 
 def data_like(earlier: Release) -> ConfidentialCounts:
-    """An earlier release taken as the assumed data: the same regions, totals and sizes."""
-    tree = earlier.hierarchy
+    """An earlier release taken as the assumed data: the same regions, totals and sizes, and as much noise.
+
+    What scales the noise comes from its manifest: how many entities of one unit count, how much each may add to a size, and
+    whether numbers of groups are public.
+    """
+    tree, manifest = earlier.hierarchy, earlier.manifest
     leaves = tree.level_slice(tree.n_levels - 1)
     leaf_counts = earlier.counts.regions(leaves)
-    return ConfidentialCounts(tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning")
+    return ConfidentialCounts(
+        tree,
+        leaf_counts,
+        leaf_counts.n_groups(),
+        groups_public=manifest["totals"]["source"] == "public",
+        groups_note="an earlier release, for planning",
+        max_quantity=manifest["public"]["max_quantity"],
+        unit=manifest["privacy"]["unit_column"] or "",
+        contributions=manifest["privacy"]["contributions"],
+    )
 
 
 def predict(assumed: ConfidentialCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:

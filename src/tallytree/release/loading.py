@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from tallytree.errors import RequestError, TallytreeError
 from tallytree.release.checks import Check, Verification
 from tallytree.release.release import CountIntervals, Release
 from tallytree.release.tables import counts_from_table, hierarchy_from_table
+from tallytree.release.zero_cells import ZeroEnds
 from tallytree.storage.folder import changed_files, read_manifest, read_table
 
 KIND = "group-sizes"
@@ -31,12 +33,12 @@ def load_release(path: str | Path) -> Release:
     return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest, intervals=intervals)
 
 
-def _intervals(table: pa.Table, facts: dict[str, float] | None) -> CountIntervals | None:
+def _intervals(table: pa.Table, facts: dict[str, Any] | None) -> CountIntervals | None:
     """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
     if facts is None:
         return None
     std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
-    return CountIntervals(facts["confidence"], std_error, low, high)
+    return CountIntervals(facts["confidence"], std_error, low, high, ZeroEnds.from_json(facts.get("zeros", [])))
 
 
 def verify_release(path: str | Path) -> Verification:

@@ -16,17 +16,19 @@ from tallytree.model.notebook import html_table
 from tallytree.release.checks import Check, Verification, check_counts
 from tallytree.release.region import RegionCounts
 from tallytree.release.tables import counts_reader, counts_table, noisy_reader, path_array, regions_reader
+from tallytree.release.zero_cells import ZeroEnds
 from tallytree.storage.folder import Manifest, write_folder
 
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
-    """Standard error and interval of every released count, run by run of the release."""
+    """Standard error and interval of every released count, run by run of the release; upper ends of counts that are 0."""
 
     confidence: float
     std_error: FloatArray
     low: IntArray
     high: IntArray
+    zeros: ZeroEnds
 
     def __repr__(self) -> str:
         return f"CountIntervals({len(self.low):,} counts, confidence {self.confidence:g})"
@@ -100,7 +102,10 @@ class Release:
         }
         if noisy and self.noisy is not None:
             tables["noisy.parquet"] = noisy_reader(self.hierarchy, self.noisy, paths)
-        facts = {} if self.intervals is None else {"intervals": {"confidence": self.intervals.confidence}}
+        facts: Manifest = {}
+        if self.intervals is not None:
+            zeros = self.intervals.zeros.to_json()
+            facts = {"intervals": {"confidence": self.intervals.confidence, "zeros": zeros}}
         return write_folder(path, tables, {**self.manifest, **facts}, overwrite=overwrite)
 
     def __repr__(self) -> str:
