@@ -51,6 +51,17 @@ def test_verify_and_query(place: Path) -> None:
     assert json.loads(verified.stdout)["passed"] is True
     asked = tallytree("query", "out", "--region", "total/GA", "--at-least", "0", "--json", cwd=place)
     assert json.loads(asked.stdout)["groups of at least 0"] == 3
+    asked = ("--size", "9", "--largest", "1", "--mean", "--total", "--copies", "3")
+    found = json.loads(tallytree("query", "out", *asked, "--json", cwd=place).stdout)
+    assert found["groups"] == 5
+    assert found["intervals"]["groups"] == {"value": 5, "std_error": 0, "low": 5, "high": 5}
+    assert set(found["intervals"]) == {
+        "groups of size 9", "size of group 1 from the largest", "mean size", "groups", "entities"
+    }  # fmt: skip
+    assert 0 <= found["intervals"]["groups of size 9"]["low"] <= found["intervals"]["groups of size 9"]["high"] <= 5
+    counts = json.loads(tallytree("query", "out", "--copies", "3", "--json", cwd=place).stdout)
+    assert counts["columns"][2:] == ["std error", "low", "high", "low of all at once", "high of all at once"]
+    assert all(0 <= low <= high <= 5 for row in counts["counts"] for low, high in (row[3:5], row[5:7]))
     shown = tallytree("query", "out", cwd=place)
     assert shown.stdout.startswith("size\tcount\n")
 

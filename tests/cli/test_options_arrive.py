@@ -116,6 +116,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
     "time_limit": ("3", "3"),
+    "total": (None, True),
     "totals": ("root", "root"),
     "truth": ("t.csv", "t.csv"),
     "unit": ("driver", "driver"),

@@ -21,7 +21,7 @@ class QueryOptions(Printing):
     ----------
     region
         Path of the region; the root when left out.
-    size, at_least, largest, quantile, mean
+    size, at_least, largest, quantile, mean, total
         Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
     ranges
         Questions to a histogram or map.
@@ -37,6 +37,7 @@ class QueryOptions(Printing):
     largest: int | None = option(None, help="How large is the k-th largest group?", metavar="K")
     quantile: float | None = option(None, help="Which size do this fraction of the groups not exceed?")
     mean: bool = option(False, help="What is the mean size?")
+    total: bool = option(False, help="How many groups are there, and how many entities?")
     ranges: Sequence[str] = option(
         (),
         help="Of a histogram: how many lie in this range? Of a map: in this box, LOW:HIGH,LOW:HIGH? Repeatable.",

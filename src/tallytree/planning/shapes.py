@@ -106,15 +106,22 @@ def scattered_counts(density: FloatArray) -> IntArray:
     return np.random.default_rng(1).poisson(density).astype(np.int64)
 
 
-def redrawn(leaf_counts: CountsBySize, *, seed: int) -> CountsBySize:
-    """Sizes of each leaf's groups drawn anew, with the shares of a public table.
+def scattered_totals(n_groups: IntArray, std: FloatArray, *, seed: int) -> IntArray:
+    """Whole numbers scattered around public ones with these standard deviations, below 0 too."""
+    # Another stream than the one that draws sizes from the same seed.
+    rng = np.random.default_rng([seed, 1])
+    return np.rint(rng.normal(n_groups, std)).astype(np.int64)
+
+
+def redrawn(leaf_counts: CountsBySize, n_groups: IntArray, *, seed: int) -> CountsBySize:
+    """Sizes of each leaf's groups drawn anew, with the shares of a public table, for so many groups per leaf.
 
     A multinomial draw, as binomials one after the other: the k-th run of every leaf at once.
     """
     rng = np.random.default_rng(seed)
     starts, lengths = leaf_counts.offsets[:-1], np.diff(leaf_counts.offsets)
-    left = leaf_counts.n_groups().copy()
-    weight_left = left.copy()
+    left = n_groups.copy()
+    weight_left = leaf_counts.n_groups().copy()
     drawn = np.zeros_like(leaf_counts.count)
     order = np.argsort(-lengths, kind="stable")
     for k in range(int(lengths.max(initial=0))):

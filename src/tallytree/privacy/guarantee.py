@@ -70,8 +70,8 @@ class Guarantee:
         if self.budget.asked is not None:
             epsilon, delta = (_short(str(number)) for number in self.budget.asked)
             return (
-                f"Adding or removing {unit} is hidden with (ε, δ)-differential privacy, ε = {epsilon}, δ = {delta}, by Gaussian "
-                f"noise under zero-concentrated differential privacy, rho = {rho}. {held}"
+                f"Adding or removing {unit} is hidden with (ε, δ)-differential privacy, ε = {epsilon}, δ = {delta}, by "
+                f"Gaussian noise under zero-concentrated differential privacy, rho = {rho}. {held}"
             )
         pairs = [f"(ε = {_short(pair['epsilon'])}, δ = {_short(pair['delta'])})" for pair in self.approximate]
         also = f", which implies {' and '.join(pairs)}" if pairs else ""

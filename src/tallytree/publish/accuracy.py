@@ -17,6 +17,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.confidential import AssumedCounts
+from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
@@ -126,14 +127,23 @@ def plan_group_sizes(
 
 
 def data_like(earlier: Release) -> AssumedCounts:
-    """An earlier release taken as the assumed data: the same regions, totals and sizes."""
-    tree = earlier.hierarchy
-    leaves = tree.level_slice(tree.n_levels - 1)
-    leaf_counts = earlier.counts.regions(leaves)
-    counts = AssumedCounts(tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning")
-    if not earlier.manifest["privacy"]["unit"]["group"]:
-        return counts
-    return protecting_groups(counts, least_size=earlier.manifest["public"]["least_size"])
+    """An earlier release taken as the assumed data: the same regions, totals and sizes, and as much noise.
+
+    What scales the noise comes from its manifest: what is protected, how much an entity may add to a size, and whether numbers
+    of groups are public.
+    """
+    tree, manifest = earlier.hierarchy, earlier.manifest
+    leaf_counts = earlier.counts.regions(tree.level_slice(tree.n_levels - 1))
+    return AssumedCounts(
+        tree,
+        leaf_counts,
+        leaf_counts.n_groups(),
+        groups_public=manifest["totals"]["source"] == "public",
+        groups_note="an earlier release, for planning",
+        max_quantity=manifest["public"]["max_quantity"],
+        unit=guarantee_from_json(manifest["privacy"]).unit,
+        least_size=int(manifest["public"].get("least_size", 0)),
+    )
 
 
 def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> AssumedCounts:
