@@ -18,7 +18,8 @@ HEAD = """# Command line
 
 This page is written from the application by `make docs`; `tallytree COMMAND --help` shows the same.
 
-Exit codes: 0 done; 1 a check failed; 2 the request or the data is wrong; 3 the ledger refused the budget. With `--json`, one
+Exit codes: 0 done; 1 a check failed; 2 the request or the data is wrong; 3 the ledger refused the budget; 4 paid for and
+kept, but not finished (`resume` goes on). With `--json`, one
 JSON object and nothing else goes to standard output; messages go to standard error. Tables are drawn on a terminal and
 tab-separated when piped. `tallytree --install-completion` installs completion for your shell.
 """
