@@ -76,7 +76,7 @@ class ReleaseOptions(Releasing):
     time_limit: Exact | None = option(None, help="Seconds that a solver may take.", metavar="NUMBER")
     goal: str | Sequence[str] = option(
         "balanced",
-        help="What a planned split is for: balanced, leaves, top, no-level-behind, or targets: state: emd<=50",
+        help='What a planned split is for: balanced, leaves, top, no-level-behind, or targets such as "state: emd<=50".',
         text=one_or_many,
     )
 
