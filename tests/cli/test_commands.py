@@ -60,7 +60,7 @@ def test_verify_and_query(place: Path) -> None:
     }  # fmt: skip
     assert 0 <= found["intervals"]["groups of size 9"]["low"] <= found["intervals"]["groups of size 9"]["high"] <= 5
     counts = json.loads(tallytree("query", "out", "--copies", "3", "--json", cwd=place).stdout)
-    assert counts["columns"][2:] == ["std error", "low", "high", "low of all at once", "high of all at once"]
+    assert counts["columns"][2:] == ["std_error", "low", "high", "low of all at once", "high of all at once"]
     assert all(0 <= low <= high <= 5 for row in counts["counts"] for low, high in (row[3:5], row[5:7]))
     shown = tallytree("query", "out", cwd=place)
     assert shown.stdout.startswith("size\tcount\n")
