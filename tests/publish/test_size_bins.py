@@ -15,17 +15,18 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.cli.app import app
 from tallytree.errors import InputError, RequestError
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.kinds.verbs import verify_privacy
+from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.unit import Unit
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.ledger import create_account
 from tallytree.publish.accuracy import data_like, protecting_groups
 from tallytree.publish.intervals import with_intervals
-from tallytree.release.privacy_checks import verify_privacy
 
 
-def households(n_groups: int = 40_000, seed: int = 0) -> ConfidentialCounts:
+def households(n_groups: int = 40_000, seed: int = 0) -> AssumedCounts:
     """Two states, six counties each of their own size, households of 1 to about 14 people."""
     rng = np.random.default_rng(seed)
     tree = hierarchy_from_leaves(
@@ -33,7 +34,7 @@ def households(n_groups: int = 40_000, seed: int = 0) -> ConfidentialCounts:
     )
     leaf = rng.choice(12, n_groups, p=(weights := rng.lognormal(0, 0.7, 12)) / weights.sum())
     counts = counts_from_runs(leaf, rng.geometric(0.45, n_groups), np.ones(n_groups, dtype=np.int64), 12)
-    return ConfidentialCounts(tree, counts, counts.n_groups(), entity="person", group="household")
+    return AssumedCounts(tree, counts, counts.n_groups(), unit=Unit("person"), group="household")
 
 
 def people() -> pa.Table:
@@ -42,15 +43,15 @@ def people() -> pa.Table:
 
 
 def test_a_release_of_whole_groups_says_what_it_protects(tmp_path: Path) -> None:
-    counts = tt.read(people(), group="household", levels=["state"], unit="group")
-    assert counts.whole_groups
+    counts = tt.read(people(), group="household", levels=["state"], unit="group", public="regions")
+    assert counts.unit.group == "household"
     assert not counts.groups_public
     made = tt.release(counts, epsilon=1)
     privacy = made.manifest["privacy"]
     assert made.manifest["mechanism"]["name"] == "size-bins"
-    assert (privacy["unit"], privacy["unit_name"]) == ("one household with all its entities", "group")
-    assert "any one household with all its entities" in privacy["statement"]
-    assert privacy["neighbours"].startswith("add or remove one household with all its entities, of any size")
+    assert privacy["unit"]["words"] == "one household with all its entities, of any size, in any region"
+    assert (privacy["unit"]["name"], privacy["fixed"]) == ("group", ["which regions there are"])
+    assert privacy["statement"].startswith("Adding or removing any one household with all its entities, of any size")
     assert made.manifest["public"]["least_size"] == 1
     assert "not public" in made.manifest["public"]["group_totals"]
     assert privacy["side_queries"][0]["query"] == "first look"
@@ -77,17 +78,17 @@ def test_every_setting_holds_what_it_promises(options: dict[str, Any], max_size:
 
 def test_other_shapes_of_rows_are_groups_too() -> None:
     rows = pa.table({"size": [0, 3, 3], "state": ["GA", "GA", "NY"], "n": [2, 5, 1]})
-    by_group = tt.read(rows.select(["size", "state"]), size="size", levels=["state"], unit="group")
-    by_count = tt.read(rows, size="size", count="n", levels=["state"], unit="group")
+    by_group = tt.read(rows.select(["size", "state"]), size="size", levels=["state"], unit="group", public="regions")
+    by_count = tt.read(rows, size="size", count="n", levels=["state"], unit="group", public="regions")
     assert (by_group.least_size, by_count.least_size) == (0, 0)
-    assert by_count.whole_groups
+    assert by_count.unit.group == "group"
     tt.release(by_count, epsilon=1).verify().raise_if_failed()
 
 
 def test_a_column_named_group_is_a_unit_column() -> None:
     rows = people().append_column("group", pa.array(list("abcabc")))
-    counts = tt.read(rows, group="household", levels=["state"], unit="column:group", contributions=2)
-    assert (counts.unit, counts.contributions, counts.whole_groups) == ("group", 2, False)
+    counts = tt.read(rows, group="household", levels=["state"], unit="column:group", contributions=2, public="groups")
+    assert counts.unit == Unit("row", "group", 2)
 
 
 def test_what_would_tell_of_the_group_is_refused() -> None:
@@ -95,24 +96,26 @@ def test_what_would_tell_of_the_group_is_refused() -> None:
     with pytest.raises(RequestError, match="would tell of the group"):
         tt.read(people(), groups=people(), **given)
     with pytest.raises(RequestError, match="column:group"):
-        tt.read(people(), contributions=2, **given)
-    counts = tt.read(people(), **given)
+        tt.read(people(), contributions=2, public="regions", **given)
+    counts = tt.read(people(), public="regions", **given)
     for options in ({"mechanism": "adaptive"}, {"mechanism": "matching"}):
         with pytest.raises(RequestError, match="protects single entities"):
             tt.release(counts, epsilon=1, **options)
     with pytest.raises(RequestError, match="leave view out"):
         tt.release(counts, epsilon=1, view="cumulative")
     with pytest.raises(RequestError, match="unit='group'"):
-        tt.release(tt.read(people(), group="household", levels=["state"]), epsilon=1, mechanism="size-bins")
+        tt.release(
+            tt.read(people(), group="household", levels=["state"], public="groups"), epsilon=1, mechanism="size-bins"
+        )
     with pytest.raises(InputError, match="no public place"):
-        ConfidentialCounts(counts.hierarchy, counts.leaf_counts, counts.n_groups, whole_groups=True)
+        ConfidentialCounts(counts.hierarchy, counts.leaf_counts, counts.n_groups, unit=counts.unit)
 
 
 def test_a_release_can_be_released_again() -> None:
     """Intervals and plans run the mechanism on released tables."""
     made = tt.release(protecting_groups(households(3_000), least_size=1), epsilon=1, insecure_seed=1)
     again = data_like(made)
-    assert (again.whole_groups, again.least_size, again.groups_public) == (True, 1, False)
+    assert (again.unit, again.least_size, again.groups_public) == (Unit("person", group="household"), 1, False)
     ends = with_intervals(made, copies=10).intervals
     assert ends is not None
     assert np.all(ends.low <= ends.high)
@@ -153,6 +156,7 @@ def test_the_program_protects_whole_groups(tmp_path: Path) -> None:
     source, out = tmp_path / "people.parquet", tmp_path / "out"
     pq.write_table(people(), source)
     words = ["release", str(source), "--group", "household", "--levels", "state", "--unit", "group", "--epsilon", "1"]
+    words += ["--public", "regions"]
     ran = CliRunner().invoke(app, [*words, "--out", str(out), "--json"])
     assert ran.exit_code == 0, ran.output
     assert json.loads(ran.stdout)["mechanism"] == "size-bins"
@@ -180,9 +184,11 @@ def test_an_account_for_whole_groups_pays_only_for_them(tmp_path: Path) -> None:
     ledger = f"sqlite:///{tmp_path / 'ledger.db'}"
     create_account(ledger, "homes", Budget("pure", Fraction(2)), unit="group")
     given = {"group": "household", "levels": ["state"]}
-    made = tt.release(tt.read(people(), unit="group", **given), epsilon=1, ledger=ledger, dataset="homes")
+    made = tt.release(
+        tt.read(people(), unit="group", public="regions", **given), epsilon=1, ledger=ledger, dataset="homes"
+    )
     assert made.manifest["privacy"]["ledger"]["dataset"] == "homes"
     rows = people().append_column("group", pa.array(list("abcabc")))
     for other in ({}, {"unit": "column:group", "contributions": 2}):
         with pytest.raises(RequestError, match="do not add up"):
-            tt.release(tt.read(rows, **given, **other), epsilon="0.1", ledger=ledger, dataset="homes")
+            tt.release(tt.read(rows, public="groups", **given, **other), epsilon="0.1", ledger=ledger, dataset="homes")
