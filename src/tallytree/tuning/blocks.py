@@ -4,7 +4,7 @@
 # its mean by w v/6. The sum of both is least at w³ v = 12 σ². Without blocks: 1.28 times the error, 4.6 at worst.
 BLUR = 12.0
 # Before anything is measured, falls are trusted to a fifth of their size; with three fifths blocks are cut too narrow, and the
-# golden sets lose up to two fifths.
+# golden sets lose up to two thirds.
 ROUGHNESS = 0.2
 # Rows are better than blocks once groups lie further apart than the blocks that the rule above would choose, √12 σ.
 SPACING = 3.5
