@@ -185,7 +185,8 @@ def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTabl
 
 def _open_totals(session: Session, table: Any, levels: tuple[str, ...]) -> TotalsTable:
     """A public table with one row per leaf: its labels, and in the column ``groups``, or the only other one, its groups."""
-    source = open_source(session, table, Wanted(levels))
+    source = open_source(session, table, Wanted())
+    require_columns(levels, source.columns, source.name)
     others = [name for name in source.columns if name not in levels]
     column = "groups" if "groups" in others else others[0] if len(others) == 1 else None
     if column is None:
