@@ -168,3 +168,13 @@ def test_a_release_for_another_key_does_not_replace_one(place: Path) -> None:
     before = (place / "out" / "manifest.json").read_bytes()
     assert run(*command, "--idempotency-key", "summer") == 2
     assert (place / "out" / "manifest.json").read_bytes() == before
+
+
+def test_intervals_that_cannot_be_made_are_refused_before_anything_is_paid(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("ledger", "create", "--dataset", "census", "--epsilon", "3")
+    assert run(*COMMANDS["release"], *PAID, "--intervals", "1", "--out", "one") == 2
+    assert "at least 2 copies" in capsys.readouterr().err
+    assert spent(capsys) == "0"
+    assert not (place / "one").exists()

@@ -28,6 +28,7 @@ from tallytree.planning.strategy_cache import cache_folder
 from tallytree.privacy.ledger import list_accounts
 from tallytree.privacy.noise import DiscreteLaplace, draw_noise
 from tallytree.privacy.randomness import KeyStream
+from tallytree.storage.work import left_over
 
 NEEDED = (
     "numpy", "scipy", "numba", "pyarrow", "duckdb", "ibis-framework", "cryptography", "typer", "rich", "sqlalchemy",
@@ -81,6 +82,14 @@ def examine(ledger: str | None = None) -> list[Finding]:
         _trial("engine DuckDB", _count_rows),
         _trial("exact noise", _draw),
         _writable("current folder", Path.cwd()),
+        *(
+            Finding(
+                target.name,
+                "missing",
+                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}",
+            )
+            for target in left_over(Path.cwd())
+        ),
         _writable("temporary folder", Path(tempfile.gettempdir())),
         _cache(),
         *(_optional(name, *use) for name, use in OPTIONAL.items()),

@@ -16,6 +16,7 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
+from tallytree.publish.copies import check_copies
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
 from tallytree.release.release import Release
@@ -35,6 +36,8 @@ def release(
     """
 
     data = replace(data, where=rows_to_read(data.where, how))
+    if where.intervals:
+        check_copies(where.intervals)  # before anything is paid for
 
     def make() -> Release:
         with progress_bar() as progress:

@@ -94,14 +94,19 @@ class Copies:
         return f"Copies({len(self.copies)} of {self.release!r})"
 
 
+def check_copies(copies: int) -> None:
+    """Refuse a number of copies that no interval can be made from; also before a release is paid for."""
+    if copies < 2:
+        raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
+
+
 def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress: Progress = silent) -> Copies:
     """Release a release again, as its manifest says it was made.
 
     The seed only makes intervals repeatable; no privacy depends on it, since a release is public. Half as many trial releases
     are made as copies.
     """
-    if copies < 2:
-        raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
+    check_copies(copies)
     options = _options(release)
     truths, made = [], []
     trial = release

@@ -159,7 +159,7 @@ def left_over(folder: Path) -> list[Path]:
         target = folder / path.name[1 : -len(SUFFIX)]
         try:
             work = reopen(target)
-        except OSError:
+        except (OSError, StorageError):  # it runs at this moment, or belongs to someone else
             continue
         if work is not None:
             work.leave()
