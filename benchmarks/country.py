@@ -17,8 +17,9 @@ from pathlib import Path
 import benchmarks
 from benchmarks.scale_data import Dials, scale_counts
 from tallytree import release, verify
+from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.memory import cells_per_level, predicted_bytes
-from tallytree.planning.plan import PublicFacts, Request, plan_release
+from tallytree.planning.plan import PublicFacts, plan_release
 from tallytree.reproduce.housing import housing_counts
 
 
@@ -73,7 +74,7 @@ def cumulative(max_size: int) -> dict[str, float]:
     options = {"mechanism": "matching", "view": "cumulative"}
     release(housing_counts(20_000), epsilon=1, **options, max_size=100)  # compiles the kernels
     facts = PublicFacts(counts.hierarchy, groups_public=True, max_quantity=1)
-    plan = plan_release(Request(epsilon=1, **options, max_size=max_size), facts)
+    plan = plan_release(ReleaseOptions(epsilon=1, **options, max_size=max_size), facts)
     cells = cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups))
     figures = timed({"release": lambda: release(counts, epsilon=1, **options, max_size=max_size)})
     return {**figures, "predicted memory in GB": predicted_bytes(plan, cells) / 1e9}

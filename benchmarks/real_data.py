@@ -35,6 +35,12 @@ def england_and_wales(folder: Path) -> ConfidentialCounts:
     return _table(file, ["country", "ltla", "msoa", "lsoa"], sizes, range(1, 9))
 
 
+def top_coded_housing(folder: Path) -> ConfidentialCounts:
+    """Households by size, 7 and more taken for 7: 51 states / 3,108 counties."""
+    sizes = [f"hh{size}" for size in range(1, 7)] + ["hh7plus"]
+    return _table(folder / "us2010_h13_county" / "us2010_h13_county.csv.gz", ["state", "fips"], sizes, range(1, 8))
+
+
 def roma(folder: Path) -> ConfidentialCounts:
     """Small areas by number of people who are "White: Roma", most of them none: 2 countries / 331 districts."""
     file = folder / "ew2021_hhsize_lsoa" / "ew2021_ethnic_lsoa.csv.gz"
@@ -72,6 +78,7 @@ DATA: dict[str, Callable[[Path], ConfidentialCounts]] = {
     "flights": flights,
     "taxi": taxi,
     "housing": county_housing,
+    "top-coded housing": top_coded_housing,
     "england and wales": england_and_wales,
     "roma": roma,
     "businesses": businesses,

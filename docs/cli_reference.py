@@ -10,9 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import typer.main
-
-from tallytree.cli import app
+from tallytree.cli import load_commands
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
@@ -20,7 +18,8 @@ HEAD = """# Command line
 
 This page is written from the application by `make docs`; `tallytree COMMAND --help` shows the same.
 
-Exit codes: 0 done; 1 a check failed; 2 the request or the data is wrong; 3 the ledger refused the budget. With `--json`, one
+Exit codes: 0 done; 1 a check failed; 2 the request or the data is wrong; 3 the ledger refused the budget; 4 paid for and
+kept, but not finished (`resume` goes on). With `--json`, one
 JSON object and nothing else goes to standard output; messages go to standard error. Tables are drawn on a terminal and
 tab-separated when piped. `tallytree --install-completion` installs completion for your shell.
 """
@@ -28,9 +27,8 @@ tab-separated when piped. `tallytree --install-completion` installs completion f
 
 def reference() -> str:
     """The whole page."""
-    root = typer.main.get_command(app)
     parts = [HEAD]
-    for name, command in sorted(root.commands.items()):  # type: ignore[attr-defined]
+    for name, command in sorted(load_commands().items()):
         for sub, inner in sorted(getattr(command, "commands", {"": command}).items()):
             parts.append(_section(f"tallytree {name} {sub}".strip(), inner))
     return "\n".join(parts)

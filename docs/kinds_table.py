@@ -13,11 +13,11 @@ from tallytree.kinds.table import KINDS
 PAGE = Path(__file__).parent / "reference" / "kinds.md"
 HEAD = """# Every verb for every kind
 
-A release is of one *kind*. What can be done with it goes through one table, so that a verb either works for a kind or says why it
-does not. This page is written from that table by `make docs`.
+A release is of one *kind*. What can be done with it goes through one table, so that a verb either works for a kind or says
+why it does not. This page is written from that table by `make docs`.
 
-`verify`, `verify --privacy`, `save`, `load`, `report` and the ledger work for every kind. `query` names the parts of a question that
-the kind answers; all others are refused with this list.
+`verify`, `verify --privacy`, `save`, `load`, `report` and the ledger work for every kind. `query` names the parts of a question
+that the kind answers; all others are refused with this list.
 """
 
 

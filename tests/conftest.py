@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import tallytree
+
 # Kernels compile on their first call, so a deadline per example would measure the compiler, and how long examples take to draw
 # the machine. The examples are the same in every run: what a change breaks is found, and luck finds nothing.
 settings.register_profile(
@@ -17,6 +19,15 @@ settings.register_profile(
     "explore", settings.get_profile("tallytree"), max_examples=600, derandomize=False, print_blob=True
 )
 settings.load_profile("tallytree")
+
+
+def pytest_configure() -> None:
+    """Forget compiled kernels that are older than the numbers they have frozen: Numba looks at a kernel's own file only."""
+    package = Path(tallytree.__file__).parent
+    tuned = max(file.stat().st_mtime for file in (package / "tuning").glob("*.py"))
+    for compiled in (package / "kernels").glob("__pycache__/staircase*.nb*"):
+        if compiled.stat().st_mtime < tuned:
+            compiled.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

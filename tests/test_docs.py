@@ -132,7 +132,7 @@ def test_skeletons_tell_words_apart() -> None:
 def test_the_python_reference_holds_every_public_name() -> None:
     page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
     documented = {line.rpartition(".")[2] for line in page.splitlines() if line.startswith("::: ")}
-    assert set(tallytree.__all__) <= documented
+    assert set(tallytree.__all__) - {"__version__"} <= documented
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -9,8 +9,9 @@ import tallytree
 
 PACKAGE = Path(tallytree.__file__).parent
 ROOMS = [
-    "errors", "model", "kernels", "privacy", "planning", "storage", "ingest", "ranges", "spatial", "measure", "estimate",
-    "consistency", "release", "report", "publish", "kinds", "distributed", "reproduce", "cli", "__main__",
+    "version", "errors", "model", "tuning", "kernels", "privacy", "options", "planning", "storage", "ingest", "ranges",
+    "spatial", "measure", "estimate", "consistency", "release", "report", "publish", "kinds", "distributed",
+    "reproduce", "cli", "__main__",
 ]  # fmt: skip
 ONLY_IN = {
     "ibis": {"ingest"},

@@ -72,15 +72,15 @@ def without_prior_for_rows() -> None:
 
 
 def without_children() -> None:
-    consistency._together = lambda own, summed: consistency._Level(own.curves.height, own.curves.variance)  # type: ignore[assignment]
+    consistency._together = lambda own, summed: own  # type: ignore[assignment]
 
 
 def without_doubt() -> None:
     consistency._window_means = np.zeros_like  # type: ignore[assignment]
 
 
-def without_the_look_at_the_root() -> None:
-    adaptive.estimate_of_look = lambda *arguments: None  # type: ignore[assignment, return-value]
+def without_correction() -> None:
+    consistency._without_bias = lambda n_groups, summed, answered: summed  # type: ignore[assignment]
 
 
 WITHOUT: dict[str, Callable[[], None]] = {
@@ -95,7 +95,7 @@ WITHOUT: dict[str, Callable[[], None]] = {
     "the prior for rows (noise alone)": without_prior_for_rows,
     "children's sums for the parent": without_children,
     "doubt about children's sums": without_doubt,
-    "the first look in the root's estimate": without_the_look_at_the_root,
+    "the correction of sums by raw answers": without_correction,
 }
 
 

@@ -1,34 +1,51 @@
 """Differentially private tables of counts over a hierarchy that add up."""
 
-from tallytree.distributed.reading import read
-from tallytree.kinds.verbs import ask, evaluate, load, plan, verify
-from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.hierarchy import Hierarchy
-from tallytree.publish.degrees import degrees
-from tallytree.publish.grid_histogram import grid_histogram
-from tallytree.publish.group_sizes import release
-from tallytree.publish.histogram import histogram
-from tallytree.publish.intervals import with_intervals
-from tallytree.publish.spatial import spatial
-from tallytree.publish.stream import stream
-from tallytree.publish.stream_counter import StreamCounter
-from tallytree.release.degrees import DegreeSequence
-from tallytree.release.grid_histogram import GridHistogram
-from tallytree.release.histogram import RangeHistogram
-from tallytree.release.release import Release
-from tallytree.release.spatial import SpatialRelease
-from tallytree.release.stream import StreamRelease
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tallytree.distributed.reading import read
+    from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, verify
+    from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
+    from tallytree.model.hierarchy import Hierarchy
+    from tallytree.options.degrees import DegreesOptions
+    from tallytree.options.group_sizes import ReleaseOptions
+    from tallytree.options.histogram import GridHistogramOptions, HistogramOptions
+    from tallytree.options.maps import MapOptions
+    from tallytree.options.reading import ReadOptions
+    from tallytree.publish.degrees import degrees
+    from tallytree.publish.grid_histogram import grid_histogram
+    from tallytree.publish.group_sizes import release
+    from tallytree.publish.histogram import histogram
+    from tallytree.publish.intervals import with_intervals
+    from tallytree.publish.spatial import spatial
+    from tallytree.release.degrees import DegreeSequence
+    from tallytree.release.grid_histogram import GridHistogram
+    from tallytree.release.histogram import RangeHistogram
+    from tallytree.release.release import Release
+    from tallytree.release.spatial import SpatialRelease
+    from tallytree.version import __version__
 
 __all__ = [
+    "AssumedCounts",
     "ConfidentialCounts",
     "DegreeSequence",
+    "DegreesOptions",
     "GridHistogram",
+    "GridHistogramOptions",
     "Hierarchy",
+    "HistogramOptions",
+    "MapOptions",
     "RangeHistogram",
+    "ReadOptions",
     "Release",
+    "ReleaseOptions",
     "SpatialRelease",
-    "StreamCounter",
-    "StreamRelease",
+    "__version__",
     "ask",
     "degrees",
     "evaluate",
@@ -36,10 +53,68 @@ __all__ = [
     "histogram",
     "load",
     "plan",
+    "re_estimate",
     "read",
     "release",
+    "resume",
     "spatial",
-    "stream",
     "verify",
     "with_intervals",
 ]
+
+# Where each public name lives. Its module is imported when the name is first asked for: all of them together load SciPy, Numba,
+# Arrow and DuckDB, ten times as long as NumPy takes.
+_HOMES = {
+    "AssumedCounts": "model.confidential",
+    "ConfidentialCounts": "model.confidential",
+    "DegreeSequence": "release.degrees",
+    "DegreesOptions": "options.degrees",
+    "GridHistogram": "release.grid_histogram",
+    "GridHistogramOptions": "options.histogram",
+    "Hierarchy": "model.hierarchy",
+    "HistogramOptions": "options.histogram",
+    "MapOptions": "options.maps",
+    "RangeHistogram": "release.histogram",
+    "ReadOptions": "options.reading",
+    "Release": "release.release",
+    "ReleaseOptions": "options.group_sizes",
+    "SpatialRelease": "release.spatial",
+    "__version__": "version",
+    "ask": "kinds.verbs",
+    "degrees": "publish.degrees",
+    "evaluate": "kinds.verbs",
+    "grid_histogram": "publish.grid_histogram",
+    "histogram": "publish.histogram",
+    "load": "kinds.verbs",
+    "plan": "kinds.verbs",
+    "re_estimate": "kinds.verbs",
+    "read": "distributed.reading",
+    "release": "publish.group_sizes",
+    "resume": "kinds.verbs",
+    "spatial": "publish.spatial",
+    "verify": "kinds.verbs",
+    "with_intervals": "publish.intervals",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps public names free of the rooms that are called like them: importing a room binds it in its package."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -73,6 +73,10 @@ class DuplicateReleaseError(BudgetError):
         return self.state == "completed"
 
 
+class PaidNotFinishedError(TallytreeError):
+    """A release is paid for and not written yet; what was measured is kept, and can be finished at no further cost."""
+
+
 class MissingExtraError(TallytreeError, ImportError):
     """An optional dependency is not installed; the message holds the install command."""
 

@@ -23,6 +23,7 @@ class Households:
     groups_public: bool = True
     max_quantity: int = 1
     contributions: int = 1
+    whole_groups: bool = False
 
     def counts(self) -> ConfidentialCounts:
         """As the reader hands them over."""
@@ -35,11 +36,21 @@ class Households:
             n_groups=table.n_groups(),
             groups_public=self.groups_public,
             max_quantity=self.max_quantity,
-            unit=Unit("row", "person" if self.contributions > 1 else "", self.contributions),
+            unit=Unit(
+                "row",
+                "person" if self.contributions > 1 else "",
+                self.contributions,
+                group="group" if self.whole_groups else "",
+            ),
         )
 
     def neighbours(self) -> Iterator["Households"]:
-        """With one unit more: up to k entities, in any groups, each of the largest quantity or of 1."""
+        """With one unit more: up to k entities, in any groups, each of the largest quantity or of 1; or one whole group."""
+        if self.whole_groups:
+            for leaf in range(len(LEAVES)):
+                for size in (1, 2, 3, 4, 9, 13, 40, 10**6):
+                    yield replace(self, groups=(*self.groups, (leaf, size)))
+            return
         quantities = sorted({1, self.max_quantity})
         entities = [(group, quantity) for group in range(len(self.groups)) for quantity in quantities]
         for n_entities in range(1, self.contributions + 1):

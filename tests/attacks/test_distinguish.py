@@ -31,6 +31,8 @@ from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.options.maps import MethodOptions
 from tallytree.planning import plan as planning
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
@@ -43,7 +45,6 @@ from tallytree.publish.histogram import histogram
 from tallytree.ranges import plan as ranges_planning
 from tallytree.ranges.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
 from tallytree.spatial.draft import Draft
-from tallytree.spatial.options import MethodOptions
 from tallytree.spatial.trees import kd_tree
 from tests.attacks.distinguish import Loss, loss_at_least
 from tests.planning.test_first_look import look_at
@@ -64,7 +65,7 @@ def _known_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Instead of the operating system's: a key of its own for every stream, the same ones in the same order each time."""
     numbers = count()
 
-    def known(cls: type[KeyStream]) -> KeyStream:
+    def known(cls: type[KeyStream], journal: object = None) -> KeyStream:
         return cls.from_key(hashlib.sha256(b"distinguish %d" % next(numbers)).digest(), secure=True)
 
     monkeypatch.setattr(KeyStream, "from_system", classmethod(known))
@@ -103,7 +104,7 @@ def regions(sizes: list[int], more: list[int], kind: dict[str, Any] | None = Non
     for counts in (many_regions(one, **(kind or {})) for one in (sizes, more)):
         if "mechanism" in options:
             facts = planning.PublicFacts(REGIONS, counts.groups_public, counts.max_quantity, counts.unit.contributions)
-            plan = planning.plan_release(planning.Request(**request), facts)
+            plan = planning.plan_release(ReleaseOptions(**request), facts)
             told.append(answers(measure_all(counts, plan, KeyStream.from_system())))
         else:
             told.append(answers(tt.release(counts, **request).noisy))  # type: ignore[arg-type]
@@ -116,7 +117,7 @@ def staircases(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, 
     Regions share those answers. A single entity changes them only as far as those levels lose; here all regions change.
     """
     facts = planning.PublicFacts(REGIONS, True, 1)
-    request = planning.Request(mechanism="adaptive", budget=["0", "0", "1"], **options)
+    request = ReleaseOptions(mechanism="adaptive", budget=["0", "0", "1"], **options)
     level = planning.plan_release(request, facts).levels[-1]
     look = look_at(np.tile(sizes, 1000), 20.0)
     prior = prior_of_root(look, look.n_sizes(2.0, 1 << 16))._replace(row=np.zeros(N_REGIONS, dtype=np.int64))
@@ -195,7 +196,7 @@ def maps(**loss: Any) -> tuple[Any, Any]:
 
 def chain() -> tuple[Any, Any]:
     tree = hierarchy_from_leaves(["state"], [("GA",), ("NY",)])
-    request = planning.Request(epsilon=2, mechanism="chain", max_size=3)
+    request = ReleaseOptions(epsilon=2, mechanism="chain", max_size=3)
     plan = planning.plan_release(request, planning.PublicFacts(tree, True, 1))
 
     def make(sizes: list[int]) -> Any:

@@ -23,7 +23,8 @@ from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.values import read_values
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
-from tallytree.planning.plan import PublicFacts, Request, plan_release
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.plan import PublicFacts, plan_release
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import run_adaptive
 from tallytree.publish.degrees import confidential_sizes
@@ -195,13 +196,13 @@ FACTS = PublicFacts(TREE, True, 1)
 
 
 def measure_hybrid(counts: ConfidentialCounts, stream: KeyStream) -> None:
-    measure_all(counts, plan_release(Request(epsilon=1, view="hybrid"), FACTS), stream)
+    measure_all(counts, plan_release(ReleaseOptions(epsilon=1, view="hybrid"), FACTS), stream)
 
 
 def measure_adaptively(counts: ConfidentialCounts, stream: KeyStream) -> None:
     """Measures and estimates in turns, so that all of it is timed."""
     n_groups = TREE.sum_from_leaves(counts.n_groups)
-    run_adaptive(counts, plan_release(Request(epsilon=1), FACTS), FACTS, n_groups, stream)
+    run_adaptive(counts, plan_release(ReleaseOptions(epsilon=1), FACTS), FACTS, n_groups, stream)
 
 
 @pytest.mark.slow

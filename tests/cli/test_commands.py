@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallytree as package
+from tallytree.cli.sources import read_data
+from tallytree.errors import RequestError
+from tallytree.options.reading import EngineOptions, ReadOptions
 
 PEOPLE = pa.table(
     {
@@ -48,6 +51,17 @@ def test_verify_and_query(place: Path) -> None:
     assert json.loads(verified.stdout)["passed"] is True
     asked = tallytree("query", "out", "--region", "total/GA", "--at-least", "0", "--json", cwd=place)
     assert json.loads(asked.stdout)["groups of at least 0"] == 3
+    asked = ("--size", "9", "--largest", "1", "--mean", "--total", "--copies", "3")
+    found = json.loads(tallytree("query", "out", *asked, "--json", cwd=place).stdout)
+    assert found["groups"] == 5
+    assert found["intervals"]["groups"] == {"value": 5, "std_error": 0, "low": 5, "high": 5}
+    assert set(found["intervals"]) == {
+        "groups of size 9", "size of group 1 from the largest", "mean size", "groups", "entities"
+    }  # fmt: skip
+    assert 0 <= found["intervals"]["groups of size 9"]["low"] <= found["intervals"]["groups of size 9"]["high"] <= 5
+    counts = json.loads(tallytree("query", "out", "--copies", "3", "--json", cwd=place).stdout)
+    assert counts["columns"][2:] == ["std_error", "low", "high", "low of all at once", "high of all at once"]
+    assert all(0 <= low <= high <= 5 for row in counts["counts"] for low, high in (row[3:5], row[5:7]))
     shown = tallytree("query", "out", cwd=place)
     assert shown.stdout.startswith("size\tcount\n")
 
@@ -123,14 +137,11 @@ def test_demo(tmp_path: Path) -> None:
     assert tallytree("verify", "demo/release", cwd=tmp_path).returncode == 0
 
 
-def test_engines_are_known_and_a_master_needs_spark(tmp_path: Path) -> None:
-    from tallytree.cli.sources import DataOptions
-    from tallytree.errors import RequestError
-
+def test_engines_are_known_and_a_master_needs_spark() -> None:
     with pytest.raises(RequestError, match="Choose one of: local, spark"):
-        DataOptions("people.parquet", engine="dask").read()
+        EngineOptions.told({"engine": "dask"})
     with pytest.raises(RequestError, match="goes with --engine spark"):
-        DataOptions("people.parquet", master="local[2]").read()
+        read_data("people.parquet", ReadOptions(group="household"), EngineOptions(master="local[2]"))
 
 
 def test_levels_in_the_wrong_order_are_noticed(place: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tallytree.cli import app, doctor
+from tallytree.storage.work import claim
 
 
 def run(*arguments: str) -> tuple[int, dict[str, dict[str, str]]]:
@@ -71,3 +72,15 @@ def test_a_named_ledger_is_opened(tmp_path: Path) -> None:
     assert run("--ledger", ledger)[0] == 1
     CliRunner().invoke(app, ["ledger", "create", "--ledger", ledger, "--dataset", "census", "--epsilon", "1"])
     assert run("--ledger", ledger)[1]["ledger"]["detail"] == "1 accounts"
+
+
+def test_work_that_a_run_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    work = claim(tmp_path / "sizes", overwrite=False)
+    assert "sizes" not in {finding.what for finding in doctor.examine()}  # a run that goes on is no left-over
+    work.leave()
+    found = {finding.what: finding for finding in doctor.examine()}["sizes"]
+    assert (found.state, found.detail) == (
+        "missing",
+        "left unfinished: tallytree resume sizes, or tallytree clean sizes",
+    )

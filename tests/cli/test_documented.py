@@ -1,11 +1,10 @@
 """Every command explains itself and has an example."""
 
 import pytest
-import typer.main
 
-from tallytree.cli import app
+from tallytree.cli import load_commands
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = load_commands()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -133,7 +133,9 @@ def test_a_part_and_a_filter_exclude_each_other_and_a_config_may_hold_either(
     run("ledger", "create", "--dataset", "census", "--epsilon", "9", "--parts", "state=Georgia,Ohio")
     assert run(*COMMANDS["release"], *PAID, "--part", "state=Ohio", "--where", "x=0.5", "--out", "out") == 2
     assert "leave out --where" in capsys.readouterr().err
-    config = 'source = "rows.parquet"\ngroup = "household"\nlevels = "state"\nepsilon = 1\nout = "out"\n'
+    config = (
+        'source = "rows.parquet"\ngroup = "household"\nlevels = "state"\npublic = "groups"\nepsilon = 1\nout = "out"\n'
+    )
     (place / "part.toml").write_text(config + 'part = "state=Ohio"\nledger = "ledger.db"\ndataset = "census"\n')
     assert run("release", "part.toml") == 0
     assert json.loads((place / "out" / "manifest.json").read_text())["where"]["value"] == "Ohio"
@@ -149,7 +151,7 @@ def test_tampering_with_a_manifest_is_found_by_the_ledger(place: Path, capsys: p
     whole = path.read_bytes()
     for old, new in (
         (b"e^1", b"e^0.01"),
-        (b"assumed public", b"confidential"),
+        (b"declared public", b"confidential"),
         (b'"hierarchy_sha256": "', b'"hierarchy_sha256": "0'),
     ):
         assert old in whole
@@ -166,3 +168,13 @@ def test_a_release_for_another_key_does_not_replace_one(place: Path) -> None:
     before = (place / "out" / "manifest.json").read_bytes()
     assert run(*command, "--idempotency-key", "summer") == 2
     assert (place / "out" / "manifest.json").read_bytes() == before
+
+
+def test_intervals_that_cannot_be_made_are_refused_before_anything_is_paid(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("ledger", "create", "--dataset", "census", "--epsilon", "3")
+    assert run(*COMMANDS["release"], *PAID, "--intervals", "1", "--out", "one") == 2
+    assert "at least 2 copies" in capsys.readouterr().err
+    assert spent(capsys) == "0"
+    assert not (place / "one").exists()

@@ -90,7 +90,10 @@ def test_the_owner_compares_a_map_with_the_points(place):
     shown = tallytree("evaluate", "map", "trips.parquet", cwd=place)
     assert "NOT PRIVATE" in shown.stderr + shown.stdout
     assert "small boxes" in shown.stdout
-    for options, says in (("--group", "lon"), "cannot answer --group"), (("--outside", "never"), "clip"):
+    for options, says in (
+        (("--group", "lon"), "holds a map; --group do not go with it"),
+        (("--outside", "never"), "clip"),
+    ):
         refused = tallytree("evaluate", "map", "trips.parquet", *options, cwd=place)
         assert refused.returncode == 2
         assert says in refused.stderr

@@ -24,11 +24,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 import tallytree as tt
 from tallytree.distributed.session import spark_session
 from tallytree.privacy.budget import Budget
+from tallytree.privacy.journal import Journal
 from tallytree.privacy.ledger import create_account, read_history
 from tallytree.privacy.randomness import KeyStream
 
 MASTER = "local-cluster[2,1,1024]"
-READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US"}
+READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US", "public": "groups"}
 BOUNDED: dict[str, Any] = {**READING, "unit": "owner", "contributions": 2}
 HOW: dict[str, Any] = {"epsilon": 1}
 
@@ -94,8 +95,8 @@ def watch_what_reaches_the_driver(frame: Any) -> list[list[str]]:
     return seen
 
 
-def always_the_same_key(cls: type[KeyStream]) -> KeyStream:
-    return cls.from_key(bytes(range(32)), secure=True)
+def always_the_same_key(cls: type[KeyStream], journal: Journal | None = None) -> KeyStream:
+    return cls(bytearray(range(32)), secure=True, journal=journal)
 
 
 def main(folder: Path) -> dict[str, Any]:

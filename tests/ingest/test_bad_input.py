@@ -203,7 +203,7 @@ def test_an_empty_table_is_a_table_unless_it_names_the_regions(form: str, tmp_pa
     assert "has no rows, so that no region is known" in refusal(source, group="g", levels=["state"], **more)
     for options in ({"group": "g"}, {"size": "n"}):
         for public in ("groups", "regions"):
-            source, more = in_format(table().slice(0, 0), form, tmp_path / str(options) / public)
+            source, more = in_format(table().slice(0, 0), form, tmp_path / "-".join(options) / public)
             counts = read(source, **options, **more, public=public)
             assert (counts.n_groups.tolist(), counts.leaf_counts.size.tolist()) == ([0], [])
 

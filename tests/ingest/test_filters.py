@@ -9,10 +9,11 @@ from numpy.testing import assert_array_equal
 
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.degrees import read_degrees
-from tallytree.ingest.grids import MapSource, read_grid
+from tallytree.ingest.grids import read_grid
 from tallytree.ingest.read import read
 from tallytree.ingest.values import read_points, read_values
-from tallytree.model.part import Part
+from tallytree.model.part import Part, part_from
+from tallytree.options.maps import GridOptions
 from tests.ingest.formats import FORMATS, in_format
 
 STATES = ["Georgia", "georgia", "GA", "Georgia ", "Ohio", None, "Georgia", "Ohio", "Georgia", "Ohio"]
@@ -40,7 +41,7 @@ def kept(column: str, label: object) -> pa.Table:
 @pytest.mark.parametrize("label", ["Georgia", "georgia", "GA", "Georgia ", "Ohio"])
 def test_reading_a_part_is_reading_the_table_of_its_rows(form: str, label: str, tmp_path: Path) -> None:
     source, more = in_format(PEOPLE, form, tmp_path)
-    shape = {"group": "household", "levels": ["county"]}
+    shape: dict[str, Any] = {"group": "household", "levels": ["county"], "public": "groups"}
     part = read(source, where=f"state={label}", **shape, **more)
     alone = read(kept("state", label), **shape)
     assert part.part == Part("state", label)
@@ -76,13 +77,14 @@ def test_values_points_and_edges_of_a_part() -> None:
         graph = read_degrees(table, "household", "friend", **people)
         assert_array_equal(graph.counts.size, [1, 3])  # the edges a-b, a-c and f-a
         assert_array_equal(graph.counts.count, [3, 1])
-        grid = read_grid(MapSource(table, columns=["age", "height"], box=[(0, 100), (1, 2)], resolution=2, **people))
+        sides = GridOptions(columns=["age", "height"], box=[(0, 100), (1, 2)], resolution=2)
+        grid = read_grid(table, None, sides, part=part_from(where))
         assert grid.counts.tolist() == [[1, 2], [0, 0]]
         assert grid.part == (None if where is None else Part("state", "Georgia"))
 
 
 def test_rows_of_a_unit_are_bounded_after_the_filter() -> None:
-    shape = {"group": "household", "unit": "person", "contributions": 1}
+    shape: dict[str, Any] = {"group": "household", "unit": "person", "contributions": 1, "public": "groups"}
     part = read(PEOPLE, where="state=Ohio", **shape)
     alone = read(kept("state", "Ohio"), **shape)
     assert_array_equal(part.leaf_counts.size, alone.leaf_counts.size)
@@ -128,7 +130,8 @@ def test_an_empty_part_of_a_public_domain_is_a_table_like_any_other() -> None:
             use()
 
 
-@pytest.mark.parametrize("given", [{"counts": [[1, 2], [3, 4]]}, {"points": [[0.1, 0.2]], "box": [(0, 1), (0, 1)]}])
-def test_only_tables_can_be_filtered(given: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match="goes with a table"):
-        read_grid(MapSource(where="state=Georgia", **given))
+def test_only_tables_can_be_filtered() -> None:
+    georgia = Part("state", "Georgia")
+    for points, counts in ((None, [[1, 2], [3, 4]]), ([[0.1, 0.2]], None)):
+        with pytest.raises(RequestError, match="goes with a table"):
+            read_grid(points, counts, GridOptions(box=[(0, 1), (0, 1)]), part=georgia)

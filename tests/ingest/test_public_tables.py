@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tallytree.errors import InputError
 from tallytree.ingest import read
 from tests.ingest.formats import SOME_FORMATS, in_format
 from tests.reference.reading import counts_as_dict, sizes_of_groups
@@ -17,6 +18,32 @@ PEOPLE = pa.table({"household": [1, 1, 2, 4], "state": ["01", "01", "01", "13"],
 GROUPS = pa.table({"household": [1, 2, 3, 4, 5, 6], "state": ["01", "01", "01", "13", "13", "36"]})
 WITH_EMPTY = {("01",): Counter({2: 1, 1: 1, 0: 1}), ("13",): Counter({1: 1, 0: 1}), ("36",): Counter({0: 1})}
 REGIONS = pa.table({"state": ["13", "36", "01"], "division": ["South", "North", "South"]})
+
+
+@pytest.mark.parametrize("form", ["arrow", "csv", "parquet"])
+@pytest.mark.parametrize("column", ["groups", "how many"])
+def test_totals_bring_empty_groups(form: str, column: str, tmp_path: Path) -> None:
+    totals = pa.table({column: [2, 1, 3], "state": ["13", "36", "01"]})
+    given = totals if form == "arrow" else in_format(totals, form, tmp_path / "totals")[0]
+    counts = read(PEOPLE, group="household", levels=["state"], group_totals=given)
+    assert counts_as_dict(counts) == WITH_EMPTY
+    assert counts.groups_public
+    assert counts.groups_note == "the number of groups per region is public: a public table of group totals was given"
+
+
+@pytest.mark.parametrize(
+    ("totals", "message"),
+    [
+        ({"state": ["01", "13"], "groups": [3, 0]}, "more groups than"),
+        ({"state": ["01", "01", "13"], "groups": [1, 1, 2]}, "names a region twice"),
+        ({"state": ["01", "13"], "groups": [3, -1]}, "at least 0"),
+        ({"county": ["01", "13"], "groups": [3, 2]}, "state"),
+        ({"state": ["01", "13"], "a": [3, 2], "b": [1, 1]}, "needs a column 'groups'"),
+    ],
+)
+def test_totals_that_cannot_be_used_are_refused(totals: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(PEOPLE, group="household", levels=["state"], group_totals=pa.table(totals))
 
 
 @pytest.mark.parametrize("form", SOME_FORMATS)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
 from tallytree.ingest import read
+from tallytree.ingest.public import declared
 from tests.ingest.formats import FORMATS, SOME_FORMATS, in_format
 from tests.reference.reading import counts_as_dict, sizes_of_groups
 
@@ -152,16 +153,16 @@ def test_agrees_with_counting_in_python(drawn: list[tuple[int, int, str, int]], 
         ({"group": "household", "size": "cars", "count": "name"}, "exclude each other"),
         ({"group": "household", "quantity": "cars"}, "needs max_quantity="),
         ({"group": "household", "quantity": "cars", "max_quantity": 0}, "max_quantity must be"),
-        ({"group": "household", "quantity": "cars", "max_quantity": 1.5}, "max_quantity must be"),
+        ({"group": "household", "quantity": "cars", "max_quantity": 1.5}, "max_quantity takes a whole number"),
         ({"group": "household", "max_quantity": 3}, "goes with quantity="),
         ({"size": "cars", "groups": PEOPLE}, "groups= needs group="),
         ({"group": "household", "groups": PEOPLE, "public": "regions"}, "contradicts"),
         ({"group": "household", "groups": PEOPLE, "group_totals": PEOPLE}, "give one of them"),
         ({"group": "household", "levels": LEVELS}, "Say what is public"),
-        ({"group": "household", "public": "everything"}, "Say what is public"),
+        ({"group": "household", "public": "everything"}, "public .everything. is not known"),
         ({"group": "household", "levels": LEVELS, "hierarchy": PEOPLE}, "exactly one column"),
         ({"group": "household", "root": "", "public": "groups"}, "root="),
-        ({"group": 3}, "by name"),
+        ({"group": 3}, "group takes a text"),
         ({"group": "household", "table": "people", "public": "groups"}, "database URL"),
     ],
 )
@@ -172,7 +173,8 @@ def test_requests_that_make_no_sense(options: dict[str, object], message: str) -
 
 def test_the_old_spelling_of_private_groups_warns() -> None:
     with pytest.warns(FutureWarning, match='groups_private is now public="regions"'):
-        assert not read(PEOPLE, group="household", public="regions").groups_public
+        found = declared(None, groups_private=True)
+    assert not found.groups_public
 
 
 def test_importing_loads_no_engine() -> None:

@@ -30,7 +30,8 @@ MAKERS: dict[str, Any] = {
 }
 # Every part of a question, and a value for it.
 PARTS = {
-    "region": "total", "size": "2", "at_least": "2", "largest": "1", "quantile": "0.5", "mean": None, "ranges": "0:1",
+    "region": "total", "size": "2", "at_least": "2", "largest": "1", "quantile": "0.5", "mean": None, "total": None,
+    "ranges": "0:1",
     "confidence": "0.9", "copies": "2",
 }  # fmt: skip
 

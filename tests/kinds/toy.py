@@ -18,7 +18,8 @@ from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.sensitivity import group_totals_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import Payment
 from tallytree.release.checks import Check, Verification
 from tallytree.release.privacy_checks import check_privacy
 from tallytree.release.published import Published
@@ -78,9 +79,9 @@ def total(
         "versions": library_versions(),
     }
     confidential = ConfidentialTotal(len(rows))
-    with paid_noise(payment, manifest, insecure_seed) as (paid, stream):
-        noisy = add_noise(np.array([confidential.n_rows]), noise, stream, level=0, query="total")
-    return Total(int(noisy[0]), paid)
+    with paid_noise(payment, manifest, insecure_seed) as paid:
+        noisy = add_noise(np.array([confidential.n_rows]), noise, paid.stream, level=0, query="total")
+    return Total(int(noisy[0]), paid.manifest)
 
 
 def load_total(folder: Folder) -> Total:
@@ -95,6 +96,7 @@ KIND = Kind(
     load=load_total,
     check_privacy=check_privacy,
     page=lambda made, evaluation: f"<p>{made.value}</p>",
+    estimate=No("it is a toy."),
     evaluate=No("it is a toy."),
     plan=No("it is a toy."),
     intervals=No("it is a toy."),

@@ -11,7 +11,8 @@ from tallytree.measure.group_sizes import (
 )
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.plan import Plan, PublicFacts, plan_release
 from tallytree.privacy.randomness import KeyStream
 from tests.reference.group_sizes import counts_from_lists
 
@@ -26,7 +27,7 @@ def truth(**facts: object) -> ConfidentialCounts:
 
 def plan(view: str, epsilon: object = 10_000, **facts: object) -> Plan:
     given = {"groups_public": True, "max_quantity": 1, **facts}
-    return plan_release(Request(epsilon=epsilon, view=view, max_size=50), PublicFacts(TREE, **given))
+    return plan_release(ReleaseOptions(epsilon=epsilon, view=view, max_size=50), PublicFacts(TREE, **given))
 
 
 def measured(view: str, level: int) -> dict[str, list[list[int]]]:
@@ -61,7 +62,7 @@ def test_totals_and_largest_size() -> None:
     stream = KeyStream.from_insecure_seed(2)
     assert measure_group_totals(truth(groups_public=False), private.group_totals, stream).tolist() == [8, 5, 3]
     auto = plan_release(
-        Request(epsilon=10**6, view="cumulative"), PublicFacts(TREE, groups_public=True, max_quantity=1)
+        ReleaseOptions(epsilon=10**6, view="cumulative"), PublicFacts(TREE, groups_public=True, max_quantity=1)
     )
     assert auto.largest_size is not None
     assert 40 <= measure_largest_size(truth(), auto.largest_size, stream) <= 42

@@ -1,10 +1,12 @@
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from tallytree.model.arrays import IntArray
-from tallytree.planning.allocation import shares_for_levels
+from tallytree.planning.allocation import _Model, shares_for_levels
+from tallytree.planning.goals import Goal, GoalName
 from tests.planning.test_first_look import look_at
 
 HOUSEHOLDS = np.random.default_rng(1).geometric(0.4, 100_000)
@@ -45,11 +47,31 @@ def test_empty_regions_and_looks_do_no_harm(noise_std: float) -> None:
     assert sum(shares_for_levels(empty, groups, laplace(1.0))) == 1
 
 
-def test_a_blind_look_gives_clear_leaves_everything() -> None:
-    few = HOUSEHOLDS[:300]
+def test_a_blind_look_shares_equally() -> None:
     groups = tree(1, 3, 12, groups=300)
-    assert shares_for_levels(look_at(few, 47), groups, laplace(1.0)) == (0, 0, 1)
-    # The same look over leaves that their own noise hides plans as always.
-    shares = shares_for_levels(look_at(few, 47), groups, laplace(0.1))
-    assert sum(shares) == 1
-    assert shares != (0, 0, 1)
+    assert shares_for_levels(look_at(HOUSEHOLDS[:300], 47), groups, laplace(1.0)) == (Fraction(1, 3),) * 3
+
+
+def test_a_level_of_single_children_gets_nothing_whatever_the_goal() -> None:
+    groups = tree(1, 1, 40, 40)
+    for name in get_args(GoalName):
+        for noise_std in (50.0, 1e5):
+            shares = shares_for_levels(look_at(HOUSEHOLDS, noise_std), groups, laplace(1.0), Goal(name))
+            assert shares[0] == shares[2] == 0
+            assert shares[1] > 0
+
+
+def test_goals_move_the_split_where_they_say() -> None:
+    look, groups = look_at(HOUSEHOLDS, 50), tree(1, 20, 400)
+    found = {name: shares_for_levels(look, groups, laplace(1.0), Goal(name)) for name in get_args(GoalName)}
+    assert found["no-level-behind"] == (Fraction(1, 3),) * 3
+    assert found["leaves"][-1] > max(found[name][-1] for name in ("balanced", "top", "no-level-behind"))
+    assert found["top"][0] > found["balanced"][0]
+
+
+def test_targets_come_before_everything_else() -> None:
+    look, groups = look_at(HOUSEHOLDS, 50), tree(1, 20, 400)
+    model = _Model(look, groups, laplace(1.0))
+    wanted = 0.8 * model.errors(shares_for_levels(look, groups, laplace(1.0)))[1]
+    shares = shares_for_levels(look, groups, laplace(1.0), Goal(targets={1: wanted}))
+    assert model.errors(shares)[1] <= wanted * 1.01

@@ -1,6 +1,7 @@
 import numpy as np
 
-from tallytree.planning.first_look import LARGEST_LOOK, FirstLook, first_look, look_ends
+from tallytree.planning.first_look import FirstLook, first_look, look_ends
+from tallytree.tuning.look import LARGEST_LOOK
 
 
 def look_at(sizes: np.ndarray, noise_std: float, seed: int = 0) -> FirstLook:

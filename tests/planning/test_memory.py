@@ -4,8 +4,9 @@ import pytest
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.memory import available_memory, cells_per_level, check_memory, predicted_bytes
-from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
+from tallytree.planning.plan import Plan, PublicFacts, plan_release
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.group_sizes import measure_all, release
 from tests.reference.group_sizes import counts_from_lists
@@ -18,7 +19,7 @@ FACTS = PublicFacts(TREE, groups_public=True, max_quantity=1)
 
 
 def plan(view: str, max_size: int = 20) -> Plan:
-    return plan_release(Request(epsilon=1, view=view, max_size=max_size), FACTS)
+    return plan_release(ReleaseOptions(epsilon=1, view=view, max_size=max_size), FACTS)
 
 
 @pytest.mark.parametrize("view", ["naive", "sizes", "cumulative"])

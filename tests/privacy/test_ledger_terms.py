@@ -110,7 +110,9 @@ def test_an_edge_that_may_be_listed_twice_may_lie_in_two_parts(ledger: str) -> N
         ("person", Unit(entity="household"), False),
         ("person", Unit(), False),
         ("person", Unit(column="person_id", one_row=False), False),
-        ("group", Unit(column="group", one_row=False), True),
+        ("group", Unit(group="household"), True),
+        ("group", Unit(column="group"), False),
+        ("entity", Unit(entity="person", contributions=2), False),
         ("row", Unit(), True),
     ],
 )

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
+from tallytree.measure.size_bins import answers_of
+from tallytree.planning.size_bins import SizeBins
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     chain_sensitivity,
@@ -17,6 +19,8 @@ from tallytree.privacy.sensitivity import (
     histogram_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
     sizes_sensitivity,
 )
 
@@ -246,3 +250,54 @@ def test_bounds_below_one_are_refused() -> None:
         sizes_sensitivity(max_quantity=0)
     with pytest.raises(RequestError, match="n_regions must be at least 1"):
         chain_sensitivity(0)
+
+
+def whole_group_change(query: Query) -> Sensitivity:
+    """The largest change over all small databases, with one group more of any size in any region."""
+    l1 = l2_squared = 0
+    for n_groups in range(4):
+        for groups in itertools.combinations_with_replacement(
+            itertools.product(range(N_REGIONS), (0, 1, 3, 5)), n_groups
+        ):
+            before = query(_database(groups))
+            for group in itertools.product(range(N_REGIONS), range(2 * MOST)):
+                change = np.subtract(query(_database((*groups, group))), before)
+                l1, l2_squared = max(l1, int(np.abs(change).sum())), max(l2_squared, int((change**2).sum()))
+    return Sensitivity(l1, l2_squared)
+
+
+def _database(groups: tuple[tuple[int, int], ...]) -> Database:
+    return Database(tuple(tuple(size for region, size in groups if region == r) for r in range(N_REGIONS)))
+
+
+def in_bins(bins: SizeBins) -> Query:
+    """What the mechanism asks about a level, from the code that asks it."""
+
+    def query(database: Database) -> list[int]:
+        table = np.zeros((N_REGIONS, bins.n_bins), dtype=np.int64)
+        for r in range(N_REGIONS):
+            for size in database.region(r):
+                table[r, bins.bin_of(np.array([size]))] += 1
+        return answers_of(table, bins).ravel().tolist()
+
+    return query
+
+
+@pytest.mark.parametrize("edges", [[0, 1, 2, 3, 4], [0, 2, 3, 7, 30], [1, 2, 10]])
+def test_bins_of_sizes_change_by_one_where_a_whole_group_comes_or_goes(edges: list[int]) -> None:
+    bins = SizeBins(np.array(edges))
+    assert whole_group_change(in_bins(bins)) == size_bins_sensitivity()
+
+
+@pytest.mark.parametrize("block", [2, 3, 4])
+def test_blocks_of_bins_where_a_whole_group_comes_or_goes(block: int) -> None:
+    bins = SizeBins(np.array([0, 1, 2, 3, 4, 8]), block)
+    assert whole_group_change(in_bins(bins)) == size_blocks_sensitivity()
+
+
+@pytest.mark.parametrize("query", [counts, cumulative, n_groups])
+def test_a_whole_group_changes_other_views_by_more_or_as_much(query: Query) -> None:
+    """Why no other view is offered for whole groups: cumulative counts change at every size from the group's on."""
+    found = whole_group_change(query)
+    assert found.l1 >= 1
+    assert (found.l1 > 1) == (query is cumulative)

@@ -7,20 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 import tallytree.measure.staircases
+import tallytree.privacy.ledger
 import tallytree.publish.group_sizes
-import tallytree.publish.payment
 import tallytree.storage.folder
+import tallytree.storage.work
 from tallytree.cli import main
 
 # Step: module, function, and which call of it is the last.
 STEPS: dict[str, tuple[Any, str, int]] = {
-    "reserve": (tallytree.publish.payment, "reserve", 1),
+    "reserve": (tallytree.privacy.ledger, "reserve", 1),
     "measure": (tallytree.publish.group_sizes, "run_adaptive", 1),
     "half-measure": (tallytree.measure.staircases, "add_noise", 2),
     "write": (tallytree.publish.group_sizes.Release, "save", 1),
     "half-write": (tallytree.storage.folder, "_write_table", 1),
-    "move": (tallytree.storage.folder, "_move_into_place", 1),
-    "report": (tallytree.publish.payment, "complete", 1),
+    "move": (tallytree.storage.work.Work, "put_into_place", 1),
+    "note": (tallytree.privacy.ledger, "note_measured", 1),
+    "report": (tallytree.privacy.ledger, "complete", 1),
 }
 
 

@@ -14,10 +14,11 @@ import pytest
 
 import tallytree as tt
 from tallytree.cli import main
+from tallytree.kinds.verbs import verify_privacy
+from tallytree.privacy.journal import _read
 from tallytree.privacy.ledger import read_history
 from tallytree.privacy.ledger_chain import summarise
 from tallytree.privacy.ledger_checks import check_history
-from tallytree.release.privacy_checks import verify_privacy
 
 ROOT = Path(__file__).parents[2]
 SECRET = "household-of-the-president"
@@ -50,6 +51,8 @@ CRASHES = {
     "before measure": (True, False, False),
     "after half-measure": (True, True, False),
     "after measure": (True, True, False),
+    "before note": (True, True, False),
+    "after note": (True, True, False),
     "before write": (True, True, False),
     "after half-write": (True, True, False),
     "before move": (True, True, False),
@@ -91,23 +94,19 @@ def test_a_crash_loses_budget_never_privacy(
         # Until the next run reports it, the ledger has no digest that vouches for its manifest.
         assert_whole_and_paid(reported=summarise(history).unfinished == ())
 
+    before = kept_answers()
     capsys.readouterr()
     again = run(*RELEASE, *PAID, "monday")
     told = capsys.readouterr()
-    if released:
-        # The repeated run finds the release, reports it if need be, and neither pays nor draws.
-        assert again == 0
-        assert json.loads(told.out)["already_released"] is True
-        assert summarise(read_history("ledger.db", "census")).unfinished == ()
-        assert_whole_and_paid()
-    elif reserved:
-        assert again == 3
-        assert "stays spent" in told.err
-        assert not Path("out").exists()
-    else:
-        assert again == 0
-        assert json.loads(told.out)["already_released"] is False
+    # The repeated run finishes the release with the answers that are kept, and neither pays nor draws them again.
+    assert again == 0, told.err
+    assert json.loads(told.out)["already_released"] is released
+    assert summarise(read_history("ledger.db", "census")).unfinished == ()
     assert summarise(read_history("ledger.db", "census")).spent == 1
+    assert_whole_and_paid()
+    assert not list(tmp_path.glob(".out*"))
+    noisy = set(pq.read_table("out/noisy.parquet")["value"].to_pylist())
+    assert all(set(answers) <= noisy for answers in before)
 
     # A new key pays anew and gets through, once: then the account is empty.
     assert run(*RELEASE, "--overwrite", *PAID, "tuesday") == 0
@@ -121,6 +120,12 @@ def test_a_crash_loses_budget_never_privacy(
     assert summarise(read_history("ledger.db", "census")).spent == 2
 
 
+def kept_answers() -> list[list[int]]:
+    """The noisy answers that a run has left, file by file."""
+    folder = Path(".out.tallytree", "answers")
+    return [_read(file)[1].tolist() for file in sorted(folder.glob("*.answer"))] if folder.exists() else []
+
+
 def assert_whole_and_paid(*, reported: bool = True) -> None:
     assert tt.verify("out")
     assert verify_privacy("out")
@@ -130,9 +135,11 @@ def assert_whole_and_paid(*, reported: bool = True) -> None:
 
 
 def assert_nothing_raw_is_left(folder: Path) -> None:
-    """What a killed run leaves is the ledger, the input, and at most half of a folder of released tables."""
+    """What a killed run leaves is the ledger, the input, and what is kept of the release: noisy answers and tables."""
     known = {"people.parquet", "ledger.db", "ledger.db-journal", "counts.parquet", "regions.parquet", "noisy.parquet"}
     for path in folder.rglob("*"):
         if path.is_file() and path.name != "people.parquet":
-            assert path.name in known | {"manifest.json"}, path
+            assert path.name in known | {"manifest.json", "note.json", "lock"} or path.suffix in (".answer", ".part"), (
+                path
+            )
             assert SECRET.encode() not in path.read_bytes()

@@ -121,13 +121,13 @@ def test_questions():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: degrees(COUNTS), RequestError, "takes epsilon"),
+        (lambda: degrees(COUNTS), RequestError, "epsilon is missing"),
         (lambda: degrees(COUNTS, epsilon=0), RequestError, "greater than 0"),
-        (lambda: degrees(COUNTS, epsilon=1, method="mean"), RequestError, "method is one of"),
+        (lambda: degrees(COUNTS, epsilon=1, method="mean"), RequestError, "method .mean. is not known. Choose one of"),
         (lambda: degrees(COUNTS, epsilon=1, method="noisy", graphical=True), RequestError, "needs method"),
         (lambda: degrees(COUNTS, epsilon=1, contributions=0), RequestError, "at least 1"),
         (lambda: degrees(COUNTS, epsilon=1, column="a", edges=("a", "b"), public="nodes"), RequestError, "not both"),
-        (lambda: degrees(COUNTS, epsilon=1, edges="ab", public="nodes"), RequestError, "two columns"),
+        (lambda: degrees(COUNTS, epsilon=1, edges="ab", public="nodes"), RequestError, "edges takes a list"),
         (lambda: degrees([1.5, 2], epsilon=1), InputError, "whole numbers"),
         (lambda: degrees([[1, 2]], epsilon=1), InputError, "one dimension"),
         (lambda: degrees([], epsilon=1), InputError, "at least one"),

@@ -110,8 +110,8 @@ def small() -> ConfidentialCounts:
         ({"epsilon": 1, "budget": [0.5, 0.6, -0.1]}, "budget share"),
         ({"epsilon": 1, "budget": "fair"}, "'fair' is not known"),
         ({"epsilon": 1, "max_size": 0}, "at least 1"),
-        ({"epsilon": 1, "max_size": "big"}, "not a whole number"),
-        ({"epsilon": 1, "norm": 3}, "Choose 1 or 2"),
+        ({"epsilon": 1, "max_size": "big"}, "or a whole number"),
+        ({"epsilon": 1, "norm": 3}, "Choose one of: 1, 2"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused_clearly(options: dict[str, object], message: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.payment import paid_noise
+from tallytree.publish.keeping import paid_noise
 
 PEOPLE = pa.table({"household": [1, 1, 2], "state": ["GA", "GA", "NY"]})
 READ: dict[str, Any] = {"group": "household", "levels": ["state"], "public": "groups"}
@@ -45,7 +45,8 @@ def test_the_key_is_forgotten_after_an_exception(name: str, monkeypatch: pytest.
 
 
 def test_the_key_is_forgotten_after_success() -> None:
-    with paid_noise(None, {}, None) as (_, stream):
+    with paid_noise(None, {}, None) as paid:
+        stream = paid.stream
         stream.export_key()
     with pytest.raises(RequestError, match="was forgotten"):
         stream.export_key()

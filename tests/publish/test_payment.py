@@ -19,7 +19,8 @@ from tallytree.privacy.ledger_terms import Parts
 from tallytree.publish import group_sizes
 from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
-from tallytree.publish.payment import Payment, publish_once, report_release
+from tallytree.publish.keeping import publish_to
+from tallytree.publish.payment import Payment, report_release
 from tallytree.publish.spatial import spatial
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 6 + ["NY"]})
@@ -103,14 +104,13 @@ def test_a_key_releases_once(ledger: str, tmp_path: Path) -> None:
     payment = Payment(ledger, "census", key="2030")
 
     def make() -> tt.Release:
-        release = tt.release(COUNTS, epsilon=1, ledger=payment)
-        release.save(tmp_path / "out")
-        return release
+        return tt.release(COUNTS, epsilon=1, ledger=payment)
 
-    assert publish_once(payment, tmp_path / "out", make, overwrite=False) is not None
-    assert publish_once(payment, tmp_path / "out", make, overwrite=False) is None
+    assert publish_to(tmp_path / "out", make, payment=payment) is not None
+    assert publish_to(tmp_path / "out", make, payment=payment) is None
     with pytest.raises(DuplicateReleaseError, match="use that release"):
-        publish_once(payment, tmp_path / "elsewhere", make, overwrite=False)
+        publish_to(tmp_path / "elsewhere", make, payment=payment)
+    assert [entry.name for entry in tmp_path.iterdir() if "elsewhere" in entry.name] == []
     with pytest.raises(RequestError, match="belongs to another release"):
         tt.release(COUNTS, epsilon=1, view="sizes", ledger=payment)
     assert summarise(read_history(ledger, "census")).spent == 1
@@ -140,7 +140,7 @@ def test_three_true_parts_cost_their_maximum_and_are_named(ledger: str) -> None:
 def test_rows_that_were_filtered_without_a_part_pay_in_full(ledger: str) -> None:
     migrate_account(ledger, "census", parts=STATES)
     for state in ("GA", "NY"):
-        counts = tt.read(PEOPLE, group="household", levels=["state"], where=("state", state), public="groups")
+        counts = tt.read(PEOPLE, group="household", levels=["state"], where=f"state={state}", public="groups")
         made = tt.release(counts, epsilon=1, ledger=ledger, dataset="census")
         assert made.manifest["where"]["value"] == state
         assert "part" not in made.manifest["privacy"]["ledger"]

@@ -9,9 +9,10 @@ from tallytree.kernels.range_moments import running_sum
 from tallytree.measure.histogram import measure_histogram
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.options.histogram import StrategyOptions
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.strategies import StrategyRequest, choose
+from tallytree.publish.strategies import choose
 from tallytree.ranges.answers import answer_ranges
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.plan import plan_histogram
@@ -20,14 +21,14 @@ from tests.reference.ranges import all_ranges
 N_BINS = 64
 RUNS, RUNS_FOR_INTERVALS = 2000, 1000
 REQUESTS = {
-    "flat": StrategyRequest("flat"),
-    "hierarchical": StrategyRequest("hierarchical", 8),
-    "binary": StrategyRequest("hierarchical", 2),
-    "geometric": StrategyRequest("hierarchical", 2, "geometric"),
-    "optimal shares": StrategyRequest("hierarchical", 4, "optimal"),
-    "wavelet": StrategyRequest("wavelet"),
-    "optimised": StrategyRequest("optimised"),
-    "eigen-select": StrategyRequest("eigen-select"),
+    "flat": StrategyOptions(strategy="flat"),
+    "hierarchical": StrategyOptions(strategy="hierarchical", branching=8),
+    "binary": StrategyOptions(strategy="hierarchical", branching=2),
+    "geometric": StrategyOptions(strategy="hierarchical", branching=2, budget="geometric"),
+    "optimal shares": StrategyOptions(strategy="hierarchical", branching=4, budget="optimal"),
+    "wavelet": StrategyOptions(strategy="wavelet"),
+    "optimised": StrategyOptions(strategy="optimised"),
+    "eigen-select": StrategyOptions(strategy="eigen-select"),
 }
 
 

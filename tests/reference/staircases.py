@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from tallytree.tuning.curves import NEARBY, UNLIKE
+
 
 def heights(sizes: list[int], n_sizes: int) -> list[int]:
     """N(i): groups with more than i entities."""
@@ -66,3 +68,34 @@ def stepped_curve(answers, widths, guesses, noise_variance, chance):  # type: ig
     weight = np.exp(np.array(logs) - total)[:, None]
     middle = (weight * means).sum(axis=0)
     return total, middle, (weight * (np.array(variances) + (np.array(means) - middle) ** 2)).sum(axis=0)
+
+
+def summed_children(groups, height, variance, fitted):  # type: ignore[no-untyped-def]
+    """The best linear estimate of a sum that is right on average whatever the common shape is, and its variance.
+
+    Lagrange: minimise the variance of Σ a_c y_c − Σ (s G_c + deviation_c) over all a with Σ a_c G_c = Σ G_c.
+    """
+    share = min(max(fitted.sum() / max(groups.sum(), 1), 0), 1)
+    mixed = share * (1 - share)
+    unlike = groups * mixed + (UNLIKE * groups * mixed) ** 2 + 1e-9
+    n = len(groups)
+    system = np.zeros((n + 1, n + 1))
+    system[:n, :n] = 2 * np.diag(unlike + variance)
+    system[:n, n] = system[n, :n] = groups
+    weights = np.linalg.lstsq(system, np.append(2 * unlike, groups.sum()), rcond=None)[0][:n]
+    return weights @ height, ((1 - weights) ** 2 * unlike + weights**2 * variance).sum()
+
+
+def bias_of_sums(groups, fitted, seen, variance, bias_variance):  # type: ignore[no-untyped-def]
+    """Mean and variance of the bias per size, and the log-likelihood, by conditioning one large Gaussian vector."""
+    size = np.arange(1.0, len(fitted) + 1)
+    share = fitted / groups
+    scale = groups * share * (1 - share)
+    near = np.minimum.outer(size + 1, size + 1) / np.maximum.outer(size + 1, size + 1)
+    covariance = bias_variance * near ** (1 / math.log(NEARBY)) * np.outer(scale, scale)
+    known = np.isfinite(variance)
+    around = covariance[np.ix_(known, known)] + np.diag(variance[known] + 1e-9)
+    miss = (seen - fitted)[known]
+    gain = np.linalg.solve(around, covariance[known]).T
+    likelihood = -0.5 * (np.linalg.slogdet(around)[1] + miss @ np.linalg.solve(around, miss))
+    return gain @ miss, np.diag(covariance - gain @ covariance[known]), likelihood

@@ -8,7 +8,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.publish.accuracy import predict
-from tallytree.publish.intervals import copy_release
+from tallytree.publish.copies import copy_release
 
 EVIL = "<script>alert('x')</script>"
 MOST_CHARACTERS = 250

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import numpy as np
 import pytest
 
 from tallytree import degrees, evaluate, histogram, release, with_intervals
@@ -32,6 +34,33 @@ def test_search_click_down_to_a_leaf_and_read_the_chart(browser: Any, tmp_path: 
     assert tooltip is not None
     assert tooltip.startswith(f"size {counts.size[1]}: {counts.count[1]:,} (")
     assert page.locator("#bars .whisker").count() > 0
+    visit.assert_clean()
+
+
+def test_counts_of_zero_have_upper_ends(browser: Any, tmp_path: Path) -> None:
+    """The page works the ends out itself; they are those that Python finds."""
+    made = RELEASE.intervals
+    assert made is not None
+    file = tmp_path / "report.html"
+    file.write_text(report_html(RELEASE), encoding="utf-8")
+    visit = Visit(browser, file)
+    compared = 0
+    for index in range(1, 25):
+        counts, path = RELEASE.counts.region(index), str(RELEASE.hierarchy.paths[index])
+        largest = int(counts.size[-1])
+        most_shown = largest + 4 if largest <= 30 else 9
+        sizes = np.setdiff1d(np.arange(min(int(counts.size[0]), 1), most_shown + 1), counts.size)
+        ends = np.minimum(made.zeros.of(counts, int(RELEASE.hierarchy.level_of[index]), sizes)[0], counts.n_groups()[0])
+        visit.page.goto(f"{file.as_uri()}#{quote(path)}")
+        visit.page.reload()
+        visit.page.wait_for_selector("body[data-ready=yes]")
+        rows = visit.page.eval_on_selector_all(
+            "#table tbody tr", "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+        )
+        shown = [row for row in rows if row[1:2] == ["0"]]
+        assert shown == [[f"{s:,}", "0", "0", f"{e:,}"] for s, e in zip(sizes, ends) if e > 0]
+        compared += len(shown)
+    assert compared > 10
     visit.assert_clean()
 
 

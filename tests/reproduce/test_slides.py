@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from tallytree.errors import StorageError
+from tallytree.options.maps import MethodOptions
 from tallytree.reproduce import slides
 from tallytree.reproduce.cells import tables
-from tallytree.spatial.options import MethodOptions
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,11 @@ import pytest
 
 import tallytree as tt
 from tallytree.model.box_tree import box_sums, prefix_sums
+from tallytree.options.maps import MethodOptions
 from tallytree.spatial.answers import MapSurface
 from tallytree.spatial.draft import Draft, combine_measurements
 from tallytree.spatial.estimates import estimate_map
 from tallytree.spatial.methods import grow
-from tallytree.spatial.options import MethodOptions
 from tests.spatial.surveys import PlainSurvey
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
+from tallytree.options.maps import MethodOptions
 from tallytree.spatial.draft import Draft
 from tallytree.spatial.grids import best_grid_branching, grid_size, second_grid_sizes
 from tallytree.spatial.methods import GROW, grow
-from tallytree.spatial.options import MethodOptions
 from tallytree.spatial.shares import geometric_shares, proportional_shares
 from tallytree.spatial.trees import first_level, geometric_ratio, halvings
 from tests.spatial.surveys import PlainSurvey, share_of
@@ -107,7 +107,7 @@ def test_best_branching_comes_from_the_exact_error():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"method": "voronoi"}, "no method 'voronoi'"),
+        ({"method": "voronoi"}, "method 'voronoi' is not known"),
         ({"method": "adaptive-grid", "alpha": Fraction(1)}, "alpha lies between 0 and 1"),
         ({"method": "adaptive-grid", "alpha": Fraction(5, 4)}, "alpha lies between 0 and 1"),
         ({"method": "flat", "alpha": Fraction(1, 2)}, "alpha goes with adaptive-grid"),

@@ -19,15 +19,16 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from tallytree.cli import paying
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, say
-from tallytree.cli.options import AsJson
+from tallytree.cli.commands import command
 from tallytree.errors import TallytreeError
 from tallytree.ingest.read import read
+from tallytree.options.groups import LedgerOptions, Printing
 from tallytree.planning.strategy_cache import cache_folder
 from tallytree.privacy.ledger import list_accounts
 from tallytree.privacy.noise import DiscreteLaplace, draw_noise
 from tallytree.privacy.randomness import KeyStream
+from tallytree.storage.work import left_over
 
 NEEDED = (
     "numpy", "scipy", "numba", "pyarrow", "duckdb", "ibis-framework", "cryptography", "typer", "rich", "sqlalchemy",
@@ -50,20 +51,17 @@ class Finding:
     detail: str
 
 
-@app.command()
-def doctor(
-    ledger: paying.Ledger = None,
-    json: AsJson = False,
-) -> None:
+@command(app)
+def doctor(where: LedgerOptions, how: Printing) -> None:
     """Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work here.
 
     Ends with 1 if something that tallytree needs does not work; what is optional is only listed as missing.
 
     Example: tallytree doctor
     """
-    findings = examine(ledger)
+    findings = examine(None if where.ledger is None else str(where.ledger))
     failed = [finding for finding in findings if finding.state == "FAILED"]
-    if json:
+    if how.json:
         print_json({"ok": not failed, "findings": [asdict(finding) for finding in findings]})
     else:
         rows = [[finding.what, finding.state, finding.detail] for finding in findings]
@@ -84,6 +82,14 @@ def examine(ledger: str | None = None) -> list[Finding]:
         _trial("engine DuckDB", _count_rows),
         _trial("exact noise", _draw),
         _writable("current folder", Path.cwd()),
+        *(
+            Finding(
+                target.name,
+                "missing",
+                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}",
+            )
+            for target in left_over(Path.cwd())
+        ),
         _writable("temporary folder", Path(tempfile.gettempdir())),
         _cache(),
         *(_optional(name, *use) for name, use in OPTIONAL.items()),

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from tallytree.cli import sources
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
-from tallytree.cli.options import AsJson
+from tallytree.cli.commands import command
 from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
-from tallytree.ingest.read import read
+from tallytree.ingest.read import read, read_totals
 from tallytree.kinds.verbs import kind_of, load
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
+from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.planning.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import Prediction, compare, data_like, parse_target, smallest_epsilon, trade_off
+from tallytree.publish.accuracy import (
+    Prediction,
+    compare,
+    data_like,
+    parse_target,
+    protecting_groups,
+    smallest_epsilon,
+    trade_off,
+)
 from tallytree.release.release import Release
 from tallytree.release.spatial import SpatialRelease
 
@@ -28,33 +34,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-@app.command()
-def plan(
-    like: Annotated[
-        Path | None,
-        typer.Option(help="An earlier release or map: its regions, totals and sizes are assumed.", metavar="DIR"),
-    ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Public table of groups, one row per group, with the group and level columns.")
-    ] = None,
-    group: sources.Group = None,
-    levels: sources.Levels = None,
-    shape: Annotated[
-        str, typer.Option(help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")
-    ] = "households",
-    root: sources.Root = "total",
-    epsilon: Annotated[str | None, typer.Option(help="Predict the errors at this privacy loss.")] = None,
-    target: Annotated[str | None, typer.Option(help='Find the smallest ε, for example "county: emd<=20".')] = None,
-    mechanism: Annotated[str | None, typer.Option(help="Only this mechanism.")] = None,
-    view: Annotated[str | None, typer.Option(help="Only this view, or one per level, comma-separated.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Only this split over levels.")] = None,
-    method: Annotated[str | None, typer.Option(help="Of a map: only this method.")] = None,
-    runs: Annotated[int, typer.Option(help="Simulated releases per prediction.", min=1)] = 5,
-    chart: Annotated[
-        Path | None, typer.Option(help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+@command(app)
+def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> None:
     """Predict the error of a release from public facts alone, or find the ε that a target needs.
 
     Reads no confidential data: it runs the real mechanisms on assumed data with the same regions and group totals.
@@ -62,36 +43,36 @@ def plan(
     Example: tallytree plan --groups households.parquet --group household --levels state,county --epsilon 1.0
     Example: tallytree plan --like trips --epsilon 0.5
     """
-    earlier = load(like) if like is not None and groups is None else None
+    epsilon, target = what.epsilon, what.target
+    earlier = load(data.like) if data.like is not None else None
     if isinstance(earlier, SpatialRelease):
-        if epsilon is None or target is not None or chart is not None:
+        if epsilon is None or target is not None or what.chart is not None:
             raise RequestError(
                 "Errors of a map are predicted at a given --epsilon; it takes no --target and no --chart."
             )
-        plan_map(earlier, epsilon=epsilon, method=method, runs=runs, json=json)
+        plan_map(earlier, epsilon=epsilon, method=what.method, runs=what.runs, json=what.json)
         return
-    if method is not None:
+    if what.method is not None:
         raise RequestError("--method goes with --like DIR of a map; other releases have --mechanism.")
-    if groups is None:
-        assumed = _assumed_like(like, earlier)
-    elif like is None:
-        assumed = _assumed_groups(groups, group=group, levels=levels, shape=shape, root=root)
-    else:
-        raise RequestError("Say either --like DIR or --groups TABLE, not both.")
-    options = _options(mechanism=mechanism, view=view, budget=budget)
+    assumed = _assumed(data, earlier)
+    if data.unit == "group" and not assumed.unit.group:
+        assumed = protecting_groups(assumed)
     if (epsilon is None) == (target is None):
         raise RequestError("Say either --epsilon, to predict errors, or --target, to find the smallest epsilon.")
-    variants = {"as asked": options} if options else VARIANTS
+    options = {name: value for name, value in vars(variant).items() if value is not None}
+    usual = {"default": VARIANTS["default"]} if assumed.unit.group else VARIANTS
+    variants = {"as asked": options} if options else usual
     with progress_bar() as progress:
+        more: dict[str, Any] = {"runs": what.runs, "progress": progress}
         if target is not None:
-            found, prediction = smallest_epsilon(assumed, parse_target(target), runs=runs, progress=progress, **options)
+            found, prediction = smallest_epsilon(assumed, parse_target(target), **more, **options)
             predictions = [prediction]
         else:
-            predictions = compare(assumed, variants, epsilon=epsilon, runs=runs, progress=progress)
-        if chart is not None:
+            predictions = compare(assumed, variants, epsilon=epsilon, **more)
+        if what.chart is not None:
             around = predictions[0].epsilon
-            _write(chart, trade_off(assumed, variants, around=around, runs=runs, progress=progress).svg())
-    if json:
+            _write(Path(what.chart), trade_off(assumed, variants, around=around, **more).svg())
+    if what.json:
         print_json({"predictions": [prediction.to_json() for prediction in predictions]})
         return
     say("No confidential data were read: the mechanisms ran on assumed data.")
@@ -110,22 +91,27 @@ def _write(chart: Path, svg: str) -> None:
     say(f"Wrote {chart}: error against ε, per level.")
 
 
-def _assumed_like(like: Path | None, earlier: Any) -> ConfidentialCounts:
-    if like is None:
-        raise RequestError("Say either --like DIR (an earlier release) or --groups TABLE (the public table of groups).")
+def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
+    """The data that stand in for the confidential ones."""
+    given = [name for name in ("like", "groups", "group_totals") if getattr(data, name) is not None]
+    if len(given) != 1:
+        raise RequestError(
+            "Say one of --like DIR (an earlier release), --groups TABLE (the public table of groups) and --group-totals TABLE "
+            "(the public table of regions and their numbers of groups)."
+        )
+    if data.like is None:
+        public = read_public(data)
+        return assumed_counts(public.hierarchy, public.n_groups, named_shape(data.shape))
     if not isinstance(earlier, Release):
-        raise RequestError(f"{like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map.")
+        raise RequestError(f"{data.like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map.")
     return data_like(earlier)
 
 
-def _assumed_groups(groups: str, *, group: str | None, levels: str | None, shape: str, root: str) -> ConfidentialCounts:
-    sizes = named_shape(shape)
-    public = read(groups, group=group, levels=sources.split_names(levels), root=root, public="groups")
-    return assumed_counts(public.hierarchy, public.n_groups, sizes)
-
-
-def _options(**given: str | None) -> dict[str, Any]:
-    return {name: sources.one_or_many(value) for name, value in given.items() if value is not None}
+def read_public(data: AssumedOptions) -> ConfidentialCounts:
+    """The regions and numbers of groups of a public table: of groups, one row each, or of regions with their totals."""
+    if data.groups is not None:
+        return read(data.groups, group=data.group, levels=data.levels, root=data.root, public="groups")
+    return read_totals(data.group_totals, levels=data.levels, root=data.root)
 
 
 def _rows(predictions: list[Prediction]) -> list[list[object]]:

@@ -2,174 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
-from tallytree.cli import paying, sources
 from tallytree.cli.app import app, print_json, progress_bar, say
-from tallytree.cli.options import AsJson, DefinitionName, Epsilon, InsecureSeed, NoNoisy, Overwrite, Rho
-from tallytree.errors import RequestError
+from tallytree.cli.commands import command
+from tallytree.cli.paying import publish
+from tallytree.cli.sources import SourceOrConfig, read_data
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.unit import ENTITY
-from tallytree.planning.mechanisms import MECHANISMS
+from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
+from tallytree.options.groups import rows_to_read
+from tallytree.options.reading import EngineOptions, ReadOptions
+from tallytree.publish.copies import check_copies
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
 from tallytree.release.release import Release
 
 
-@dataclass(frozen=True)
-class ReleaseOptions:
-    """How to release; names as in :func:`tallytree.release`."""
-
-    epsilon: Any = None
-    rho: Any = None
-    definition: str = "pure"
-    mechanism: str | None = None
-    view: Any = None
-    merge: str = "weighted"
-    budget: Any = "auto"
-    max_size: Any = None
-    norm: int | None = None
-    totals: str | None = None
-    repair: bool = False
-    time_limit: float | None = None
-    insecure_seed: int | None = None
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """Where to write, and which account pays."""
-
-    out: str | None = None
-    overwrite: bool = False
-    no_noisy: bool = False
-    intervals: int = 0
-    ledger: str | None = None
-    dataset: str | None = None
-    idempotency_key: str | None = None
-    part: str | None = None
-
-
-OPTION_GROUPS = (sources.DataOptions, ReleaseOptions, OutputOptions)
-
-
-@app.command()
+@command(app, needs=("out",))
 def release(
-    source: Annotated[
-        str, typer.Argument(help="Parquet or CSV file or glob, a database URL, or a CONFIG.toml that names everything.")
-    ],
-    out: Annotated[str | None, typer.Option(help="Folder to write the release to.")] = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    definition: DefinitionName = "pure",
-    group: sources.Group = None,
-    levels: sources.Levels = None,
-    size: sources.Size = None,
-    count: sources.Count = None,
-    quantity: sources.Quantity = None,
-    max_quantity: sources.MaxQuantity = None,
-    public: sources.PublicFacts = None,
-    groups: sources.Groups = None,
-    group_totals: sources.GroupTotals = None,
-    groups_private: sources.GroupsPrivate = False,
-    hierarchy: sources.HierarchyTable = None,
-    root: sources.Root = "total",
-    entity: sources.Entity = None,
-    unit: sources.Unit = ENTITY,
-    contributions: sources.Contributions = None,
-    table: sources.TableName = None,
-    sql: sources.Sql = None,
-    where: sources.Where = None,
-    engine: sources.Engine = "local",
-    master: sources.Master = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(help=f"One of: {', '.join(MECHANISMS)}. Default: adaptive, or matching if a view is named."),
-    ] = None,
-    view: Annotated[
-        str | None,
-        typer.Option(
-            help="For matching: hybrid, cumulative, sizes or naive; one name, or one per level, comma-separated."
-        ),
-    ] = None,
-    merge: Annotated[str, typer.Option(help="weighted or average.")] = "weighted",
-    budget: Annotated[
-        str, typer.Option(help="auto, equal, or one share per level, root first: 0.15,0.25,0.6")
-    ] = "auto",
-    max_size: Annotated[
-        str | None, typer.Option(help="Public bound on sizes for views that need one, or auto.")
-    ] = None,
-    norm: Annotated[int | None, typer.Option(help="1 or 2: distance that the isotonic fits minimise.")] = None,
-    totals: Annotated[
-        str | None, typer.Option(help="Public group totals to keep: regions or root; each mechanism has its default.")
-    ] = None,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="tree-relaxed only: round so that everything adds up.")
-    ] = False,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds that a solver may take.")] = None,
-    insecure_seed: InsecureSeed = None,
-    ledger: paying.Ledger = None,
-    dataset: paying.Dataset = None,
-    idempotency_key: paying.IdempotencyKey = None,
-    part: paying.PartOfData = None,
-    overwrite: Overwrite = False,
-    no_noisy: NoNoisy = False,
-    intervals: Annotated[
-        int,
-        typer.Option(
-            help="Add standard errors and intervals, from simulating the release this often (40, say).", min=0
-        ),
-    ] = 0,
-    json: AsJson = False,
+    source: SourceOrConfig,
+    where: GroupSizesOutput,
+    data: ReadOptions,
+    engine: EngineOptions,
+    how: ReleaseOptions,
 ) -> None:
     """Release how many groups have each size, at every level.
 
-    Example: tallytree release people.parquet --group household --levels state,county --epsilon 1.0 --out out
+    Example: tallytree release people.parquet --public groups --group household --levels state,county --epsilon 1.0 --out out
     """
-    given = {name: value for name, value in locals().items() if name != "json"}
-    data, how, target = split_options(options_from_config(given) if source.endswith(".toml") else given)
-    if target.out is None:
-        raise RequestError("No output folder was named. Add --out DIR.")
-    out_folder = target.out
-    payment = paying.payment(target.ledger, target.dataset, target.idempotency_key, target.part)
-    data = replace(data, where=paying.rows_to_read(payment, data.where))  # type: ignore[arg-type]
-    options = {field.name: getattr(how, field.name) for field in fields(how)}
+
+    data = replace(data, where=rows_to_read(data.where, how))
+    if where.intervals:
+        check_copies(where.intervals)  # before anything is paid for
 
     def make() -> Release:
         with progress_bar() as progress:
-            made = release_counts(data.read(), progress=progress, ledger=payment, **options)
-            return with_intervals(made, copies=target.intervals, progress=progress) if target.intervals else made
+            made = release_counts(read_data(source, data, engine), how, progress=progress)
+            return with_intervals(made, copies=where.intervals, progress=progress) if where.intervals else made
 
-    made, found = paying.publish(payment, out_folder, make, overwrite=target.overwrite, noisy=not target.no_noisy)
-    if json:
-        print_json({"out": out_folder, "already_released": found, **summary(made)})
+    made, found = publish(how, where, make)
+    if where.json:
+        print_json({"out": where.out, "already_released": found, **summary(made)})
     else:
-        say_summary(made, Path(out_folder))
-
-
-def options_from_config(given: dict[str, Any]) -> dict[str, Any]:
-    """Options of a CONFIG.toml; flags on the command line that differ from their default win over it."""
-    defaults = {field.name: field.default for group in OPTION_GROUPS for field in fields(group)}
-    config = sources.read_config(given["source"], set(defaults))
-    if "source" not in config:
-        raise RequestError(f'{given["source"]} names no source. Add: source = "people.parquet".')
-    flags = {name: value for name, value in given.items() if name != "source" and value != defaults[name]}
-    return {**{name: value for name, value in defaults.items() if name != "source"}, **config, **flags}
-
-
-def split_options(options: dict[str, Any]) -> tuple[sources.DataOptions, ReleaseOptions, OutputOptions]:
-    """Sort flat options into what to read, how to release, where to write."""
-    options = dict(options)
-    for name in ("view", "budget"):
-        value = options[name]
-        if value is not None:
-            options[name] = sources.one_or_many(value) if isinstance(value, str) else tuple(value)
-    parts = [group(**{f.name: options[f.name] for f in fields(group)}) for group in OPTION_GROUPS]
-    return parts[0], parts[1], parts[2]  # type: ignore[return-value]
+        say_summary(made, Path(str(where.out)))
 
 
 def summary(made: Release) -> dict[str, Any]:

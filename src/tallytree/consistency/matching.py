@@ -7,7 +7,6 @@ to parents by construction (back-substitution, Algorithm 1 lines 14 to 15).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from tallytree.kernels.matching import Runs, match_children
 from tallytree.model.arrays import offsets_from_lengths
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
-
-Merge = Literal["weighted", "average"]
+from tallytree.options.choices import Merge
 
 
 def match_top_down(hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merge: Merge = "weighted") -> CountsBySize:

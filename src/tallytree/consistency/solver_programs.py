@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from tallytree.consistency.counts_tree import relax_counts
 from tallytree.consistency.cumulative_tree import relax_cumulative
@@ -24,6 +23,9 @@ from tallytree.consistency.joint_fit import bounds_of, check_table, make_whole
 from tallytree.errors import MissingExtraError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 DEFAULT_SECONDS = 600.0
 # Objectives are whole numbers: a solution within less than 1 of the bound is optimal.
@@ -99,6 +101,8 @@ def solve_cumulative(
 
 def counts_program(hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, weights: IntArray | None) -> Program:
     """Model 1; erratum (H2): the total holds at the root, or in every region with its own total."""
+    import scipy.sparse as sp
+
     n_regions, n_sizes = noisy.shape
     bound = bounds_of(hierarchy, totals)
     sums = sp.kron(_tree_sums(hierarchy), sp.identity(n_sizes))
@@ -119,6 +123,8 @@ def cumulative_program(
     hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, weights: IntArray | None
 ) -> Program:
     """Model 2; erratum (C2): with public totals of all regions every last cumulative count is fixed."""
+    import scipy.sparse as sp
+
     n_regions, n_sizes = noisy.shape
     bound = bounds_of(hierarchy, totals)
     sums = sp.kron(_tree_sums(hierarchy), sp.identity(n_sizes))
@@ -140,6 +146,8 @@ def cumulative_program(
 
 def relax_by_solver(program: Program) -> FloatArray:
     """The program without integrality, by OSQP: real unknowns in the order of ``program.target``."""
+    import scipy.sparse as sp
+
     try:
         import osqp
     except ImportError:
@@ -212,6 +220,8 @@ class _LinearSolver:
     """The mixed-integer linear program over (x, c), kept between rounds."""
 
     def __init__(self, program: Program) -> None:
+        import scipy.sparse as sp
+
         highspy = require_solver()
         self._program = program
         n = len(program.target)
@@ -277,6 +287,8 @@ class _LinearSolver:
 
 def _tree_sums(hierarchy: Hierarchy) -> sp.csr_matrix:
     """Row per internal region: its children minus itself."""
+    import scipy.sparse as sp
+
     n_internal = int(hierarchy.level_starts[-2])
     child = np.arange(1, hierarchy.n_regions)
     rows = np.concatenate([hierarchy.parent[1:], np.arange(n_internal)])
@@ -286,6 +298,8 @@ def _tree_sums(hierarchy: Hierarchy) -> sp.csr_matrix:
 
 
 def _first(n: int, place: int = 0) -> sp.csr_matrix:
+    import scipy.sparse as sp
+
     return sp.csr_matrix(([1.0], ([0], [place])), shape=(1, n))
 
 

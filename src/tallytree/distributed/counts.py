@@ -59,6 +59,7 @@ class SparkCounts(Confidential):
     group: str = "group"
     unit: Unit = ONE_ROW
     part: Part | None = None
+    least_size: int = 0
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import wraps
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -13,18 +14,52 @@ from tallytree.distributed.counts import SparkCounts
 from tallytree.distributed.pieces import choose_cut, cut_bounds
 from tallytree.distributed.session import spark_session, use_this_python
 from tallytree.errors import InputError, RequestError
-from tallytree.ingest.public import Declared
+from tallytree.ingest.read import checked_shape, declared_by, inputs_of
 from tallytree.ingest.read import read as read_here
-from tallytree.ingest.shapes import RowShape
+from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.options.reading import ReadOptions
+from tallytree.options.spelled import spelled
+
+Keywords = ParamSpec("Keywords")
 
 CSV = (".csv", ".tsv", ".txt", ".csv.gz")
 
 
-@wraps(read_here)
-def read(source: Any, **options: Any) -> Any:
+class SparkTable(Protocol):
+    """What tells a Spark table from others to a type checker."""
+
+    @property
+    def sparkSession(self) -> Any: ...  # noqa: N802, D102
+
+
+class Reading(Protocol[Keywords]):
+    """How :func:`tallytree.read` may be called: options as one object or as keywords; Spark keeps its counts."""
+
+    @overload
+    def __call__(self, source: SparkTable, options: ReadOptions, /) -> SparkCounts: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, source: SparkTable, /, *none: Keywords.args, **keywords: Keywords.kwargs
+    ) -> SparkCounts: ...
+    @overload
+    def __call__(self, source: object, options: ReadOptions, /) -> ConfidentialCounts: ...
+    @overload
+    def __call__(self, source: object, /, *none: Keywords.args, **keywords: Keywords.kwargs) -> ConfidentialCounts: ...
+
+
+def _typed(keywords: Callable[Keywords, ReadOptions]) -> Callable[[Any], Reading[Keywords]]:
+    return lambda function: function
+
+
+@_typed(ReadOptions)
+@spelled(ReadOptions)
+def read(source: Any, options: ReadOptions) -> ConfidentialCounts | SparkCounts:
     """As :func:`tallytree.ingest.read.read`; a Spark table is counted on the executors, and its counts stay there."""
-    return read_here(source, counter=_count_on_spark if is_spark(source) else None, **options)
+    return _count_on_spark(source, options) if is_spark(source) else read_here(source, options)
+
+
+read.__doc__ = read_here.__doc__
 
 
 def is_spark(source: Any) -> bool:
@@ -32,18 +67,13 @@ def is_spark(source: Any) -> bool:
     return type(source).__module__.split(".")[0] == "pyspark" and type(source).__name__ == "DataFrame"
 
 
-def read_with_spark(source: str, *, master: str | None = None, **options: Any) -> SparkCounts:
+def read_with_spark(source: str, options: ReadOptions, *, master: str | None = None) -> SparkCounts:
     """Read Parquet or CSV files with Spark, on a master such as ``spark://host:7077`` or ``local[4]``."""
     session = spark_session(master)
-    opened = {
-        name: _open(session, str(where))
-        for name, where in (("source", source), *options.items())
-        if name in FILES and where
-    }
-    return read(opened.pop("source"), **{**options, **opened})
-
-
-FILES = ("source", "groups")
+    opened = {"source": _open(session, source)}
+    if options.groups is not None:
+        opened["groups"] = _open(session, str(options.groups))
+    return _count_on_spark(opened.pop("source"), replace(options, **opened))
 
 
 def _open(session: Any, path: str) -> Any:
@@ -57,21 +87,24 @@ def _open(session: Any, path: str) -> Any:
     return session.read.parquet(path)
 
 
-def _count_on_spark(inputs: Any, shape: RowShape, *, root: str, public: Declared, entity: str | None) -> SparkCounts:
+def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
     from tallytree.ingest.counting import description, find_regions, open_inputs, refuse_problem
     from tallytree.ingest.engine import guarded, open_session
     from tallytree.ingest.group_sizes import counts_of
 
-    if not public.groups_public or inputs.group_totals is not None:
+    shape = checked_shape(options)
+    public = declared_by(options)
+    if not public.groups_public or options.group_totals is not None:
         raise RequestError(
             'The Spark engine takes numbers of groups that are public by public="groups" or groups=; say so, or read the '
             "table without Spark."
         )
-    session = inputs.source.sparkSession
+    inputs = inputs_of(source, options)
+    session = source.sparkSession
     use_this_python(session)
     with open_session() as own:
         opened, rows = open_inputs(own, inputs, shape, groups_private=False)
-        rows, regions = find_regions(own, rows, opened, shape, root)
+        rows, regions = find_regions(own, rows, opened, shape, options.root)
         query = own.engine_of(rows.table).compile(counts_of(rows))
         counted = session.sql(query).persist()
         worst = guarded(lambda: counted.agg({"problem": "min"}).toArrow(), opened.source.name)
@@ -90,7 +123,7 @@ def _count_on_spark(inputs: Any, shape: RowShape, *, root: str, public: Declared
         cut=cut,
         bounds=bounds,
         remarks=regions.remarks,
-        **description(opened, shape, public=public, entity=entity),
+        **description(opened, shape, public=public, entity=options.entity),
     )
 
 

@@ -9,8 +9,6 @@ noise that was really added (2p/(1−p)² with p = e^{−ε} for double-geometri
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from tallytree.errors import InputError
@@ -18,8 +16,7 @@ from tallytree.estimate.runs import Estimate, check_noisy
 from tallytree.kernels.isotonic import cumulative_runs, isotonic_runs
 from tallytree.kernels.simplex import project_to_whole_simplex
 from tallytree.model.arrays import IntArray, offsets_from_lengths
-
-Norm = Literal[1, 2]
+from tallytree.options.choices import Norm
 
 
 def estimate_naive(values: IntArray, offsets: IntArray, n_groups: IntArray, noise_variance: float) -> Estimate:

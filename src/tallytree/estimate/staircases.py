@@ -1,7 +1,7 @@
 """From noisy blocks and rows to the curve N(i) of every region of a level, with its variance.
 
-The roughness κ of falls and the window over which the prior's shape is smoothed are chosen once per level, by the marginal
-likelihood of the noisy answers; everything here is post-processing.
+The roughness κ of falls and the window over which the prior's shape is smoothed
+are chosen once per level, by the marginal likelihood of the noisy answers; everything here is post-processing.
 """
 
 from __future__ import annotations
@@ -22,16 +22,8 @@ from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import sum_runs
 from tallytree.planning.first_look import FirstLook
-
-# Shapes of neighbouring levels are never trusted to better than a tenth: with less, the likelihood overfits small levels.
-ROUGHNESSES = (0.1, 0.2, 0.4, 0.8)
-WINDOWS = (1.0, 1.25, 1.5, 2.0)
-# Of a drop before any one block, where curves are taken to be level in between.
-DROP_CHANCES = (0.5, 0.1, 0.03)
-# Two numbers are chosen; a few hundred regions tell them.
-_SAMPLE = 200
-# Rows are believed from the first pool on, going up, that stands three of its own standard deviations above the last block.
-_ROW_DEVIATIONS = 3.0
+from tallytree.tuning.curves import DROP_CHANCES, LIKELIHOOD_SAMPLE, ROUGHNESSES, WINDOWS
+from tallytree.tuning.rows import CLEAR_SCALES, ROW_DEVIATIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +34,29 @@ class Staircases:
     ----------
     curves
         N(i) and its variance per region; sizes past a region's last block come from its rows.
-    row_offsets, row_sizes
-        Estimated sizes of the largest groups of each region, in falling order.
+    blocks
+        What was measured below the rows.
+    rows
+        Estimated sizes of the largest groups of each region.
     clear
         Groups per region that stand clear of all noise of the level, past the last size that curves tell apart.
-    noise_variance
-        Of each answer.
+    possible
+        Groups per region that may be larger than that, as far as noise goes.
+    in_steps
+        Whether the curves were taken as level stretches with drops between them.
     """
 
     curves: Curves
-    row_offsets: IntArray
-    row_sizes: FloatArray
+    blocks: Blocks
+    rows: Rows
     clear: IntArray
-    noise_variance: float
+    possible: IntArray
+    in_steps: bool = False
+
+    @property
+    def last(self) -> IntArray:
+        """Size at which the blocks of each region end."""
+        return self.blocks.ends[self.blocks.offsets[1:] - 1]
 
 
 def prior_of_root(look: FirstLook, n_sizes: int) -> Prior:
@@ -67,18 +69,16 @@ def prior_of_root(look: FirstLook, n_sizes: int) -> Prior:
     return Prior(fall, variance, excess, np.zeros(1, dtype=np.int64))
 
 
-def estimate_of_look(look: FirstLook, n_sizes: int) -> Staircases:
+def estimate_of_look(look: FirstLook, n_sizes: int) -> Curves:
     """The root as the first look alone shows it, for splits that measure nothing more there."""
     height, variance = look.curve_variance(n_sizes)
-    none = np.zeros(2, dtype=np.int64)
-    curves = Curves(height[None], variance[None], np.empty((0, 0)))
-    return Staircases(curves, none, np.empty(0), none[:1], look.noise_std**2)
+    return Curves(height[None], variance[None], np.empty((0, 0)))
 
 
 def prior_below(level: Staircases, n_groups: IntArray, parents: IntArray) -> Prior:
     """What the estimated regions of a level tell about regions below them; ``parents`` numbers the level's regions."""
     n_sizes = level.curves.height.shape[1]
-    offsets, sizes = level.row_offsets, level.row_sizes
+    offsets, sizes = level.rows.offsets, level.rows.sizes
     rank = np.arange(len(sizes)) - np.repeat(offsets[:-1], np.diff(offsets))
     left = np.ceil(np.maximum(level.curves.height[:, -1], 0.0))
     counted = rank < np.repeat(left, np.diff(offsets))
@@ -113,10 +113,11 @@ def estimate_staircases(
     last = blocks.ends[blocks.offsets[1:] - 1]
     rows = estimate_rows(noisy["tail"], last)
     finish_with_rows(curves, fitted, blocks, rows, is_top=is_top)
-    offsets, sizes = rows.offsets, rows.sizes
-    bar = np.repeat(last, np.diff(offsets)) + (math.log(len(sizes) + 1) + 3) * scale
-    clear = sum_runs(offsets, ((sizes > bar) & (sizes >= first.shape[1])).astype(np.int64))
-    return Staircases(curves, offsets, sizes, clear, measured.noise.variance)
+    noise = (math.log(len(rows.sizes) + 1) + CLEAR_SCALES) * scale
+    bar = np.repeat(last, np.diff(rows.offsets)) + noise
+    clear = sum_runs(rows.offsets, ((rows.sizes > bar) & (rows.sizes >= first.shape[1])).astype(np.int64))
+    possible = sum_runs(rows.offsets, (rows.sizes + noise >= first.shape[1]).astype(np.int64))
+    return Staircases(curves, blocks, rows, clear, possible, in_steps > likelihood)
 
 
 def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatArray) -> tuple[Prior, float, float]:
@@ -136,14 +137,14 @@ def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatAr
 def _best_steps(n_groups: IntArray, blocks: Blocks, first: FloatArray) -> tuple[float, float]:
     """The chance of a drop under which the answers of the level are most likely, and their log-likelihood."""
     sample = _sample(n_groups)
-    found = [steps_log_likelihood(n_groups, blocks, first, chance, sample) for chance in DROP_CHANCES]
+    found = [steps_log_likelihood(blocks, first, chance, sample) for chance in DROP_CHANCES]
     return DROP_CHANCES[int(np.argmax(found))], max(found)
 
 
 def _sample(n_groups: IntArray) -> IntArray:
     """Regions that tell what is chosen once for a level."""
     n_regions = len(n_groups)
-    return np.unique(np.linspace(0, n_regions - 1, min(_SAMPLE, n_regions)).astype(np.int64))
+    return np.unique(np.linspace(0, n_regions - 1, min(LIKELIHOOD_SAMPLE, n_regions)).astype(np.int64))
 
 
 def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:
@@ -155,7 +156,7 @@ def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:
     pools = np.diff(offsets)
     floor = np.repeat(last, pools)
     std = math.sqrt(tail.noise.variance)
-    stands_out = value - floor > _ROW_DEVIATIONS * std / np.sqrt(length)
+    stands_out = value - floor > ROW_DEVIATIONS * std / np.sqrt(length)
     # Whatever is larger than a pool that stands out is no smaller group.
     so_far = np.cumsum(stands_out)
     before = np.append(0, so_far)[offsets[:-1]]

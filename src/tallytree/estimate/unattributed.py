@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -10,21 +10,18 @@ from tallytree.errors import RequestError
 from tallytree.kernels.graphical import nearest_graphical
 from tallytree.kernels.isotonic import isotonic_l2
 from tallytree.model.arrays import FloatArray, IntArray
-
-Method = Literal["isotonic", "sorted", "noisy"]
-"""``isotonic`` is hay2010's S̄, the least-squares fit in rising order; ``sorted`` its S̃_r, sorted and rounded;
-``noisy`` its S̃."""
+from tallytree.options.choices import DegreeMethod
 
 
-def check_method(method: str) -> Method:
+def check_method(method: str) -> DegreeMethod:
     """The method itself, if there is such a method."""
-    for known in get_args(Method):
+    for known in get_args(DegreeMethod):
         if method == known:
             return known
-    raise RequestError(f"method is one of {', '.join(get_args(Method))}; got {method!r}.")
+    raise RequestError(f"method is one of {', '.join(get_args(DegreeMethod))}; got {method!r}.")
 
 
-def estimate_sorted_counts(noisy: IntArray, method: Method) -> FloatArray:
+def estimate_sorted_counts(noisy: IntArray, method: DegreeMethod) -> FloatArray:
     """Counts in rising order from noisy counts that were sorted before the noise was added.
 
     The isotonic fit is cut off at 0, which for bounded values is again the least-squares fit; rounding it to whole
@@ -39,7 +36,7 @@ def estimate_sorted_counts(noisy: IntArray, method: Method) -> FloatArray:
             return noisy.astype(np.float64)
 
 
-def publishable_degrees(noisy: IntArray, method: Method, *, graphical: bool) -> IntArray:
+def publishable_degrees(noisy: IntArray, method: DegreeMethod, *, graphical: bool) -> IntArray:
     """Whole counts to publish; with ``graphical`` the nearest sequence that is the degrees of some simple graph."""
     if graphical and method == "noisy":
         raise RequestError("A graphical sequence needs method 'isotonic' or 'sorted'.")

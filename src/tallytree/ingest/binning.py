@@ -7,9 +7,9 @@ from typing import Any, get_args
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
-from tallytree.ingest.values import Outside
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import Bins
+from tallytree.options.choices import Outside
 
 NOTES: dict[Outside, str] = {
     "error": "values outside the bins are refused",

@@ -102,6 +102,17 @@ def count_groups(
     )
 
 
+def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> ConfidentialCounts:
+    """A public table of group totals as counts of empty groups."""
+    with open_session() as session:
+        totals = _open_totals(session, table, levels)
+    keyed = totals.labels.append_column("key", pa.array(range(len(totals.groups))))
+    regions = regions_from_leaves(keyed, levels, root) if levels else root_alone(root)
+    leaf = np.arange(len(totals.groups))
+    counts = counts_from_runs(leaf, np.zeros_like(leaf), totals.groups, len(leaf))
+    return ConfidentialCounts(regions.hierarchy, counts, counts.n_groups())
+
+
 def with_empty_groups(counts: CountsBySize, totals: TotalsTable) -> CountsBySize:
     """The counts with as many empty groups in each leaf as the public totals have more than the data."""
     empty = totals.groups - counts.n_groups()
@@ -124,7 +135,13 @@ def description(opened: Opened, shape: RowShape, *, public: Declared, entity: st
         "regions_note": public.regions_note,
         "max_quantity": shape.max_quantity,
         "group": shape.group or "group",
-        "unit": Unit(entity or ("row" if shape.size is None else "entity"), shape.unit or "", shape.contributions),
+        "unit": Unit(
+            entity or ("row" if shape.size is None else "entity"),
+            shape.unit or "",
+            shape.contributions,
+            group=(shape.group or "group") if shape.whole_groups else "",
+        ),
+        "least_size": 0 if public.groups_public else shape.least_size,
         "part": opened.part,
     }
 
@@ -168,7 +185,8 @@ def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTabl
 
 def _open_totals(session: Session, table: Any, levels: tuple[str, ...]) -> TotalsTable:
     """A public table with one row per leaf: its labels, and in the column ``groups``, or the only other one, its groups."""
-    source = open_source(session, table, Wanted(levels))
+    source = open_source(session, table, Wanted())
+    require_columns(levels, source.columns, source.name)
     others = [name for name in source.columns if name not in levels]
     column = "groups" if "groups" in others else others[0] if len(others) == 1 else None
     if column is None:

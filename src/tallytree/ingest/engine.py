@@ -96,6 +96,10 @@ def _whole(engine: Any, table: Any) -> pa.Table:
     if engine.name == "pyspark":
         # Ibis would take the way through pandas.
         return engine._session.sql(engine.compile(table)).toArrow()
+    if engine.name == "duckdb" and not table.op().find(ops.InMemoryTable):
+        # Ibis would do the same and load pandas, which it does not use for it. DuckDB widens sums, so types are restored.
+        found = engine.con.sql(engine.compile(table)).to_arrow_table()
+        return found.cast(table.schema().to_pyarrow())
     return engine.to_pyarrow(table)
 
 
@@ -121,12 +125,19 @@ def open_session() -> Iterator[Session]:
         session = Session(connection)
         try:
             connection.con.execute("SET preserve_insertion_order = false")
-            connection.con.execute("SET enable_progress_bar = false")
+            _show_no_progress(connection)
             connection.con.execute(f"SET disabled_optimizers = '{SLOW_HERE}'")
             _encrypt_spilled_files(connection)
             yield session
         finally:
             session.disconnect()
+
+
+def _show_no_progress(connection: Any) -> None:
+    # In a Jupyter kernel DuckDB draws its bar with ipywidgets, and refuses any word about the bar where that is missing. There
+    # is no bar to turn off then.
+    with suppress(duckdb.InvalidInputException):
+        connection.con.execute("SET enable_progress_bar = false")
 
 
 def _encrypt_spilled_files(connection: Any) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
-from tallytree.ingest.binning import check_counts, check_outside
-from tallytree.ingest.values import Outside, read_points
+from tallytree.ingest.binning import check_counts
+from tallytree.ingest.values import read_points
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_grid import Box, ConfidentialGrid, check_box, check_cells
-from tallytree.model.part import Part, part_from
+from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, unit_from
+from tallytree.options.choices import Outside
+from tallytree.options.maps import GridOptions
 
 # Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …
 RESOLUTION_LOG2 = 20
@@ -31,72 +32,51 @@ UNIT_NEEDS_TABLE = (
 WHERE_NEEDS_TABLE = "where= names a column, so it goes with a table; filter other data before."
 
 
-@dataclass(frozen=True, eq=False)
-class MapSource:
-    """What a user gave to be mapped; see :func:`tallytree.spatial`."""
-
-    points: Any = None
-    counts: Any = None
-    columns: Sequence[str] | None = None
-    box: Sequence[Sequence[float]] | None = None
-    outside: str = "error"
-    resolution: int | Sequence[int] | None = None
-    count: str | None = None
-    table: str | None = None
-    sql: str | None = None
-    contributions: int = 1
-    entity: str = "row"
-    one_column: bool = False
-    unit: str = ENTITY
-    where: str | tuple[str, str] | Part | None = None
-
-
-def read_grid(source: MapSource) -> ConfidentialGrid:
-    """Count what was given on the fine grid."""
-    if (source.points is None) == (source.counts is None):
+def read_grid(
+    points: Any, counts: Any, options: GridOptions, *, part: Part | None = None, one_column: bool = False
+) -> ConfidentialGrid:
+    """Count points, or take given counts, on the fine grid; of a table only the rows of ``part``."""
+    if (points is None) == (counts is None):
         raise RequestError("Give either points or counts=, one of the two.")
-    if isinstance(source.points, ConfidentialGrid):
-        return source.points
-    unit = unit_from(source.unit, source.entity, source.contributions)
-    outside = check_outside(source.outside)
-    if source.counts is not None:
-        counts = check_counts(source.counts)
-        _check_columns(counts.ndim, source.one_column)
-        shape = check_cells(counts.shape)
-        box = check_box(source.box, len(shape)) if source.box is not None else tuple((0.0, float(n)) for n in shape)
-        if source.unit != ENTITY:
-            raise RequestError(UNIT_NEEDS_TABLE)
-        if source.where is not None:
-            raise RequestError(WHERE_NEEDS_TABLE)
-        return ConfidentialGrid(counts, box, _names(source.columns, len(shape)), unit=unit)
-    if source.box is None:
+    if isinstance(points, ConfidentialGrid):
+        return points
+    unit = unit_from(options.unit, options.entity, options.contributions)
+    if part is not None and (counts is not None or _columns_of(points) is not None):
+        raise RequestError(WHERE_NEEDS_TABLE)
+    if counts is not None:
+        return _given_grid(check_counts(counts), options, one_column)
+    if options.box is None:
         raise RequestError(
             "Points need box=, one (low, high) per column. It must be public: that of the data would give its "
             "outermost points away."
         )
-    arrays = _columns_of(source.points)
-    if source.unit != ENTITY and arrays is not None:
+    arrays = _columns_of(points)
+    if options.unit != ENTITY and arrays is not None:
         raise RequestError(UNIT_NEEDS_TABLE)
-    if source.where is not None and arrays is not None:
-        raise RequestError(WHERE_NEEDS_TABLE)
-    n_columns = len(source.columns or ()) if arrays is None else len(arrays)
-    _check_columns(n_columns, source.one_column)
-    shape = _shape(source.resolution, n_columns)
-    box, names = check_box(source.box, n_columns), _names(source.columns, n_columns)
+    n_columns = len(options.columns or ()) if arrays is None else len(arrays)
+    _check_columns(n_columns, one_column)
+    shape = _shape(options.resolution, n_columns)
+    box, names = check_box(options.box, n_columns), _names(options.columns, n_columns)
+    outside = options.outside
     if arrays is not None:
-        counts = count_points(arrays, box, shape, outside)
+        found = count_points(arrays, box, shape, outside)
     else:
         bound = {"unit": unit.column, "contributions": unit.contributions} if unit.column else {}
-        place: dict[str, Any] = {
-            "count": source.count,
-            "table": source.table,
-            "sql": source.sql,
-            "where": source.where,
-            **bound,
-        }
-        read = read_points(source.points, list(names), list(box), list(shape), **place)
-        counts = read.settle(outside)
-    return ConfidentialGrid(counts, box, names, NOTES[outside], unit, part_from(source.where))
+        place: dict[str, Any] = {"count": options.count, "table": options.table, "sql": options.sql, **bound}
+        place["where"] = part
+        found = read_points(points, list(names), list(box), list(shape), **place).settle(outside)
+    return ConfidentialGrid(found, box, names, NOTES[outside], unit, part)
+
+
+def _given_grid(counts: IntArray, options: GridOptions, one_column: bool) -> ConfidentialGrid:
+    _check_columns(counts.ndim, one_column)
+    shape = check_cells(counts.shape)
+    box = check_box(options.box, len(shape)) if options.box is not None else tuple((0.0, float(n)) for n in shape)
+    if options.unit != ENTITY:
+        raise RequestError(UNIT_NEEDS_TABLE)
+    names = _names(options.columns, len(shape))
+    unit = unit_from(options.unit, options.entity, options.contributions)
+    return ConfidentialGrid(counts, box, names, unit=unit)
 
 
 def count_points(points: Sequence[Any], box: Box, shape: tuple[int, ...], outside: Outside) -> IntArray:

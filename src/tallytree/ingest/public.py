@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tallytree.errors import RequestError
-
-Public = Literal["groups", "regions"]
 
 CHOICE = """Say what is public, since it is published as it is and not protected:
   public="groups" (--public groups): the regions in the data and the number of groups in each of them;

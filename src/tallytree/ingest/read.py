@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tallytree.errors import RequestError
-from tallytree.ingest.public import Public, declared
-from tallytree.ingest.shapes import row_shape
-from tallytree.model.part import Part, part_from
-from tallytree.model.unit import ENTITY
+from tallytree.ingest.public import Declared, declared
+from tallytree.ingest.shapes import RowShape, row_shape
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.part import part_from
+from tallytree.options.reading import ReadOptions
+from tallytree.options.spelled import spelled
 
 
-def read(
-    source: Any,
-    *,
-    group: str | None = None,
-    levels: str | Sequence[str] = (),
-    size: str | None = None,
-    count: str | None = None,
-    quantity: str | None = None,
-    max_quantity: int | None = None,
-    public: Public | None = None,
-    groups: Any = None,
-    group_totals: Any = None,
-    groups_private: bool = False,
-    hierarchy: Any = None,
-    root: str = "total",
-    table: str | None = None,
-    sql: str | None = None,
-    entity: str | None = None,
-    unit: str = ENTITY,
-    contributions: int | None = None,
-    where: str | tuple[str, str] | Part | None = None,
-    counter: Callable[..., Any] | None = None,
-) -> Any:
+@spelled(ReadOptions)
+def read(source: Any, options: ReadOptions) -> ConfidentialCounts:
     """Count the groups of each size in every leaf region, exactly and inside the engine that holds the table.
 
     Parameters
@@ -42,58 +23,8 @@ def read(
     source
         Parquet or CSV file, glob or folder; pandas, Polars (lazy too), Arrow or Ibis table; or a database URL
         (``duckdb://``, ``postgres://``, ``sqlite://``) together with ``table`` or ``sql``.
-    group
-        Column that names the group of each row.
-    levels
-        Columns that name the regions of each row, from the level below the root to the leaf. None: the root alone. Regions
-        are known by their path, so equal labels under different parents are different regions.
-    size
-        Rows are groups, and this column holds their size. ``group`` is then optional, and only checked.
-    count
-        With ``size``: rows say how many groups of that size their leaf has.
-    quantity
-        Rows are entities, and the size of a group is the sum of this column over its entities (σ_u of fioretto2021 §3).
-    max_quantity
-        Public bound on what one entity adds to the size of its group; needed with ``quantity``. Larger quantities are
-        lowered to it inside the engine: refusing them would show that they exist.
-    public
-        What is taken as public and published as it is: ``"groups"``, the regions in the data and the number of groups in each
-        of them; ``"regions"``, the regions alone, so that the release pays for the numbers of groups. Needed unless one of
-        the tables below says it.
-    groups
-        Public table of all groups with the columns ``group`` and ``levels``. Brings in the groups without any entity and
-        makes the number of groups per region public. Where the rows have no level columns, it gives their regions.
-    group_totals
-        Public table of all leaf regions, one row each: the columns ``levels`` and the number of groups in ``groups``.
-        Groups that the data do not have are empty ones.
-    groups_private
-        Old spelling of ``public="regions"``.
-    hierarchy
-        Public table of all regions: a column of the same name as the only one in ``levels`` (or else its first column),
-        then their labels from the top level to the leaf. Regions without data then exist too. Labels that do not tell the
-        regions apart are followed by the region itself.
-    root
-        Label of the root.
-    table, sql
-        Which table of the database, or which query on it.
-    entity
-        What one entity is called in the privacy statement.
-    unit
-        What is protected: ``"entity"``, one row; or the column that names a person with several rows, in one group or many.
-    contributions
-        Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
-        the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
-    where
-        ``"COLUMN=VALUE"``: read only the rows whose column has exactly this label, as if the table had no others. A public
-        table ``groups`` is filtered too where it has the column. The ledger charges one of its account's parts only for data
-        that were read so; see :class:`tallytree.publish.payment.Payment`.
-    counter
-        What counts instead of this process, where the table lies elsewhere; see :mod:`tallytree.distributed`.
-
-    Returns
-    -------
-    ConfidentialCounts
-        Or what ``counter`` returns.
+    options
+        What one row is; may be spelled as keywords, ``read(source, group="household", …)``.
 
     Notes
     -----
@@ -109,28 +40,63 @@ def read(
     >>> read(people, group="household", levels=["state"], root="US", public="groups")
     ConfidentialCounts(Hierarchy(US: 1, state: 2), values hidden)
     """
-    shape = row_shape(
-        group=group,
-        levels=levels,
-        size=size,
-        count=count,
-        quantity=quantity,
-        max_quantity=max_quantity,
-        unit=unit,
-        contributions=contributions,
-    )
-    if groups is not None and group is None:
-        raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
-    known = declared(
-        public, groups=groups, group_totals=group_totals, hierarchy=hierarchy, groups_private=groups_private
-    )
-    if hierarchy is not None and len(shape.levels) != 1:
-        raise RequestError("hierarchy= needs levels= to name exactly one column: the region by which it is looked up.")
-    if not isinstance(root, str) or not root:
-        raise RequestError(f"root= is the label of the root, a text that is not empty; got {root!r}.")
-    from tallytree.ingest.counting import Inputs, count_groups  # loads Ibis and DuckDB
+    shape = checked_shape(options)
+    from tallytree.ingest.counting import count_groups  # loads Ibis and DuckDB
 
-    kept = part_from(where)
-    inputs = Inputs(source, groups, hierarchy, group_totals, table, sql, kept)
-    count_them = count_groups if counter is None else counter
-    return count_them(inputs, shape, root=root, public=known, entity=entity)
+    public = declared_by(options)
+    return count_groups(inputs_of(source, options), shape, root=options.root, public=public, entity=options.entity)
+
+
+def read_totals(table: Any, *, levels: str | Sequence[str] = (), root: str = "total") -> ConfidentialCounts:
+    """The regions and numbers of groups of a public table of group totals, all groups empty; for planning."""
+    from tallytree.ingest.counting import totals_alone
+
+    names = (levels,) if isinstance(levels, str) else tuple(levels)
+    return totals_alone(table, names, root)
+
+
+def declared_by(options: ReadOptions) -> Declared:
+    """What the options declare public."""
+    return declared(
+        options.public,
+        groups=options.groups,
+        group_totals=options.group_totals,
+        hierarchy=options.hierarchy,
+        groups_private=options.groups_private,
+    )
+
+
+def checked_shape(options: ReadOptions) -> RowShape:
+    """What one row is, where the options fit together."""
+    shape = row_shape(
+        group=options.group,
+        levels=options.levels,
+        size=options.size,
+        count=options.count,
+        quantity=options.quantity,
+        max_quantity=options.max_quantity,
+        unit=options.unit,
+        contributions=options.contributions,
+    )
+    if options.groups is not None and options.group is None:
+        raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
+    if options.hierarchy is not None and len(shape.levels) != 1:
+        raise RequestError("hierarchy= needs levels= to name exactly one column: the region by which it is looked up.")
+    if shape.whole_groups and (
+        options.public == "groups" or options.groups is not None or options.group_totals is not None
+    ):
+        raise RequestError(
+            "unit='group' protects whole groups, so numbers of groups cannot be public: they would tell of the group. Say "
+            'public="regions", or give a hierarchy=; the release pays for the numbers of groups.'
+        )
+    if not options.root:
+        raise RequestError("root= is the label of the root, a text that is not empty.")
+    return shape
+
+
+def inputs_of(source: Any, options: ReadOptions) -> Any:
+    """The confidential table and the public ones beside it, as :mod:`tallytree.ingest.counting` takes them."""
+    from tallytree.ingest.counting import Inputs
+
+    tables = (options.groups, options.hierarchy, options.group_totals)
+    return Inputs(source, *tables, options.table, options.sql, part_from(options.where))

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import RequestError
-from tallytree.model.unit import ENTITY
+from tallytree.model.unit import ENTITY, GROUP
+
+COLUMN = "column:"
+"""Before the name of a unit column that would otherwise be read as a reserved word."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class RowShape:
         Column that names the protected unit of an entity; ``None`` where each entity is protected by itself.
     contributions
         Public bound on the entities that count of one unit.
+    whole_groups
+        Whether the protected unit is a whole group.
     """
 
     group: str | None
@@ -41,6 +46,12 @@ class RowShape:
     max_quantity: int = 1
     unit: str | None = None
     contributions: int = 1
+    whole_groups: bool = False
+
+    @property
+    def least_size(self) -> int:
+        """1 where every row adds one to its group and a group exists through its rows, else 0."""
+        return 1 if self.size is None and self.quantity is None else 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -82,13 +93,19 @@ def row_shape(
         raise RequestError(
             "count= (a row stands for several groups) and group= (it stands for one) exclude each other."
         )
-    protected, bound = checked_unit(unit, contributions)
+    whole_groups = unit == GROUP
+    if whole_groups and contributions is not None:
+        raise RequestError(
+            "contributions= goes with a unit column; unit='group' protects a group with all its rows. A column of that name is "
+            "given as unit='column:group'."
+        )
+    protected, bound = checked_unit(ENTITY if whole_groups else unit, contributions)
     if protected is not None and size is not None:
         raise RequestError(
             "unit= goes with rows that are entities; with size= a row is a group, and its units are unknown."
         )
     largest = _checked_max_quantity(max_quantity, size, quantity)
-    return RowShape(group, levels, size, count, quantity, largest, protected, bound)
+    return RowShape(group, levels, size, count, quantity, largest, protected, bound, whole_groups)
 
 
 def checked_unit(unit: str, contributions: int | None) -> tuple[str | None, int]:
@@ -99,6 +116,7 @@ def checked_unit(unit: str, contributions: int | None) -> tuple[str | None, int]
         if contributions not in (None, 1):
             raise RequestError("contributions= goes with unit=, the column that names who has several rows.")
         return None, 1
+    unit = unit.removeprefix(COLUMN)
     if contributions is None:
         raise RequestError(
             f"unit={unit!r} needs contributions=, a public bound on the rows that count of one {unit}: the noise follows from "

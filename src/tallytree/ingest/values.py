@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.confidential import Confidential
 from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY
-
-Outside = Literal["error", "clip", "drop"]
+from tallytree.options.choices import Outside
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -228,12 +228,13 @@ def _runs_l2(values, places, low, high, start, stop):  # type: ignore[no-untyped
     totals = np.empty(longest, dtype=np.int64)
     lengths = np.empty(longest, dtype=np.int64)
     means = np.empty(longest, dtype=np.float64)
-    n_runs = np.zeros(stop - start, dtype=np.int64)
+    n_runs = np.empty(stop - start, dtype=np.int64)
     value = np.empty(places[stop] - places[start], dtype=np.int64)
     count = np.empty(places[stop] - places[start], dtype=np.int64)
     written = 0
     for region in range(start, stop):
         first, last = places[region], places[region + 1]
+        n_runs[region - start] = 0
         if first == last:
             continue
         n_below = 0
@@ -363,8 +364,9 @@ def _spread_kinks(kink, times, top, n):  # type: ignore[no-untyped-def]
     heap = np.empty(n, dtype=np.int64)
     filled = 0
     for k in range(top, -1, -1):
-        heap[filled : filled + times[k]] = kink[k]
-        filled += times[k]
+        for _ in range(times[k]):
+            heap[filled] = kink[k]
+            filled += 1
     return heap
 
 

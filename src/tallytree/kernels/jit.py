@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, cached_property, update_wrapper
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +18,89 @@ from tallytree.errors import InputError
 
 # No fastmath: results must not depend on how a compiler reorders sums. No parallel=True: kernels take a range of regions
 # instead and release the interpreter lock, so that threads run them side by side and results do not depend on their number.
-serial = numba.njit(cache=True, nogil=True)
+# Division by zero is IEEE's: the check for it would be compiled into every division. No entry for C callbacks: none calls.
+FLAGS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
+class Kernel:
+    """A function that Numba compiles when it is first called, for each combination of argument types.
+
+    Importing a module of kernels costs next to nothing: Numba is loaded with the first call. What Python calls is kept on disk,
+    so that a machine compiles it once. A kernel that another kernel calls is compiled into it, without the entry that only
+    Python needs and without a copy on disk of its own; both are a good part of the time that compiling takes.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it, compiled for the types of the arguments."""
+        return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Callable[..., Any]:
+        """What Python calls."""
+        return _numba().njit(cache=True, **FLAGS)(self.function)
+
+    @cached_property
+    def part(self) -> Any:
+        """What other kernels call: what Python calls, where that is there already."""
+        if "compiled" in self.__dict__:
+            return self.compiled
+        return _numba().njit(no_cpython_wrapper=True, **FLAGS)(self.function)
+
+
+serial = Kernel
+
+# What is told when a kernel is compiled that is not yet on this machine's disk; see `telling`.
+_listeners: list[Callable[[], None]] = []
+
+
+@contextmanager
+def telling(compiling: Callable[[], None]) -> Iterator[None]:
+    """Call ``compiling`` whenever a kernel begins to be compiled, in any thread, until the block ends."""
+    _listeners.append(compiling)
+    try:
+        yield
+    finally:
+        _listeners.remove(compiling)
+
+
+@cache
+def _numba() -> Any:
+    """Numba, told that a kernel named inside another one is a compiled function, and what to do while it compiles."""
+    import numba
+    from numba.core import event
+    from numba.extending import typeof_impl
+
+    @typeof_impl.register(Kernel)
+    def type_of_kernel(kernel: Kernel, context: object) -> object:
+        return numba.types.Dispatcher(kernel.part)
+
+    class Compiling(event.Listener):  # type: ignore[misc]
+        """Tells listeners, and pauses Python's collector of garbage, which costs a tenth of the time and finds nothing."""
+
+        depth = 0
+        collects = False
+
+        def on_start(self, event: object) -> None:
+            if self.depth == 0:
+                self.collects = gc.isenabled()
+                gc.disable()
+                for compiling in list(_listeners):
+                    compiling()
+            self.depth += 1
+
+        def on_end(self, event: object) -> None:
+            self.depth -= 1
+            if self.depth == 0 and self.collects:
+                gc.enable()
+
+    # Numba compiles under one lock for all threads, so that events of a thread never cross those of another.
+    event.register("numba:compile", Compiling())
+    return numba
+
 
 Result = TypeVar("Result")
 Number = TypeVar("Number", np.int64, np.float64)

@@ -48,15 +48,19 @@ def fill_counters(span: Span) -> tuple[WordArray, int]:
     n_regions = 1 + np.searchsorted(span.offsets, last) - np.searchsorted(span.offsets, first, side="right")
     n_blocks = max(0, min(n_words, n_words // 2 + int(n_regions)))
     buffer = np.empty(2 * (n_blocks + 1), dtype=np.uint64)
-    return buffer, int(_fill_counters(span, buffer))
+    return buffer, int(_fill_counters(span, _first_row(span), buffer))
+
+
+def _first_row(span: Span) -> int:
+    """Place in ``offsets`` of the region that the first draw of a span belongs to."""
+    return int(np.searchsorted(span.offsets, span.offsets[0] + span.start, side="right")) - 1
 
 
 @serial
-def _fill_counters(span, counters):  # type: ignore[no-untyped-def]
+def _fill_counters(span, row, counters):  # type: ignore[no-untyped-def]
     offsets = span.offsets
     position = offsets[0] + span.start
     end = offsets[0] + span.stop
-    row = np.searchsorted(offsets, position, side="right") - 1
     n_counters = 0
     while position < end:
         # Draw ``position`` is number ``position - origin`` of its region.
@@ -77,16 +81,15 @@ def _fill_counters(span, counters):  # type: ignore[no-untyped-def]
 def gather_words_in_place(span: Span, buffer: WordArray) -> WordArray:
     """The words of a span, moved together at the start of the buffer of its encrypted counters."""
     n_words = (span.stop - span.start) * span.words_per_draw
-    _gather_words_in_place(span, buffer)
+    _gather_words_in_place(span, _first_row(span), buffer)
     return buffer[:n_words]
 
 
 @serial
-def _gather_words_in_place(span, buffer):  # type: ignore[no-untyped-def]
+def _gather_words_in_place(span, row, buffer):  # type: ignore[no-untyped-def]
     offsets = span.offsets
     position = offsets[0] + span.start
     end = offsets[0] + span.stop
-    row = np.searchsorted(offsets, position, side="right") - 1
     source = 0
     target = 0
     while position < end:

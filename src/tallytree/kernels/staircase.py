@@ -17,15 +17,7 @@ import numpy as np
 from tallytree.kernels.jit import run_in_chunks, serial
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import CountsBySize
-
-# Noise σ on the sum of w sizes leaves variance σ²/w² per size; inside the block a curve whose falls have variance v strays from
-# its mean by w v/6. The sum of both is least at w³ v = 12 σ².
-BLUR = 12.0
-# Before anything is measured, falls are trusted to a fifth of their size.
-ROUGHNESS = 0.2
-# Rows are better than blocks once groups lie further apart than the blocks that the rule above would choose, √12 σ.
-SPACING = 3.5
-FIRST_SIZES = 4  # sizes that are always measured in blocks
+from tallytree.tuning.blocks import BLUR, FIRST_SIZES, ROUGHNESS, SPACING
 
 
 class Prior(NamedTuple):

@@ -16,13 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
-from tallytree.kernels.staircase import ROUGHNESS, Prior
+from tallytree.kernels.staircase import Prior
 from tallytree.model.arrays import FloatArray, IntArray
-
-STRETCH_WINDOW = 1.5
-_LEAST_VARIANCE = 1e-9
-# A tail is taken to be empty where that is e² times as likely, and then N is known to a tenth.
-EMPTY_TAIL, EMPTY_VARIANCE = 2.0, 0.01
+from tallytree.tuning.blocks import ROUGHNESS
+from tallytree.tuning.curves import EMPTY_TAIL, EMPTY_VARIANCE, LEAST_VARIANCE, NEARBY
 
 
 class Blocks(NamedTuple):
@@ -55,7 +52,7 @@ def _filter(groups, fall, fall_variance, stretch, kappa, ends, answers, noise_va
             share = (1.0 - fall[size]) ** stretch[size]
             reference = max(height, 0.0)
             falling = reference * (1.0 - share)
-            more = falling + (kappa * falling) ** 2 + reference**2 * fall_variance[size] + _LEAST_VARIANCE
+            more = falling + (kappa * falling) ** 2 + reference**2 * fall_variance[size] + LEAST_VARIANCE
             q_nn = share * share * p_nn + more
             q_ns = share * p_ns + q_nn
             q_ss = p_ss + 2 * share * p_ns + q_nn
@@ -140,6 +137,15 @@ def fit_falling(values, weights, low, high):  # type: ignore[no-untyped-def]
 
 
 @serial
+def fit_falling_by_variance(values, variance, high):  # type: ignore[no-untyped-def]
+    """Nearest curve that falls from at most ``high`` to at least 0, by inverse variance, in place."""
+    weights = np.empty(len(values))
+    for i in range(len(values)):
+        weights[i] = 1.0 / (variance[i] + 1e-6)
+    fit_falling(values, weights, 0.0, high)
+
+
+@serial
 def _stretches(groups, height, fall, strength, stretch, own, expected):  # type: ignore[no-untyped-def]
     """ρ per size: falls of a first fit over those of the prior nearby, both raised by ``strength`` groups."""
     n = len(height)
@@ -151,7 +157,7 @@ def _stretches(groups, height, fall, strength, stretch, own, expected):  # type:
         expected[size + 1] = expected[size] + before * fall[size]
         before = here
     for size in range(n):
-        low, high = int(size / STRETCH_WINDOW), min(int(size * STRETCH_WINDOW) + 1, n)
+        low, high = int(size / NEARBY), min(int(size * NEARBY) + 1, n)
         stretch[size] = (own[high] - own[low] + strength) / (expected[high] - expected[low] + strength)
 
 
@@ -177,13 +183,15 @@ def _filter_region(groups, prior, stretch, kappa, blocks, region, state, kept, n
 @serial
 def _first_fits(groups, prior, blocks, height, variance, start, stop):  # type: ignore[no-untyped-def]
     n_sizes = prior.fall.shape[1]
-    state, kept, noise, ones = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes), np.ones(n_sizes)
+    state, kept, noise, ones = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes), np.empty(n_sizes)
+    for size in range(n_sizes):
+        ones[size] = 1.0
     for region in range(start, stop):
         ends = blocks.ends[blocks.offsets[region] : blocks.offsets[region + 1]]
         _filter_region(groups, prior, ones, ROUGHNESS, blocks, region, state, kept, noise)
         _smooth(ends, state, kept, height[region], variance[region])
         last = ends[-1]
-        fit_falling(height[region, :last], 1.0 / (variance[region, :last] + 1e-6), 0.0, float(groups[region]))
+        fit_falling_by_variance(height[region, :last], variance[region, :last], float(groups[region]))
 
 
 @serial
@@ -203,8 +211,8 @@ def _likelihood(groups, prior, kappa, blocks, first, sample, start, stop):  # ty
     state, kept, noise = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes)
     scratch = np.empty((3, n_sizes + 1))
     total = 0.0
-    for region in sample[start:stop]:
-        total += _stretched_filter(groups, prior, kappa, blocks, first, region, state, kept, noise, scratch)
+    for i in range(start, stop):
+        total += _stretched_filter(groups, prior, kappa, blocks, first, sample[i], state, kept, noise, scratch)
     return total
 
 
@@ -235,11 +243,11 @@ def _final_fits(groups, prior, kappa, blocks, empty_tails, height, variance, fal
             n_blocks = _blocks_with_groups(ends, answers, state, blocks.noise_variance)
         if n_blocks > 0:
             _smooth(ends[:n_blocks], state, kept, height[region], variance[region])
-        first = ends[n_blocks - 1] if n_blocks > 0 else 0
-        height[region, first : ends[-1]], variance[region, first : ends[-1]] = 0.0, EMPTY_VARIANCE
+        for size in range(ends[n_blocks - 1] if n_blocks > 0 else 0, ends[-1]):
+            height[region, size], variance[region, size] = 0.0, EMPTY_VARIANCE
         if len(falls):
-            falls[region, : ends[-1]] = noise[: ends[-1]]
-            falls[region, ends[-1] :] = np.inf
+            for size in range(n_sizes):
+                falls[region, size] = noise[size] if size < ends[-1] else np.inf
 
 
 def first_fits(groups: IntArray, prior: Prior, blocks: Blocks) -> FloatArray:

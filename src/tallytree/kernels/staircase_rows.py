@@ -10,14 +10,8 @@ from tallytree.kernels.jit import run_in_chunks, serial
 from tallytree.kernels.staircase import Prior
 from tallytree.kernels.staircase_curves import Blocks, Curves
 from tallytree.model.arrays import FloatArray, IntArray
-
-# Entities of hidden groups count where their sum stands this many deviations above 0. Much more would take every small tail
-# for noise, and bands would miss it; empty tails are told from the blocks.
-HIDDEN_DEVIATIONS = 0.5
-# Sizes that a shape does not have occur a tenth as often as the mean nearby, over sizes i/1.5 … 1.5 i.
-UNEXPECTED, NEARBY = 0.1, 1.5
-# Noise beyond this many scales is left out.
-REACH = 12.0
+from tallytree.tuning.curves import NEARBY
+from tallytree.tuning.rows import CLEAR_SCALES, HIDDEN_DEVIATIONS, REACH, UNEXPECTED
 
 
 class Rows(NamedTuple):
@@ -45,7 +39,8 @@ def _expected_masses(fall, masses):  # type: ignore[no-untyped-def]
     """Share of groups of each size in a shape, raised by a little of the mean nearby: no size is impossible."""
     n_sizes = len(fall)
     height = 1.0
-    before = np.zeros(n_sizes + 1)
+    before = np.empty(n_sizes + 1)
+    before[0] = 0.0
     for size in range(n_sizes):
         masses[size] = height * fall[size]
         before[size + 1] = before[size] + masses[size]
@@ -98,9 +93,10 @@ def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):  
 
     Rows count until they are as many as expected, and beyond that where they stand clear of noise, (ln M + 3) scales.
     """
-    clear = first + (np.log(len(sizes) + 1.0) + 3.0) * scale
+    clear = first + (np.log(len(sizes) + 1.0) + CLEAR_SCALES) * scale
     counted = 0.0
-    for size in sizes:
+    for i in range(len(sizes)):
+        size = sizes[i]
         weight = 1.0 if size > clear else min(expected - counted, 1.0)
         if size <= first or weight <= 0.0:
             break
@@ -134,15 +130,16 @@ def _finish_with_rows(prior, ends, offsets, rows, excess, height, variance, star
         if prior.row[region] != known:
             known = prior.row[region]
             _expected_masses(prior.fall[known], masses)
-        variance[region, first:] = 1e-6
-        exactly[first:] = 0.0
+        for size in range(first, n_sizes):
+            variance[region, size], exactly[size] = 1e-6, 0.0
+        exactly[n_sizes] = 0.0
         sizes = rows.sizes[rows.offsets[region] : rows.offsets[region + 1]]
         groups, unsure = max(height[region, first - 1], 0.0), variance[region, first - 1]
         hidden = groups - _add_clear_rows(first, sizes, groups, masses, scale, exactly, variance[region])
         if hidden > 0.0 and excess >= 0.0:
             _add_hidden_groups(first, hidden, unsure, excess, exactly, variance[region])
         elif hidden > 0.0:
-            _add_row(first, first, masses, scale, hidden, unsure, exactly, variance[region])
+            _add_row(float(first), first, masses, scale, hidden, unsure, exactly, variance[region])
         larger = exactly[n_sizes]
         for size in range(n_sizes - 1, first - 1, -1):
             height[region, size] = larger

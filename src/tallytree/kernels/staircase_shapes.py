@@ -13,7 +13,8 @@ from tallytree.model.arrays import FloatArray, IntArray
 @serial
 def _smoothed(fall, fall_variance, window, out, out_variance, start, stop):  # type: ignore[no-untyped-def]
     n_sizes = fall.shape[1]
-    falls, heights, noise = np.zeros(n_sizes + 1), np.zeros(n_sizes + 1), np.zeros(n_sizes + 1)
+    falls, heights, noise = np.empty(n_sizes + 1), np.empty(n_sizes + 1), np.empty(n_sizes + 1)
+    falls[0], heights[0], noise[0] = 0.0, 0.0, 0.0
     for row in range(start, stop):
         height = 1.0
         for size in range(n_sizes):

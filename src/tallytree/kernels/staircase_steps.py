@@ -13,12 +13,9 @@ import math
 import numpy as np
 
 from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
-from tallytree.kernels.staircase_curves import Blocks, Curves, fit_falling
+from tallytree.kernels.staircase_curves import Blocks, Curves, fit_falling_by_variance
 from tallytree.model.arrays import FloatArray, IntArray
-
-# Likeliest places of the last drop that are followed up; the rest together weigh next to nothing.
-_PLACES = 64
-_NEGLIGIBLE = 1e-12
+from tallytree.tuning.curves import DROP_PLACES, NEGLIGIBLE
 
 
 @serial
@@ -27,12 +24,13 @@ def _forward(level, weight, guess, chance, first, score, mean, variance):  # typ
     answers up to t, and the mean and variance of the height since. Returns the log-likelihood of all answers.
     """
     log_drop, log_stay = np.log(chance), np.log(1.0 - chance)
-    sums = np.empty((_PLACES + 1, 4))  # per place: weights, mean, squares around the mean, logs of weights
-    starts, reached = np.empty(_PLACES + 1, dtype=np.int64), np.empty(_PLACES + 1)
+    sums = np.empty((DROP_PLACES + 1, 4))  # per place: weights, mean, squares around the mean, logs of weights
+    starts, reached = np.empty(DROP_PLACES + 1, dtype=np.int64), np.empty(DROP_PLACES + 1)
     alive, total = 0, 0.0
     for t in range(len(level)):
         starts[alive], reached[alive] = t, total + (log_drop if t else 0.0)
-        sums[alive] = 0.0
+        for column in range(4):
+            sums[alive, column] = 0.0
         alive += 1
         best, worst = 0, 0
         for k in range(alive):
@@ -56,11 +54,15 @@ def _forward(level, weight, guess, chance, first, score, mean, variance):  # typ
         for k in range(alive):
             total += np.exp(score[t, k] - score[t, best])
         total = score[t, best] + np.log(total)
-        score[t, :alive] -= total
-        score[t, alive:] = -np.inf
-        if alive > _PLACES:
+        for k in range(alive):
+            score[t, k] -= total
+        for k in range(alive, DROP_PLACES + 1):
+            first[t, k], score[t, k] = 0, -np.inf
+        if alive > DROP_PLACES:
             alive -= 1
-            starts[worst], reached[worst], sums[worst] = starts[alive], reached[alive], sums[alive]
+            starts[worst], reached[worst] = starts[alive], reached[alive]
+            for column in range(4):
+                sums[worst, column] = sums[alive, column]
     return total
 
 
@@ -71,17 +73,19 @@ def _backward(first, score, mean, variance, height, spread, dropping):  # type: 
     Turns ``score`` into the probability of each level stretch.
     """
     n = len(height)
-    dropping[:], height[:], spread[:] = 0.0, 0.0, 0.0
+    for t in range(n):
+        dropping[t], height[t], spread[t] = 0.0, 0.0, 0.0
     dropping[n] = 1.0
     for t in range(n - 1, -1, -1):
         for k in range(first.shape[1]):
             score[t, k] = dropping[t + 1] * np.exp(score[t, k])
-            if score[t, k] > _NEGLIGIBLE:
+            if score[t, k] > NEGLIGIBLE:
                 dropping[first[t, k]] += score[t, k]
-                height[first[t, k] : t + 1] += score[t, k] * mean[t, k]
+                for block in range(first[t, k], t + 1):
+                    height[block] += score[t, k] * mean[t, k]
     for t in range(n):
         for k in range(first.shape[1]):
-            if score[t, k] > _NEGLIGIBLE:
+            if score[t, k] > NEGLIGIBLE:
                 for block in range(first[t, k], t + 1):
                     spread[block] += score[t, k] * (variance[t, k] + (mean[t, k] - height[block]) ** 2)
 
@@ -103,7 +107,7 @@ def _place_cliff(above, here, below, std, out, out_variance):  # type: ignore[no
 def _fill(groups, ends, height, spread, dropping, out, out_variance):  # type: ignore[no-untyped-def]
     """N(i) from the heights of blocks."""
     n = len(height)
-    fit_falling(height, 1.0 / (spread + 1e-6), 0.0, float(groups))
+    fit_falling_by_variance(height, spread, float(groups))
     for t in range(n):
         begin = ends[t - 1] if t else 0
         std = np.sqrt(spread[t])
@@ -114,16 +118,16 @@ def _fill(groups, ends, height, spread, dropping, out, out_variance):  # type: i
         below = height[t + 1] if t + 1 < n else height[t]
         # One cliff, where both neighbours are likely to continue their own neighbours.
         is_cliff = (t <= 1 or dropping[t - 1] < 0.5) and (t + 2 >= n or dropping[t + 2] < 0.5)
-        inside, unsure = out[begin : ends[t]], out_variance[begin : ends[t]]
         if is_cliff:
-            _place_cliff(above, height[t], below, std, inside, unsure)
+            _place_cliff(above, height[t], below, std, out[begin : ends[t]], out_variance[begin : ends[t]])
         else:  # somewhere between its neighbours; level is the best guess
-            inside[:], unsure[:] = height[t], spread[t] + (above - height[t]) * (height[t] - below) / 3
+            for i in range(begin, ends[t]):
+                out[i], out_variance[i] = height[t], spread[t] + (above - height[t]) * (height[t] - below) / 3
 
 
 @serial
-def _steps_of_region(groups, blocks, first, chance, region, height, variance):  # type: ignore[no-untyped-def]
-    """Log-likelihood of a region's answers; writes N(i) and its variance where there is room for them."""
+def _last_drops(blocks, first, chance, region):  # type: ignore[no-untyped-def]
+    """Log-likelihood of a region's answers, and what :func:`_forward` fills in for it."""
     here = slice(blocks.offsets[region], blocks.offsets[region + 1])
     ends, answers = blocks.ends[here], blocks.answers[here]
     n = len(ends)
@@ -133,41 +137,43 @@ def _steps_of_region(groups, blocks, first, chance, region, height, variance):  
         begin = ends[t - 1] if t else 0
         width = ends[t] - begin
         level[t], weight[t] = answers[t] / width, width * width / blocks.noise_variance
-        guess[t] = max(first[region, begin : ends[t]].mean(), np.sqrt(blocks.noise_variance))
+        nearby = 0.0
+        for i in range(begin, ends[t]):
+            nearby += first[region, i]
+        guess[t] = max(nearby / width, np.sqrt(blocks.noise_variance))
         likelihood -= np.log(width)  # of the sum, not of the mean
-    start = np.zeros((n, _PLACES + 1), dtype=np.int64)
-    score, mean, within = np.empty((n, _PLACES + 1)), np.empty((n, _PLACES + 1)), np.empty((n, _PLACES + 1))
+    start = np.empty((n, DROP_PLACES + 1), dtype=np.int64)
+    score, mean, within = np.empty((n, DROP_PLACES + 1)), np.empty((n, DROP_PLACES + 1)), np.empty((n, DROP_PLACES + 1))
     likelihood += _forward(level, weight, guess, chance, start, score, mean, within)
-    if len(height):
-        dropping = np.empty(n + 1)
-        _backward(start, score, mean, within, level, weight, dropping)
-        _fill(groups[region], ends, level, weight, dropping, height, variance)
-    return likelihood
+    return likelihood, start, score, mean, within
 
 
 @serial
-def _likelihood(groups, blocks, first, chance, sample, start, stop):  # type: ignore[no-untyped-def]
-    total, none = 0.0, np.empty(0)
-    for region in sample[start:stop]:
-        total += _steps_of_region(groups, blocks, first, chance, region, none, none)
+def _likelihood(blocks, first, chance, sample, start, stop):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(start, stop):
+        total += _last_drops(blocks, first, chance, sample[i])[0]
     return total
 
 
 @serial
 def _fit(groups, blocks, first, chance, height, variance, start, stop):  # type: ignore[no-untyped-def]
     for region in range(start, stop):
-        _steps_of_region(groups, blocks, first, chance, region, height[region], variance[region])
+        _, begins, score, mean, within = _last_drops(blocks, first, chance, region)
+        ends = blocks.ends[blocks.offsets[region] : blocks.offsets[region + 1]]
+        n = len(ends)
+        level, spread, dropping = np.empty(n), np.empty(n), np.empty(n + 1)
+        _backward(begins, score, mean, within, level, spread, dropping)
+        _fill(groups[region], ends, level, spread, dropping, height[region], variance[region])
 
 
-def steps_log_likelihood(groups: IntArray, blocks: Blocks, first: FloatArray, chance: float, sample: IntArray) -> float:
+def steps_log_likelihood(blocks: Blocks, first: FloatArray, chance: float, sample: IntArray) -> float:
     """Log-likelihood of the answers of the sampled regions under curves of level stretches.
 
     ``first`` holds first estimates of N(i), of which only the order of magnitude is used; ``chance`` is that of a drop
     before any one block.
     """
-    parts = collect_in_chunks(
-        lambda start, stop: _likelihood(groups, blocks, first, chance, sample, start, stop), len(sample)
-    )
+    parts = collect_in_chunks(lambda start, stop: _likelihood(blocks, first, chance, sample, start, stop), len(sample))
     return float(sum(parts))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.kernels.jit import run_in_chunks, serial
-from tallytree.kernels.staircase_curves import fit_falling
+from tallytree.kernels.quicksort import order_falling
+from tallytree.kernels.staircase_curves import fit_falling_by_variance
 from tallytree.model.arrays import FloatArray, IntArray
 
 # Halvings of a bracket of at most 2**63: the water level is then known to far below one group.
@@ -16,11 +17,14 @@ _HALVINGS = 80
 def _share_out(parent, height, variance, child_starts, start, stop):  # type: ignore[no-untyped-def]
     n_sizes = height.shape[1]
     for region in range(start, stop):
-        children = slice(child_starts[region], child_starts[region + 1])
+        first, last = child_starts[region], child_starts[region + 1]
         for size in range(n_sizes):
-            missing = parent[region, size] - height[children, size].sum()
-            spread = max(variance[children, size].sum(), 1e-12)
-            for child in range(child_starts[region], child_starts[region + 1]):
+            together, spread = 0.0, 0.0
+            for child in range(first, last):
+                together += height[child, size]
+                spread += variance[child, size]
+            missing, spread = parent[region, size] - together, max(spread, 1e-12)
+            for child in range(first, last):
                 height[child, size] += missing * variance[child, size] / spread
 
 
@@ -37,7 +41,7 @@ def share_out(parent: FloatArray, height: FloatArray, variance: FloatArray, chil
 @serial
 def _make_falling(groups, height, variance, start, stop):  # type: ignore[no-untyped-def]
     for region in range(start, stop):
-        fit_falling(height[region], 1.0 / (variance[region] + 1e-6), 0.0, float(groups[region]))
+        fit_falling_by_variance(height[region], variance[region], float(groups[region]))
 
 
 def make_falling(groups: IntArray, height: FloatArray, variance: FloatArray) -> None:
@@ -46,13 +50,16 @@ def make_falling(groups: IntArray, height: FloatArray, variance: FloatArray) -> 
 
 
 @serial
-def _hand_out(n_units, wish, room, taken, rest):  # type: ignore[no-untyped-def]
+def _hand_out(n_units, wish, room, taken, rest, order):  # type: ignore[no-untyped-def]
     """Whole numbers 0 ≤ taken ≤ room that add up to ``n_units``, near wish − level with one level for all.
 
     The level is that of water poured over the wishes: Σ min(max(wish − level, 0), room) = n_units.
     """
     n = len(wish)
-    low, high = wish.min() - room.max() - 1.0, wish.max()
+    low, high, most = wish[0], wish[0], room[0]
+    for child in range(1, n):
+        low, high, most = min(low, wish[child]), max(high, wish[child]), max(most, room[child])
+    low = low - most - 1.0
     for _ in range(_HALVINGS):
         level = 0.5 * (low + high)
         total = 0.0
@@ -69,9 +76,10 @@ def _hand_out(n_units, wish, room, taken, rest):  # type: ignore[no-untyped-def]
         left -= taken[child]
         # Who is next: the largest fraction, then whoever came closest to a wish.
         rest[child] = amount - taken[child] if amount > 0.0 else min(0.0, wish[child] - high) - 1e-6
-    order = np.argsort(-rest)
+    order_falling(rest, order)
     while left > 0:
-        for child in order:
+        for place in range(n):
+            child = order[place]
             if left > 0 and taken[child] < room[child]:
                 taken[child] += 1
                 left -= 1
@@ -84,17 +92,21 @@ def _allocate(parent, groups, least, height, child_starts, out, start, stop):  #
     for region in range(start, stop):
         first, last = child_starts[region], child_starts[region + 1]
         n = last - first
-        placed = np.zeros(n, dtype=np.int64)
+        placed = np.empty(n, dtype=np.int64)
         wish, rest = np.empty(n), np.empty(n)
-        room, taken = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        room, taken, order = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        n_groups = 0
+        for child in range(n):
+            placed[child] = 0
+            n_groups += groups[first + child]
         # Until the parent's next group a child's curve stays where it is: the best height is the median over those sizes.
         following = n_sizes
         for size in range(n_sizes - 1, -1, -1):
             middle[size] = (size + following - 1) // 2
-            above = parent[region, size - 1] if size > 0 else groups[first:last].sum()
+            above = parent[region, size - 1] if size > 0 else n_groups
             if above > parent[region, size]:
                 following = size
-        before = groups[first:last].sum()
+        before = n_groups
         for size in range(n_sizes):
             n_units = before - parent[region, size]
             before = parent[region, size]
@@ -102,9 +114,11 @@ def _allocate(parent, groups, least, height, child_starts, out, start, stop):  #
                 for child in range(n):
                     wish[child] = groups[first + child] - height[first + child, middle[size]] - placed[child]
                     room[child] = groups[first + child] - least[first + child] - placed[child]
-                _hand_out(n_units, wish, room, taken, rest)
-                placed += taken
-            out[first:last, size] = groups[first:last] - placed
+                _hand_out(n_units, wish, room, taken, rest, order)
+                for child in range(n):
+                    placed[child] += taken[child]
+            for child in range(n):
+                out[first + child, size] = groups[first + child] - placed[child]
 
 
 def allocate(

@@ -12,6 +12,7 @@ takes them back, and stops at the exact solution after finitely many rounds; 4 t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -183,6 +184,8 @@ def fit_tree_prices(tree: Tree, target: IntArray, total: int, *, max_rounds: int
     intercept = np.empty((n_sizes, n_internal))
     slope = np.empty((n_sizes, n_internal))
     n_active = np.empty(n_sizes, dtype=np.int64)
-    newton = _newton_alone if n_sizes < 2 * sizes_per_chunk(tree) else _newton_in_chunks
+    newton: Callable[..., tuple[float, int]] = (
+        _newton_alone if n_sizes < 2 * sizes_per_chunk(tree) else _newton_in_chunks
+    )
     top_price, rounds = newton(tree, target, total, max_rounds, intercept, slope, price, n_active)
     return RealFit(price, intercept + slope * price, top_price, rounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallytree.kinds.kind import Kind, No
+from tallytree.publish.degrees import estimate_degrees
 from tallytree.release.degrees import load_degrees
 from tallytree.release.privacy_checks import check_privacy
 from tallytree.report.html import degrees_page
@@ -15,6 +16,7 @@ KIND = Kind(
     load=load_degrees,
     check_privacy=check_privacy,
     page=degrees_page,
+    estimate=estimate_degrees,
     evaluate=No("errors against the truth are to come."),
     plan=No("its error depends on how many degrees are alike, which is not public."),
     intervals=No("the isotonic fit has no simple error law."),

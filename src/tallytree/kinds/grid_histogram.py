@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallytree.kinds.kind import Kind, No
+from tallytree.publish.grid_histogram import estimate_grid_histogram
 from tallytree.release.grid_histogram import load_grid_histogram
 from tallytree.release.privacy_checks import check_privacy
 from tallytree.report.html import grid_histogram_page
@@ -15,6 +16,7 @@ KIND = Kind(
     load=load_grid_histogram,
     check_privacy=check_privacy,
     page=grid_histogram_page,
+    estimate=estimate_grid_histogram,
     evaluate=No("release a map instead, which can be compared with its points."),
     plan=No("its standard errors do not depend on the data."),
     intervals="exact, with every answer",

@@ -7,14 +7,19 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.kinds.kind import Kind
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.publish import answers
 from tallytree.publish.accuracy import plan_group_sizes
-from tallytree.publish.intervals import copy_release, interval
+from tallytree.publish.answers import answer
+from tallytree.publish.bands import count_band
+from tallytree.publish.copies import Copies, copy_release
+from tallytree.publish.group_sizes import estimate_group_sizes
+from tallytree.publish.intervals import count_intervals
 from tallytree.publish.progress import Progress
 from tallytree.release.evaluation import Evaluation
 from tallytree.release.evaluation import evaluate as evaluate_group_sizes
 from tallytree.release.privacy_checks import check_group_sizes_privacy
 from tallytree.release.questions import Question, Reply
-from tallytree.release.region import questions_of
+from tallytree.release.region import RegionCounts
 from tallytree.release.release import Release, load_release
 from tallytree.report.html import group_sizes_page
 
@@ -26,10 +31,34 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     confidence = 0.95 if question.confidence is None else question.confidence
     path = release.root if question.region is None else question.region
     copies = copy_release(release, copies=question.copies, progress=progress)
-    asked = questions_of(question)
-    return release.reply(
-        question, {words: interval(copies, path, one, confidence=confidence) for words, one in asked.items()}
-    )
+    asked = _asked(question)
+    if not asked:
+        return _counts_with_intervals(release.region(path), copies, confidence)
+    return release.reply(question, {one.words: answer(copies, path, one, confidence=confidence) for one in asked})
+
+
+def _asked(question: Question) -> list[answers.Question]:
+    """What was asked about a region, as questions that have intervals."""
+    return [
+        *([] if question.size is None else [answers.groups_of_size(question.size)]),
+        *([] if question.at_least is None else [answers.groups_of_at_least(question.at_least)]),
+        *([] if question.largest is None else [answers.kth_largest(question.largest)]),
+        *([] if question.quantile is None else [answers.quantile(question.quantile)]),
+        *([answers.MEAN] if question.mean else []),
+        *([answers.GROUPS, answers.ENTITIES] if question.total else []),
+    ]
+
+
+def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: float) -> Reply:
+    """The counts of a region with single intervals, and with intervals that hold all counts at once."""
+    found, region = count_intervals(copies, confidence=confidence), copies.release.hierarchy.find(counts.path)
+    own = slice(*copies.release.counts.offsets[region : region + 2].tolist())
+    _, low, high = count_band(copies, counts.path, confidence=confidence)
+    columns = ("size", "count", "std_error", "low", "high", "low of all at once", "high of all at once")
+    ends = (found.std_error[own], found.low[own], found.high[own], low[counts.size], high[counts.size])
+    rows = [list(row) for row in zip(counts.size.tolist(), counts.count.tolist(), *(each.tolist() for each in ends))]
+    facts = {"region": counts.path, "groups": counts.n_groups, "columns": list(columns), "counts": rows}
+    return Reply(counts.path, columns, rows, facts)
 
 
 def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
@@ -47,6 +76,7 @@ KIND = Kind(
     load=load_release,
     check_privacy=check_group_sizes_privacy,
     page=group_sizes_page,
+    estimate=estimate_group_sizes,
     evaluate=evaluate,
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallytree.kinds.kind import Kind, No
+from tallytree.publish.histogram import estimate_histogram
 from tallytree.release.histogram import load_histogram
 from tallytree.release.privacy_checks import check_privacy
 from tallytree.report.html import histogram_page
@@ -15,6 +16,7 @@ KIND = Kind(
     load=load_histogram,
     check_privacy=check_privacy,
     page=histogram_page,
+    estimate=estimate_histogram,
     evaluate=No("its standard errors are exact and do not need the truth; errors against the truth are to come."),
     plan=No("its standard errors do not depend on the data; the reason of strategy auto states them."),
     intervals="exact, with every answer",

@@ -39,6 +39,8 @@ class Kind:
         Recomputes the loss from the manifest and the raw measurements.
     page
         The report as text, from a release and, for the owner, its evaluation.
+    estimate
+        The release again from the raw measurements of a folder: post-processing only.
     ask
         Answers a question; most kinds answer by themselves.
     evaluate
@@ -56,6 +58,7 @@ class Kind:
     load: Callable[[Folder], Published]
     check_privacy: Callable[[Folder], tuple[Check, ...]]
     page: Callable[[Any, Any], str]
+    estimate: Callable[..., Published] | No
     evaluate: Callable[..., Any] | No
     plan: Callable[..., Any] | No
     intervals: str | No
@@ -76,7 +79,7 @@ def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
     for kind in kinds.values():
         cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
         cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
-        for verb in ("evaluate", "plan", "intervals", "spark"):
+        for verb in ("estimate", "evaluate", "plan", "intervals", "spark"):
             found = getattr(kind, verb)
             cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
         rows.append(cells)

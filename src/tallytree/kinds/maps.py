@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.errors import RequestError
-from tallytree.ingest.grids import MapSource, read_grid
+from tallytree.ingest.grids import read_grid
 from tallytree.kinds.kind import Kind, No
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.part import Part
+from tallytree.options.maps import GridOptions
 from tallytree.publish.map_accuracy import plan_map
+from tallytree.publish.spatial import estimate_again
 from tallytree.release.privacy_checks import check_map_privacy
 from tallytree.release.spatial import SpatialRelease, load_map
 from tallytree.release.spatial_evaluation import MapEvaluation, evaluate_map
@@ -25,20 +28,12 @@ def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **so
     known = {"outside", "count", "table", "sql"}
     if not source.keys() <= known:
         raise RequestError(f"To compare a map, say {', '.join(sorted(known))} or counts; got {', '.join(source)}.")
-    given = {"counts": truth} if counts else {"points": truth}
     kept = release.manifest.get("where")
+    part = None if kept is None else Part(kept["column"], kept["value"])
     columns = list(release.columns)
-    return read_grid(
-        MapSource(
-            **given,
-            columns=columns,
-            box=release.box,
-            resolution=release.shape,
-            one_column=len(columns) == 1,
-            where=None if kept is None else (kept["column"], kept["value"]),
-            **source,
-        )
-    )
+    options = GridOptions(columns=columns, box=release.box, resolution=release.shape, **source)
+    points, given = (None, truth) if counts else (truth, None)
+    return read_grid(points, given, options, part=part, one_column=len(columns) == 1)
 
 
 KIND = Kind(
@@ -49,6 +44,7 @@ KIND = Kind(
     load=load_map,
     check_privacy=check_map_privacy,
     page=map_page,
+    estimate=estimate_again,
     evaluate=evaluate,
     plan=plan_map,
     intervals=No("standard errors are of the noise alone; what evenly spread points cost is not known."),

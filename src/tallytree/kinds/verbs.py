@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, Protocol, overload
 
-from tallytree.errors import RequestError, StorageError, TallytreeError
+from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError
 from tallytree.kinds.kind import Kind
 from tallytree.kinds.table import KINDS, kind_named
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts, Confidential
+from tallytree.options.choices import MapMethod
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.privacy.budget import Exact
+from tallytree.publish.accuracy import Prediction
+from tallytree.publish.keeping import finish
+from tallytree.publish.map_accuracy import MapPrediction
+from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.checks import Check, Verification
 from tallytree.release.opening import open_folder, unreadable
 from tallytree.release.privacy_checks import check_claims, check_secure
 from tallytree.release.published import Published
 from tallytree.release.questions import Question, Reply
-from tallytree.storage.folder import DAMAGE, Folder
+from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
+from tallytree.storage.folder import DAMAGE, MANIFEST, Folder
+from tallytree.storage.versions import library_versions
+from tallytree.storage.work import MEASURED, Work, reopen
+
+Keywords = ParamSpec("Keywords")
 
 
 def load(path: str | Path) -> Any:
@@ -102,13 +118,111 @@ def evaluate(release: Published, truth: Any, **source: Any) -> Any:
     return kind_of(release).verb("evaluate")(release, truth, **source)
 
 
+def re_estimate(path: str | Path, **choices: Any) -> Any:
+    """A saved release estimated again from its raw measurements, at no privacy cost.
+
+    Parameters
+    ----------
+    choices
+        Of group sizes by ``matching`` or ``bottom-up``: another ``norm`` or ``merge``. What was measured cannot change.
+
+    Notes
+    -----
+    Choosing among re-estimates by looking at the truth is a leak: decide which one to publish without it.
+    """
+    folder = open_folder(path)
+    kind = kind_named(folder.manifest["kind"], path)
+    try:
+        made = kind.verb("estimate")(folder, **choices)
+    except TypeError:
+        raise RequestError(
+            f"{kind.title.capitalize()} has no {' or '.join(choices)} to choose; leave it out."
+        ) from None
+    except DAMAGE as error:
+        if isinstance(error, TallytreeError):
+            raise
+        raise unreadable(path, error) from None
+    digest = hashlib.sha256((Path(path) / MANIFEST).read_bytes()).hexdigest()
+    origin = {"estimated_from": {"manifest_sha256": digest, "versions": folder.manifest["versions"]}}
+    return replace(made, manifest={**made.manifest, "versions": library_versions(), **origin})
+
+
+def resume(target: str | Path, ledger: str | None = None) -> Any:
+    """Finish a release that is paid for and was left unfinished, from what was measured: nothing is paid or drawn."""
+    work = reopen(target)
+    if work is None:
+        raise RequestError(f"Nothing was left unfinished at {target}.")
+    try:
+        return _resumed(work, ledger)
+    except BaseException:
+        work.leave()
+        raise
+
+
+def _resumed(work: Work, ledger: str | None) -> Any:
+    note = work.note()
+    if not note or note["state"] == "paying":
+        work.release()
+        raise RequestError(f"Nothing was measured for {work.target}, and nothing is kept there. Run the command again.")
+    receipt, where = note["receipt"], ledger or note.get("ledger")
+    if receipt is not None and where is None:
+        raise RequestError("The ledger that paid is a server, whose address is not kept; name it with --ledger.")
+    payment = None if receipt is None else Payment(str(where), receipt["dataset"], receipt["key"])
+    if payment is not None and is_released(payment, work.target):
+        made = load(work.target)
+        report_release(payment, work.target)
+        work.release()
+        return made
+    if note["state"] != "measured":
+        key = f" with --idempotency-key {note['key']}" if note["key"] else ""
+        raise PaidNotFinishedError(
+            f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
+            f"same command again{key}. Answers that were given are kept, and nothing is paid twice."
+        )
+    folder = open_folder(work.path / MEASURED)
+    made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
+    finish(work, made, payment=payment)
+    return made
+
+
+def clean(target: str | Path) -> dict[str, Any]:
+    """Drop what an unfinished release has left; what it paid stays paid. Returns what the run wrote down about itself."""
+    work = reopen(target)
+    if work is None:
+        raise RequestError(f"Nothing was left unfinished at {target}.")
+    note = work.note()
+    work.release()
+    return note
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PlanKeywords(ReleaseOptions):
+    """The keywords of :func:`plan` for group sizes: what may be asked of the release, and of the prediction."""
+
+    target: str | None = None
+    runs: int = 5
+
+
+class Planning(Protocol[Keywords]):
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+
+    @overload
+    def __call__(
+        self, like: Release | AssumedCounts, /, *none: Keywords.args, **keywords: Keywords.kwargs
+    ) -> Prediction: ...
+    @overload
+    def __call__(
+        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+    ) -> MapPrediction: ...
+
+
+def _typed(keywords: Callable[Keywords, ReleaseOptions]) -> Callable[[Any], Planning[Keywords]]:
+    return lambda function: function
+
+
+@_typed(PlanKeywords)
 def plan(
-    like: Published | ConfidentialCounts,
-    *,
-    epsilon: Any = None,
-    target: str | None = None,
-    runs: int = 5,
-    **options: Any,
+    like: Published | AssumedCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
 ) -> Any:
     """Expected errors of a release before any budget is spent, or the smallest ε that meets a target.
 
@@ -116,8 +230,8 @@ def plan(
     ----------
     like
         What to assume about the data: an earlier release or map, or assumed data
-        (:func:`tallytree.planning.shapes.assumed_counts`). Never the confidential data themselves: the prediction would
-        then be confidential too.
+        (:func:`tallytree.planning.shapes.assumed_counts`). Confidential data are refused: the prediction would be
+        confidential too.
     epsilon, target
         Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's ``epsilon`` is then the answer.
     runs
@@ -125,7 +239,12 @@ def plan(
     options
         As for :func:`tallytree.release`; of a map, ``method`` alone.
     """
-    kind = KINDS["group-sizes"] if isinstance(like, ConfidentialCounts) else kind_of(like)
+    if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
+        raise RequestError(
+            "plan takes no confidential data: what it predicts would be confidential too. Give an earlier release, or "
+            "assumed data from tallytree.planning.shapes.assumed_counts."
+        )
+    kind = KINDS["group-sizes"] if isinstance(like, AssumedCounts) else kind_of(like)
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)
 
 

@@ -17,7 +17,7 @@ from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
-from tallytree.planning.mechanisms import Totals
+from tallytree.options.choices import Totals
 from tallytree.planning.plan import LevelPlan, QueryPlan
 from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
 from tallytree.privacy.noise import add_noise

@@ -24,6 +24,8 @@ from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree, box_sums, paint
 from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import LARGEST_SUM, ConfidentialGrid
+from tallytree.options.choices import MapMethod
+from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.exponential import choose_candidates, exponential_rate
 from tallytree.privacy.noise import Noise, add_noise
@@ -35,7 +37,6 @@ from tallytree.privacy.sensitivity import (
 )
 from tallytree.spatial.draft import Draft, Measurement
 from tallytree.spatial.methods import grow
-from tallytree.spatial.options import Method, MethodOptions
 
 LARGEST_DENOMINATOR = 1 << 50
 
@@ -58,7 +59,7 @@ class NoisyMap:
     tree: BoxTree
     measurements: tuple[Measurement, ...]
     steps: tuple[Step, ...]
-    method: Method
+    method: MapMethod
     budget: Budget
     leaves: BoolArray
 

@@ -27,12 +27,7 @@ from tallytree.planning.first_look import look_ends
 from tallytree.planning.plan import LevelPlan, QueryPlan
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
-
-# Blocks are planned and asked in rounds, all regions of a level at once: sizes below 8, then one octave after the other.
-FIRST_ROUND = 8
-# Rows cover the groups that are expected past the last block, three standard deviations (of the prediction, and of a count with
-# that mean) and three more: a group left off costs its whole size, a row too many costs next to nothing.
-_MARGIN = 3.0
+from tallytree.tuning.blocks import FIRST_ROUND, ROW_MARGIN
 
 
 def measure_first_look(counts: ConfidentialCounts, query: QueryPlan, stream: KeyStream) -> IntArray:
@@ -102,7 +97,7 @@ def _measure_rows(
     """Sizes of the largest groups, raised to where the blocks of their region end."""
     assert plan.query is not None
     spread = np.sqrt(np.maximum(predictions.variance, 0.0) + predictions.height + 1)
-    margin = _MARGIN * (spread + 1)
+    margin = ROW_MARGIN * (spread + 1)
     lengths = np.minimum(np.ceil(predictions.height + margin).astype(np.int64), n_groups)
     exact, offsets = largest_sizes(truth, lengths, predictions.stop)
     return NoisyQuery("tail", plan.query.noise, offsets, _noisy(exact, plan.query.noise, plan, "tail", offsets, place))

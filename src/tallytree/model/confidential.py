@@ -60,6 +60,8 @@ class Description(Protocol):
     def unit(self) -> Unit: ...  # noqa: D102
     @property
     def part(self) -> Part | None: ...  # noqa: D102
+    @property
+    def least_size(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,6 +94,8 @@ class ConfidentialCounts(Confidential):
         What is protected.
     part
         The rows that were read: those of one part, or all of them (None).
+    least_size
+        Public: 1 where a group exists through its entities, so that none is empty; 0 where sizes may be 0.
     """
 
     hierarchy: Hierarchy
@@ -105,6 +109,7 @@ class ConfidentialCounts(Confidential):
     group: str = "group"
     unit: Unit = ONE_ROW
     part: Part | None = None
+    least_size: int = 0
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -113,6 +118,8 @@ class ConfidentialCounts(Confidential):
             )
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
+        if self.unit.group and self.groups_public:
+            raise InputError("A protected group has no public place among the group totals.")
         read_only(self.n_groups)
 
     @cached_property
@@ -129,6 +136,10 @@ class ConfidentialCounts(Confidential):
         return html_table(
             "Confidential counts, values hidden", ["level", "name", "regions"], rows, note=self.groups_note
         )
+
+
+class AssumedCounts(ConfidentialCounts):
+    """Counts that stand in for confidential ones in plans and simulations: made up, or taken from a release. Public."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

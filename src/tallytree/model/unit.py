@@ -10,6 +10,9 @@ ENTITY = "entity"
 """The default privacy unit: one row."""
 
 
+GROUP = "group"
+"""The privacy unit that is a whole group with all its entities; a column of that name is given as ``column:group``."""
+
 UNNAMED = ("", "row", ENTITY)
 """What one row is called where nobody gave it a name."""
 
@@ -27,6 +30,8 @@ class Unit:
         entity, or where ``contributions`` is taken on trust.
     contributions
         Public bound on how many entities of one unit count: the factor of every sensitivity.
+    group
+        What a group is called, where the unit is a whole group with all its entities and its place; otherwise empty.
     one_row
         Whether one entity lies in one row of the table, and so in one part of it. An edge that may be listed twice does not.
 
@@ -42,6 +47,7 @@ class Unit:
     column: str = ""
     contributions: int = 1
     one_row: bool = True
+    group: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
@@ -50,6 +56,8 @@ class Unit:
     @property
     def words(self) -> str:
         """What is protected, as it follows "adding or removing"."""
+        if self.group:
+            return f"one {self.group} with all its entities, of any size, in any region"
         if self.column:
             return f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
         if self.contributions == 1:
@@ -62,12 +70,15 @@ class Unit:
 
         Losses of different units do not add up, so an account takes one.
         """
-        return self.column or (ENTITY if self.entity in UNNAMED else self.entity)
+        if self.group:
+            return GROUP
+        column = f"column:{self.column}" if self.column in (ENTITY, GROUP) else self.column
+        return column or (ENTITY if self.entity in UNNAMED else self.entity)
 
     @property
     def in_one_row(self) -> bool:
         """Whether all of a unit lies in one row, and so in one part of the data, whatever the parts."""
-        return self.one_row and not self.column and self.contributions == 1
+        return self.one_row and not self.column and not self.group and self.contributions == 1
 
 
 ONE_ROW = Unit()

@@ -1,9 +1,8 @@
 """How to split a budget over levels: ``budget="auto"``, from public facts and a first look that was paid for.
 
 A model predicts the earth mover's distance of a region from its number of groups, the shape that the look shows and the noise.
-The split makes the product of the levels' predicted errors small, so that a percent counts the same on every level, and keeps
-every level at or below the better of two plain choices (``rehearsal``): no level pays for another. A level that its
-children describe well enough gets nothing.
+The split makes a goal's product of the levels' predicted errors small. A level that its children describe well enough gets
+nothing; where the look shows nothing to plan from, shares are equal.
 """
 
 from __future__ import annotations
@@ -12,44 +11,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from tallytree.kernels.staircase import BLUR, ROUGHNESS, SPACING
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.planning.first_look import FirstLook
-from tallytree.planning.rehearsal import plain_errors
-
-# Shares are multiples of this; a share below the smallest buys noise and is given up.
-_STEP = Fraction(1, 200)
-_SMALLEST_SHARE = Fraction(3, 100)
-# However little the model makes of them, the leaves keep this much.
-_LEAST_LEAVES = Fraction(2, 5)
-# A look whose noise is more than a tenth of all groups shows nothing to plan from. Leaves get everything then, if they have
-# enough groups to be measured well by themselves.
-_BLIND, _CLEAR = 10, 10
-# Regions of a level that stand for all of them.
-_SAMPLE = 200
-# The leaves hold most of the numbers, and count four times what a level between does; the root is quoted most, and counts half
-# as much again.
-_ROOT_WEIGHT, _LEAF_WEIGHT = 1.5, 4.0
-# A percent behind the plain choices counts five percents more, on the leaves ten: there bottom-up is a hard competitor.
-_BEHIND, _LEAVES_BEHIND = 5.0, 10.0
-# The yardstick, corrected as measured on six data sets: matching spoils the root by a third, which the rehearsal leaves out;
-# between, the model promises a little too much. On the leaves the smoothed fit is credited with no more than it gained
-# everywhere: an eighth, and the more the noisier, since a look at the root does not tell how unlike each other leaves are.
-_ROOT_CORRECTION, _MIDDLE_CORRECTION, _LEAF_CORRECTION = 1.3, 0.95, 0.9
-_LEAF_GAIN, _LEAF_GAIN_GROWTH = 1.12, 0.3
-# Deviation of a region's curve from the shape above it, relative to the groups in question, where nothing is measured.
-_DEVIATION = 0.3
-# Cutting off at 0, rounding and a shared prior push all children the same way, the more the noisier: a sum of n children has
-# √(n + (0.1 b^0.4 n)²) times the error of one with noise of scale b. Measured on six data sets, right within a factor of 2.
-_ALIKE, _ALIKE_GROWTH = 0.1, 0.4
-# Mean absolute value of Laplace noise and of its smoothed sums, in standard deviations: 0.71 to 0.8.
-_ABSOLUTE = 0.72
-# Sizes that a rehearsal goes up to.
-_MOST_SIZES = 1 << 14
+from tallytree.planning.goals import Goal
+from tallytree.tuning import split as tuned
+from tallytree.tuning.blocks import BLUR, ROUGHNESS, SPACING
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +41,10 @@ class BlockErrors(NamedTuple):
 
 
 def shares_for_levels(
-    look: FirstLook, level_groups: Sequence[IntArray], noise_std: Callable[[Fraction], float]
+    look: FirstLook,
+    level_groups: Sequence[IntArray],
+    noise_std: Callable[[Fraction], float],
+    goal: Goal = Goal(),  # noqa: B008  (frozen)
 ) -> tuple[Fraction, ...]:
     """Share of the budget for each level, the root first, adding up to 1; some may be 0.
 
@@ -82,47 +56,53 @@ def shares_for_levels(
         Number of groups of every region, per level.
     noise_std
         Standard deviation of the noise that a share of the levels' budget buys.
+    goal
+        What the split is for.
     """
-    n_levels = len(level_groups)
-    leaves_alone = (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
-    is_blind = look.noise_std * _BLIND > look.n_groups
-    if n_levels == 1 or (is_blind and level_groups[-1].mean() > _CLEAR * noise_std(Fraction(1))):
-        return leaves_alone
+    useful = _useful_levels(level_groups)
+    if goal.name == "no-level-behind" or sum(useful) == 1 or look.noise_std * tuned.BLIND > look.n_groups:
+        return equal_shares(useful)
     model = _Model(look, level_groups, noise_std)
-    reference = _yardstick(model, plain_errors(_seen_curve(look), level_groups, model.whole_scale))
-    weights = np.ones(n_levels)
-    weights[0], weights[-1] = _ROOT_WEIGHT, _LEAF_WEIGHT
-    behind = np.append(np.full(n_levels - 1, _BEHIND), _LEAVES_BEHIND)
 
     def regret(shares: tuple[Fraction, ...]) -> float:
-        if shares[-1] < _LEAST_LEAVES:
+        if shares[-1] < tuned.LEAST_LEAVES or shares[useful.index(True)] < tuned.LEAST_ROOT:
             return math.inf
-        ratios = np.log(model.errors(shares) / reference)
-        return float((weights * ratios + behind * np.maximum(ratios, 0.0)).sum())
+        return goal.regret(model.errors(shares))
 
-    candidates = [_descend(regret, _leaf_first(n_levels, lead)) for lead in (Fraction(3, 5), Fraction(9, 10))]
+    candidates = [_descend(regret, shares, useful) for shares in _starts(useful)]
     return min((_without_crumbs(shares) for shares in candidates), key=regret)
 
 
-def _yardstick(model: _Model, plain: FloatArray) -> FloatArray:
-    """What each level's predicted error is held against."""
-    correction = np.full(len(plain), _MIDDLE_CORRECTION)
-    correction[0], correction[-1] = _ROOT_CORRECTION, _LEAF_CORRECTION
-    reference = plain * correction
-    gain = _LEAF_GAIN * max(1.0, model.whole_scale) ** _LEAF_GAIN_GROWTH
-    reference[-1] = min(reference[-1], gain * model.leaf_error(Fraction(1)))
-    return reference
+def _useful_levels(level_groups: Sequence[IntArray]) -> list[bool]:
+    """Levels that tell more than the one below: where every region has one child, the two are the same."""
+    return [len(here) < len(below) for here, below in pairwise(level_groups)] + [True]
 
 
-def _leaf_first(n_levels: int, lead: Fraction) -> tuple[Fraction, ...]:
-    rest = (1 - lead) / (n_levels - 1)
-    return (rest,) * (n_levels - 1) + (lead,)
+def equal_shares(useful: Sequence[bool]) -> tuple[Fraction, ...]:
+    """The same share for every useful level."""
+    return tuple(Fraction(int(is_useful), sum(useful)) for is_useful in useful)
 
 
-def _descend(regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+def _starts(useful: Sequence[bool]) -> list[tuple[Fraction, ...]]:
+    """Splits to begin with: the leaves with most of it and the rest evenly, and one upper level with the leaves."""
+    upper = [level for level, is_useful in enumerate(useful[:-1]) if is_useful]
+    starts = []
+    for lead, given in [
+        (Fraction(1, 2), upper),
+        (Fraction(9, 10), upper),
+        *((Fraction(7, 10), [level]) for level in upper),
+    ]:
+        shares = [(1 - lead) / len(given) if level in given else Fraction(0) for level in range(len(useful))]
+        starts.append((*shares[:-1], lead))
+    return starts
+
+
+def _descend(
+    regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Fraction, ...], useful: Sequence[bool]
+) -> tuple[Fraction, ...]:
     """Move budget between pairs of levels while that helps, in steps that shrink to the smallest."""
     # On the grid of the smallest step, so that shares stay short fractions.
-    shares = tuple(share // _STEP * _STEP for share in shares)
+    shares = tuple(share // tuned.STEP * tuned.STEP for share in shares)
     shares = (*shares[:-1], 1 - sum(shares[:-1], Fraction(0)))
     best = regret(shares)
     for step in (40, 20, 10, 6, 4, 2, 1):
@@ -131,8 +111,8 @@ def _descend(regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Frac
             improved = False
             for giver in range(len(shares)):
                 for taker in range(len(shares)):
-                    amount = min(step * _STEP, shares[giver])
-                    if giver == taker or amount == 0:
+                    amount = min(step * tuned.STEP, shares[giver])
+                    if giver == taker or amount == 0 or not useful[taker]:
                         continue
                     moved = list(shares)
                     moved[giver] -= amount
@@ -144,7 +124,7 @@ def _descend(regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Frac
 
 
 def _without_crumbs(shares: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    kept = [share if share >= _SMALLEST_SHARE else Fraction(0) for share in shares]
+    kept = [share if share >= tuned.SMALLEST_SHARE else Fraction(0) for share in shares]
     kept[-1] += 1 - sum(kept, Fraction(0))
     return tuple(kept)
 
@@ -159,10 +139,9 @@ class _Model:
         self.groups = [_sample(groups) for groups in level_groups]
         self.n_regions = np.array([len(groups) for groups in level_groups])
         self.noise_std = noise_std
-        self.whole_scale = noise_std(Fraction(1)) / math.sqrt(2)
         within = self.shape.width * self.shape.fall * look.n_groups / 3 * (self.shape.width > 1)
         # Next to nothing is the least error everywhere: a budget that leaves no noise must not ask for a logarithm of 0.
-        self.look = np.maximum(_ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12)
+        self.look = np.maximum(tuned.ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12)
         self.spread = [_spread(self.shape, groups) for groups in self.groups]
         self._known: dict[tuple[int, Fraction], BlockErrors] = {}
 
@@ -181,12 +160,14 @@ class _Model:
         own = [self.own(level, share) for level, share in enumerate(shares)]
         error = [level.smoothed for level in own]
         raw = own[-1].raw
-        scale = self.noise_std(shares[-1]) / math.sqrt(2)
         for level in range(len(shares) - 2, -1, -1):
-            summed = _sum_error(raw, self.n_regions[level + 1] / self.n_regions[level], scale)
+            summed = raw * math.sqrt(self.n_regions[level + 1] / self.n_regions[level])
             error[level] = _together(error[level], summed)
             raw = _together(own[level].raw, summed)
         error[0] = _together(error[0], self.look)
+        unled = next(level for level, share in enumerate(shares) if share)
+        for level in range(unled + 1 if unled else 0):
+            error[level] = tuned.UNLED * error[level]
         for level in range(1, len(shares)):
             n_children = self.n_regions[level] / self.n_regions[level - 1]
             here = _together(error[level], self.spread[level])
@@ -194,31 +175,15 @@ class _Model:
             error[level] = here * np.sqrt(1 - (1 - known) / n_children)
         return np.array([(level * self.shape.width).sum() for level in error])
 
-    def leaf_error(self, share: Fraction) -> float:
-        """Mean error of the leaves where nothing else is measured."""
-        alone = _together(self.own(len(self.groups) - 1, share).smoothed, self.spread[-1])
-        return float((alone * self.shape.width).sum())
-
 
 def _together(one: FloatArray, other: FloatArray) -> FloatArray:
     """Error of two independent estimates combined by inverse variance."""
     return 1 / np.sqrt(1 / one**2 + 1 / other**2 + 1e-300)
 
 
-def _sum_error(error: FloatArray, n: float, scale: float) -> FloatArray:
-    alike = _ALIKE * max(1.0, scale) ** _ALIKE_GROWTH
-    return error * math.sqrt(n + (alike * n) ** 2)
-
-
 def _sample(groups: IntArray) -> IntArray:
     ordered = np.sort(groups)
-    return ordered[np.linspace(0, len(ordered) - 1, min(_SAMPLE, len(ordered))).astype(np.int64)]
-
-
-def _seen_curve(look: FirstLook) -> FloatArray:
-    """Share of groups above each size, as far as the look can see."""
-    height, _ = look.curve(min(int(look.ends[look.n_seen - 1]), _MOST_SIZES))
-    return height / max(look.n_groups, 1)
+    return ordered[np.linspace(0, len(ordered) - 1, min(tuned.LEVEL_SAMPLE, len(ordered))).astype(np.int64)]
 
 
 def _shape(look: FirstLook) -> _Shape:
@@ -247,7 +212,7 @@ def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
     width = np.clip((BLUR * variance / rough) ** (1 / 3), 1, np.maximum(1, shape.start))
     per_size = variance / width
     ratio = rough / per_size
-    raw = _ABSOLUTE * np.sqrt(per_size)
+    raw = tuned.ABSOLUTE * np.sqrt(per_size)
     rows = np.where(falls * SPACING * std < 1, falls * std / math.sqrt(2), np.inf)
     smoothed = np.minimum(raw * (ratio / (ratio + 4)) ** 0.25, rows)
     raw = np.minimum(raw, 2 * rows)
@@ -258,5 +223,5 @@ def _spread(shape: _Shape, groups: IntArray) -> FloatArray:
     """How far a region's curve strays from the shape above it, per size, where nothing is measured."""
     n = groups[:, None].astype(np.float64)
     between = n * shape.above * (1 - shape.above)
-    strays: FloatArray = 0.8 * np.sqrt(between + (_DEVIATION * between) ** 2)
+    strays: FloatArray = 0.8 * np.sqrt(between + (tuned.DEVIATION * between) ** 2)
     return np.maximum(strays, 1e-12).mean(axis=0)

@@ -6,7 +6,8 @@ from typing import Literal, get_args
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.level_budgets import Allocation, level_shares
+from tallytree.options.choices import Allocation
+from tallytree.planning.level_budgets import level_shares
 from tallytree.planning.noise_variances import NoiseKind, level_variances
 from tallytree.planning.range_errors import tree_range_error
 from tallytree.planning.range_formulas import consistent_error_estimate, tree_error_approximation

@@ -11,24 +11,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.kernels.staircase import SPACING
 from tallytree.kernels.staircase_curves import fit_falling
 from tallytree.model.arrays import FloatArray, IntArray
-
-_RELATIVE_WIDTH = 0.2
-LARGEST_LOOK = 1 << 24
-# Sizes that are told apart whatever the look shows, and where a quarter of the memory does not hold them.
-USUAL_SIZES = 64
-LEAST_SIZES = 8
-# Where a look sees nothing more, sizes may still be told apart up to four times as far with less noise.
-_FARTHEST = 4
+from tallytree.tuning.blocks import SPACING
+from tallytree.tuning.look import (
+    FARTHEST,
+    FEW_GROUPS,
+    LARGEST_LOOK,
+    LEAST_SIZES,
+    RELATIVE_WIDTH,
+    SEEN_SCALES,
+    UNSEEN_FALL,
+    USUAL_SIZES,
+)
 
 
 def look_ends() -> IntArray:
     """Ends of the blocks of the first look."""
     ends = [0]
     while ends[-1] < LARGEST_LOOK:
-        ends.append(ends[-1] + max(1, int(_RELATIVE_WIDTH * ends[-1])))
+        ends.append(ends[-1] + max(1, int(RELATIVE_WIDTH * ends[-1])))
     return np.array(ends[1:], dtype=np.int64)
 
 
@@ -66,7 +68,7 @@ class FirstLook:
     @property
     def n_seen(self) -> int:
         """Blocks up to the last that stands five noise scales above 0, and one more. With three, 1 look in 30 sees ghosts."""
-        seen = np.flatnonzero(self.height * self.widths > 5 / math.sqrt(2) * self.noise_std)
+        seen = np.flatnonzero(self.height * self.widths > SEEN_SCALES / math.sqrt(2) * self.noise_std)
         return min(int(seen[-1]) + 2 if len(seen) else 2, len(self.widths))
 
     def cells_beyond(self, size: int) -> float:
@@ -77,13 +79,15 @@ class FirstLook:
     def n_sizes(self, least_noise_std: float, most: int) -> int:
         """Sizes to tell apart: up to where single groups lie further apart than the best noise on any level blurs.
 
-        From there on the largest groups are measured one by one; so are those far past what the look can see.
+        From there on the largest groups are measured one by one; so are the last few, however near to each other, and those
+        far past what the look can see.
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
         usual = min(USUAL_SIZES, max(most // 4, LEAST_SIZES))
-        sparse = (cells > SPACING * least_noise_std * before**2) & (self.starts >= usual)
-        seen = max(_FARTHEST * int(self.ends[self.n_seen - 1]), usual)
+        apart = cells > SPACING * least_noise_std * before**2
+        sparse = (apart | (before < FEW_GROUPS)) & (self.starts >= usual)
+        seen = max(FARTHEST * int(self.ends[self.n_seen - 1]), usual)
         found = min(int(self.starts[np.argmax(sparse)]), seen) if sparse.any() else seen
         fitting = self.ends[self.ends <= max(most, LEAST_SIZES)]
         return min(found, int(fitting[-1]))
@@ -100,7 +104,7 @@ class FirstLook:
         near = self.starts < n_sizes
         width = np.repeat(self.widths[near], self.widths[near])[:n_sizes].astype(np.float64)
         fall = -np.diff(height, prepend=self.n_groups)
-        unseen = np.where(width > 1, (0.3 * fall) ** 2, 0.0)
+        unseen = np.where(width > 1, (UNSEEN_FALL * fall) ** 2, 0.0)
         return height, 2 * self.noise_std**2 / width**4 + unseen
 
     def curve_variance(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,6 @@ reaches (Denisov et al. 2022). Every v gives the lower bound 2·trace((DGD)^(1/2
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky
 
 from tallytree.model.arrays import FloatArray
 from tallytree.planning.workloads import Workload
@@ -23,6 +22,8 @@ def gaussian_strategy(workload: Workload) -> FloatArray:
 
     Each round takes one symmetric eigendecomposition; a dozen rounds suffice for all ranges.
     """
+    from scipy.linalg import cho_factor, cho_solve, cholesky
+
     gram = workload.gram()
     gram = gram + np.eye(len(gram)) * (1e-9 * np.trace(gram) / len(gram))  # keeps bins that no query holds determined
     prices = np.sqrt(np.diag(gram))

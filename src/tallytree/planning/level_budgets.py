@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import get_args
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
+from tallytree.options.choices import Allocation
 from tallytree.planning.noise_variances import NoiseKind, level_variances
 from tallytree.planning.range_errors import block_uses, level_contributions
 
-Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]
 GRAIN = 2**20
 
 

@@ -9,8 +9,6 @@ least-squares estimates. Their total variance is V·Δ²·trace((AᵀA)⁻¹Wᵀ
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
@@ -63,13 +61,15 @@ def relative_error(matrix: FloatArray | IntArray, workload: Workload, *, noise: 
 
 def covariance(strategy: FloatArray, gram: FloatArray) -> FloatArray:
     """(AᵀA)⁻¹, or its pseudo-inverse where A has less than full rank but answers all of the workload."""
+    from scipy.linalg import cho_factor, cho_solve
+
     precision = strategy.T @ strategy
     try:
         factor = cho_factor(precision, lower=True)
         pivots = np.diag(factor[0])
         if pivots.min() > SMALLEST_PIVOT * pivots.max():
             return cho_solve(factor, np.eye(len(precision)))
-    except LinAlgError:
+    except np.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(precision)
     kept = values > values.max() * len(values) * np.finfo(np.float64).eps
@@ -99,6 +99,8 @@ def eigen_select(workload: Workload) -> FloatArray:
     weights solve that convex program through its dual: maximise Σ (27/4·s_i·g_i²)^(1/3) − Σ λ_j over λ ≥ 0, g = |Q|λ, at
     w_i = (2s_i/g_i)^(1/3).
     """
+    from scipy.optimize import minimize
+
     values, vectors = np.linalg.eigh(workload.gram())
     kept = values > values.max() * 1e-12
     values, absolute = values[kept] / values.max(), np.abs(vectors[:, kept])
@@ -123,6 +125,8 @@ def low_rank(workload: Workload, *, rounds: int = 300) -> FloatArray:
     their norms, is moved by L-BFGS. (The paper alternates under a growing penalty instead; what comes out depends much on
     the schedule.) The start is the paper's, the singular vectors of W, mixed with the bins themselves, which ends lower.
     """
+    from scipy.optimize import minimize
+
     gram = workload.gram()
     values, vectors = np.linalg.eigh(gram)
     if values.min() <= values.max() * 1e-12:

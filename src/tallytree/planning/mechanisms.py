@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from tallytree.errors import RequestError
 from tallytree.model.hierarchy import Hierarchy
-
-Mechanism = Literal[
-    "adaptive",
-    "matching",
-    "bottom-up",
-    "tree-exact",
-    "tree-relaxed",
-    "tree-program",
-    "tree-dp",
-    "cumulative-exact",
-    "cumulative-relaxed",
-    "cumulative-dp",
-    "chain",
-    "topdown",
-]
-View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase"]
-Totals = Literal["regions", "root"]
+from tallytree.options.choices import Mechanism, Totals, View
 
 MECHANISMS: tuple[str, ...] = get_args(Mechanism)
 
@@ -59,10 +43,11 @@ TRAITS: dict[str, Traits] = {
     "cumulative-dp": Traits("cumulative", ("root",)),
     "chain": Traits("chain", ("root",)),
     "topdown": Traits("naive", _EITHER),
+    "size-bins": Traits("bins", ("regions",)),
 }
 
 
-def totals_kept(mechanism: str, given: str | None) -> Totals:
+def totals_kept(mechanism: str, given: Totals | None) -> Totals:
     """Whether the release keeps every region's public number of groups or the root's alone."""
     offered = TRAITS[mechanism].totals
     if given is None:
@@ -70,8 +55,6 @@ def totals_kept(mechanism: str, given: str | None) -> Totals:
     for totals in offered:
         if given == totals:
             return totals
-    if given not in get_args(Totals):
-        raise RequestError(f"totals {given!r} is not known. Choose one of: {', '.join(get_args(Totals))}.")
     others = ", ".join(name for name, traits in TRAITS.items() if given in traits.totals)
     kept = "the root's total alone" if offered == ("root",) else "the totals of every region"
     raise RequestError(f"mechanism {mechanism!r} keeps {kept}. Leave totals out, or choose one of: {others}.")
@@ -80,7 +63,7 @@ def totals_kept(mechanism: str, given: str | None) -> Totals:
 def check_instance(mechanism: str, hierarchy: Hierarchy, max_size: int | None) -> None:
     """Refuse, before anything is measured, what would take too long or too much memory; says the predicted size."""
     traits = TRAITS[mechanism]
-    if traits.view is None or traits.view == "staircase":
+    if traits.view in (None, "staircase", "bins"):
         return
     if max_size is None:
         if traits.solver:

@@ -16,6 +16,7 @@ from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
 BYTES_PER_CELL = 8
 # Working space of an estimate beside its noisy values, in cells of the level being estimated: measured peaks, rounded up.
 WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0, "staircase": 16.0}
+WORKING_CELLS |= {"bins": 24.0, "blocks": 24.0}
 # Sizes that a staircase tells apart are known only after the first look; most data need fewer than this. Tables of regions ×
 # sizes never grow beyond half a GiB each.
 STAIRCASE_SIZES = 64
@@ -43,7 +44,7 @@ def _cells(level: LevelPlan, n_groups: IntArray, max_size: int) -> int:
             return len(n_groups) * max_size
         case "sizes":
             return int(n_groups.sum())
-        case "staircase":
+        case "staircase" | "bins" | "blocks":
             return min(len(n_groups) * STAIRCASE_SIZES, MOST_STAIRCASE_CELLS)
         case "hybrid":
             std = level.query.noise.std

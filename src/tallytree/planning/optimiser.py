@@ -15,8 +15,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import Bounds, minimize
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
@@ -45,6 +43,8 @@ class BumpObjective:
         With M = (I + ΘᵀΘ)⁻¹ = I − ΘᵀKΘ, K = (I + ΘΘᵀ)⁻¹ and B = diag(c)·G·diag(c), the error is trace(MB). Its slope is
         −2ΘMBM through M, where ΘM = KΘ, plus 2(M∘G)c for every entry of a column through c.
         """
+        from scipy.linalg import cho_factor, cho_solve
+
         bumps = flat.reshape(self.shape)
         sums = 1.0 + bumps.sum(axis=0)
         scaled = bumps * sums
@@ -74,6 +74,8 @@ def optimise_bumps(workload: Workload) -> FloatArray:
 
 def refine(workload: Workload, bumps: FloatArray, steps: int) -> tuple[float, FloatArray]:
     """Error and bumps after a number of L-BFGS steps."""
+    from scipy.optimize import Bounds, minimize
+
     options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-9}
     objective = BumpObjective(workload, len(bumps))
     bounds = Bounds(0.0, LARGEST_WEIGHT)

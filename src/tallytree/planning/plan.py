@@ -1,32 +1,33 @@
 """What a release will measure, decided before anything confidential is read.
 
-A :class:`Request` is what the user asked for; a :class:`Plan` is what follows from it and from public facts: per level the
-view, the share of the budget, the sensitivity and the noise. The manifest of a release is written from its plan.
+A :class:`~tallytree.options.ReleaseOptions` is what the user asked for; a :class:`Plan` is what follows from it and from
+public facts: per level the view, the share of the budget, the sensitivity and the noise. The manifest of a release is
+written from its plan.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import get_args
 
 from tallytree.errors import RequestError
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.goals import goal_from
 from tallytree.planning.mechanisms import (
-    MECHANISMS,
     TRAITS,
-    Mechanism,
-    Totals,
-    View,
     check_instance,
     check_programs,
     check_solver_noise,
     largest_table,
     totals_kept,
 )
-from tallytree.privacy.budget import Budget, Definition, exact, noise_for
+from tallytree.planning.size_bins import looks_first, single_sizes
+from tallytree.privacy.budget import Budget, Definition, Exact, exact, noise_for
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -36,15 +37,15 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
     sizes_sensitivity,
 )
+from tallytree.privacy.stated_budget import refuse_many_changes
+from tallytree.tuning.look import FIRST_LOOK_SHARE
 
-Merge = Literal["weighted", "average"]
-Norm = Literal[1, 2]
-
-# What the user may choose; the chain and the staircase belong to their mechanisms alone.
-VIEWS: tuple[str, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase"))
-MERGES: tuple[str, ...] = get_args(Merge)
+# What the user may choose; the others belong to their mechanisms alone.
+VIEWS: tuple[View, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks"))
 
 # Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
 # hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
@@ -52,45 +53,18 @@ LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
 MOST_ADAPTIVE_REGIONS = 1_000_000
-# The first look of mechanism "adaptive" only has to tell one shape from another.
-FIRST_LOOK_SHARE = Fraction(3, 100)
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for; names as in :func:`tallytree.release`."""
-
-    epsilon: object = None
-    rho: object = None
-    definition: Definition = "pure"
-    mechanism: str | None = None
-    view: str | Sequence[str] | None = None
-    merge: str = "weighted"
-    budget: str | Sequence[object] = "auto"
-    max_size: int | str | None = None
-    norm: int | None = None
-    totals: str | None = None
-    repair: bool = False
-    time_limit: float | str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """What was asked for beyond the defaults, as JSON-ready facts from which the same request can be made again."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        return {name: value if isinstance(value, int) else _plain(value) for name, value in given.items()}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else [str(entry) for entry in value]
 
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What may be known about the data without paying for it."""
+    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a group."""
 
     hierarchy: Hierarchy
     groups_public: bool
     max_quantity: int
     contributions: int = 1
+    whole_groups: bool = False
+    least_size: int = 0
 
 
 @dataclass(frozen=True)
@@ -123,7 +97,7 @@ class Plan:
     and :func:`with_shares` replaces them.
     """
 
-    request: Request
+    request: ReleaseOptions
     mechanism: Mechanism
     merge: Merge
     budget: Budget
@@ -139,23 +113,29 @@ class Plan:
     awaits_look: bool = False
 
 
-def plan_release(request: Request, facts: PublicFacts) -> Plan:
+def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
     n_levels = facts.hierarchy.n_levels
     mechanism = _mechanism(request, facts)
     totals = totals_kept(mechanism, request.totals)
     views = _views(request.view, mechanism, n_levels)
     shares = _shares(request.budget, n_levels, mechanism)
-    budget = _total(request)
+    budget = request.loss()
     max_size = _max_size(request.max_size)
+    if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
+        bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
+        views = ("blocks" if bins.block else "bins",) * n_levels
+    goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_mechanism(request, mechanism, facts)
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
     measures_max_size = needs_max_size and max_size is None
 
     largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
-    totals_part = Fraction(0) if facts.groups_public else budget.total * GROUP_TOTALS_SHARE
-    look_part = budget.total * FIRST_LOOK_SHARE if mechanism == "adaptive" else Fraction(0)
+    has_totals = facts.groups_public or facts.whole_groups
+    looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
+    totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
+    look_part = budget.total * FIRST_LOOK_SHARE if looks else Fraction(0)
 
     def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
         return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
@@ -164,7 +144,7 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
         # With the mechanism's name, so that it can be asked for again whatever the default is then.
         request=replace(request, mechanism=mechanism),
         mechanism=mechanism,
-        merge=_choice(request.merge, MERGES, "merge"),
+        merge=request.merge,
         budget=budget,
         levels=tuple(
             LevelPlan(level, name, view, _norm(request.norm, view, budget.definition), Fraction(0), None)
@@ -174,14 +154,17 @@ def plan_release(request: Request, facts: PublicFacts) -> Plan:
         most_sizes=largest_table(mechanism, facts.hierarchy),
         largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
         group_totals=()
-        if facts.groups_public
+        if has_totals
         else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
         totals=totals,
         time_limit=_seconds(request.time_limit),
         for_levels=budget.total - largest_part - totals_part - look_part,
-        first_look=query(look_part, view_sensitivity("staircase", facts, 0)) if look_part else None,
+        first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
     )
-    plan = replace(with_shares(plan, facts, shares), awaits_look=mechanism == "adaptive" and request.budget == "auto")
+    awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
+    plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look)
+    every_level = [view_sensitivity(view, facts, level) for level, view in enumerate(views)]
+    refuse_many_changes(budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))])
     check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
     if mechanism == "tree-program" and max_size is not None:
         check_programs(facts.hierarchy, max_size, half_width(plan.levels))
@@ -204,6 +187,12 @@ def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> P
     return replace(plan, levels=levels, awaits_look=False)
 
 
+def with_view(plan: Plan, facts: PublicFacts, view: View) -> Plan:
+    """The plan with the same shares for another view on every level, for good."""
+    levels = tuple(replace(level, view=view) for level in plan.levels)
+    return with_shares(replace(plan, levels=levels), facts, [level.share for level in plan.levels])
+
+
 def half_width(levels: Sequence[LevelPlan]) -> int:
     """Half-width of the value windows of ``tree-program``: three times the noise variance (fioretto2021, footnote 2)."""
     return 3 * math.ceil(max(level.query.noise.variance for level in levels if level.query is not None))
@@ -220,6 +209,10 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
             return cumulative_sensitivity(**_units(facts))
         case "hybrid" | "staircase":
             return hybrid_sensitivity(**_units(facts))
+        case "bins":
+            return size_bins_sensitivity()
+        case "blocks":
+            return size_blocks_sensitivity()
         case "chain":
             return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
 
@@ -228,21 +221,29 @@ def _units(facts: PublicFacts) -> dict[str, int]:
     return {"max_quantity": facts.max_quantity, "contributions": facts.contributions}
 
 
-def _choice(given: str, accepted: Sequence[str], name: str) -> Any:
-    if given not in accepted:
-        raise RequestError(f"{name} {given!r} is not known. Choose one of: {', '.join(accepted)}.")
-    return given
-
-
-def _mechanism(request: Request, facts: PublicFacts) -> Mechanism:
+def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
     """The mechanism asked for. Views belong to matching, and so do trees whose tables of regions × sizes would be too large."""
     small = facts.hierarchy.n_regions <= MOST_ADAPTIVE_REGIONS
-    default = "adaptive" if request.view is None and small else "matching"
-    found: Mechanism = _choice(default if request.mechanism is None else request.mechanism, MECHANISMS, "mechanism")
-    return found
+    default: Mechanism = "adaptive" if request.view is None and small else "matching"
+    if facts.whole_groups:
+        default = "size-bins"
+    return default if request.mechanism is None else request.mechanism
 
 
-def _check_mechanism(request: Request, mechanism: Mechanism, facts: PublicFacts) -> None:
+def _check_mechanism(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
+    if facts.whole_groups and mechanism != "size-bins":
+        raise RequestError(
+            f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, leave mechanism and view out "
+            "or say mechanism='size-bins'."
+        )
+    if mechanism == "size-bins" and not facts.whole_groups:
+        raise RequestError(
+            "mechanism 'size-bins' protects whole groups. Read the data with unit='group' (--unit group)."
+        )
+    if facts.whole_groups and facts.groups_public:
+        raise RequestError(
+            "Public numbers of groups would tell of the protected group; with unit='group' they are private."
+        )
     if mechanism == "tree-relaxed" and not request.repair:
         raise RequestError(
             "mechanism 'tree-relaxed' rounds a real solution, after which children need not add up; such a table is not "
@@ -255,7 +256,7 @@ def _check_mechanism(request: Request, mechanism: Mechanism, facts: PublicFacts)
         )
 
 
-def _seconds(given: float | str | None) -> float | None:
+def _seconds(given: Exact | None) -> float | None:
     if given is None:
         return None
     try:
@@ -267,29 +268,29 @@ def _seconds(given: float | str | None) -> float | None:
     return seconds
 
 
-def _views(given: str | Sequence[str] | None, mechanism: Mechanism, n_levels: int) -> tuple[View, ...]:
+def _views(given: View | Sequence[View] | None, mechanism: Mechanism, n_levels: int) -> tuple[View, ...]:
     fixed = TRAITS[mechanism].view
     if fixed is not None:
         if given is not None and set([given] if isinstance(given, str) else given) != {fixed}:
             raise RequestError(f"mechanism {mechanism!r} measures the {fixed} view on every level; leave view out.")
         return (fixed,) * n_levels
-    names = [given or "hybrid"] * n_levels if given is None or isinstance(given, str) else list(given)
+    one: View = "hybrid" if given is None or not isinstance(given, str) else given
+    names = [one] * n_levels if given is None or isinstance(given, str) else list(given)
     if len(names) != n_levels:
         raise RequestError(
             f"view has {len(names)} entries for {n_levels} levels. Give one name, or one per level, root first."
         )
-    return tuple(_choice(name, VIEWS, "view") for name in names)
+    for name in names:
+        if name not in VIEWS:
+            raise RequestError(f"view {name!r} belongs to a mechanism of its own. Choose one of: {', '.join(VIEWS)}.")
+    return tuple(names)
 
 
-def _shares(given: str | Sequence[object], n_levels: int, mechanism: str) -> tuple[Fraction, ...]:
+def _shares(given: Split | Sequence[Exact], n_levels: int, mechanism: str) -> tuple[Fraction, ...]:
     """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018 §6.2.2).
 
     ``"auto"`` leaves it to the mechanism: adaptive plans a split after its first look, others share equally.
     """
-    if isinstance(given, str) and given not in ("equal", "auto"):
-        raise RequestError(
-            f"budget {given!r} is not known. Say 'auto' or 'equal', or give one share per level, root first."
-        )
     if mechanism == "adaptive" and given == "auto":
         return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
     if mechanism == "bottom-up":
@@ -316,47 +317,19 @@ def _is_zero(share: object) -> bool:
     return isinstance(share, int | float | str | Fraction) and str(share).strip() in ("0", "0.0")
 
 
-def _total(request: Request) -> Budget:
-    match request.definition:
-        case "pure":
-            if request.rho is not None:
-                raise RequestError("rho belongs to definition 'zcdp'; definition 'pure' takes epsilon.")
-            if request.epsilon is None:
-                raise RequestError(
-                    "epsilon is missing. State the privacy loss, for example epsilon=1.0 (--epsilon 1.0)."
-                )
-            return Budget("pure", exact(request.epsilon, "epsilon"))
-        case "zcdp":
-            if request.epsilon is not None:
-                raise RequestError("epsilon belongs to definition 'pure'; definition 'zcdp' takes rho.")
-            if request.rho is None:
-                raise RequestError("rho is missing. State the privacy loss, for example rho=0.1 (--rho 0.1).")
-            return Budget("zcdp", exact(request.rho, "rho"))
-        case _:
-            raise RequestError(f"definition {request.definition!r} is not known. Choose one of: pure, zcdp.")
-
-
 def _max_size(given: int | str | None) -> int | None:
-    if given is None or given == "auto":
+    if not isinstance(given, int):
         return None
-    try:
-        size = int(str(given))
-    except ValueError:
-        raise RequestError(
-            f"max_size {given!r} is not a whole number. Give the largest size to tell apart, or 'auto'."
-        ) from None
-    if size < 1:
-        raise RequestError(f"max_size is {size}; it must be at least 1, or 'auto'.")
-    return size
+    if given < 1:
+        raise RequestError(f"max_size is {given}; it must be at least 1, or 'auto'.")
+    return given
 
 
-def _norm(given: int | None, view: View, definition: Definition) -> Norm:
+def _norm(given: Norm | None, view: View, definition: Definition) -> Norm:
     """L1 for cumulative counts, L2 for sorted sizes, unless asked otherwise (kuo2018 §4.2, §4.3).
 
     Under Gaussian noise L2 is the distance of likely truths, for cumulative counts too.
     """
     if given is None:
         return 1 if view == "cumulative" and definition == "pure" else 2
-    if given not in (1, 2):
-        raise RequestError(f"norm {given!r} is not known. Choose 1 or 2.")
-    return 1 if given == 1 else 2
+    return given

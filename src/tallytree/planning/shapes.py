@@ -12,7 +12,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 
@@ -78,7 +78,7 @@ def shape_from_counts(size: IntArray, count: IntArray) -> FloatArray:
     return _normal(weights)
 
 
-def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> ConfidentialCounts:
+def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> AssumedCounts:
     """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in."""
     # An ordinary generator, here and below: what is drawn is public and hides nothing.
     rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, 
     leaf_counts = counts_from_runs(
         np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), hierarchy.n_leaves
     )
-    return ConfidentialCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")
+    return AssumedCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")
 
 
 def scattered_counts(density: FloatArray) -> IntArray:
@@ -106,15 +106,22 @@ def scattered_counts(density: FloatArray) -> IntArray:
     return np.random.default_rng(1).poisson(density).astype(np.int64)
 
 
-def redrawn(leaf_counts: CountsBySize, *, seed: int) -> CountsBySize:
-    """Sizes of each leaf's groups drawn anew, with the shares of a public table.
+def scattered_totals(n_groups: IntArray, std: FloatArray, *, seed: int) -> IntArray:
+    """Whole numbers scattered around public ones with these standard deviations, below 0 too."""
+    # Another stream than the one that draws sizes from the same seed.
+    rng = np.random.default_rng([seed, 1])
+    return np.rint(rng.normal(n_groups, std)).astype(np.int64)
+
+
+def redrawn(leaf_counts: CountsBySize, n_groups: IntArray, *, seed: int) -> CountsBySize:
+    """Sizes of each leaf's groups drawn anew, with the shares of a public table, for so many groups per leaf.
 
     A multinomial draw, as binomials one after the other: the k-th run of every leaf at once.
     """
     rng = np.random.default_rng(seed)
     starts, lengths = leaf_counts.offsets[:-1], np.diff(leaf_counts.offsets)
-    left = leaf_counts.n_groups().copy()
-    weight_left = left.copy()
+    left = n_groups.copy()
+    weight_left = leaf_counts.n_groups().copy()
     drawn = np.zeros_like(leaf_counts.count)
     order = np.argsort(-lengths, kind="stable")
     for k in range(int(lengths.max(initial=0))):

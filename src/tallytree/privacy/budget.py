@@ -67,10 +67,14 @@ def _is_short(number: Decimal) -> bool:
 
 @dataclass(frozen=True)
 class Budget:
-    """A privacy loss: ``total`` is ε where the definition is ``pure``, ρ where it is ``zcdp``."""
+    """A privacy loss: ``total`` is ε where the definition is ``pure``, ρ where it is ``zcdp``.
+
+    ``asked`` is the (ε, δ) that a zCDP budget was found for, where the user stated these; all noise is Gaussian then.
+    """
 
     definition: Definition
     total: Fraction
+    asked: tuple[Fraction, Fraction] | None = None
 
     def __post_init__(self) -> None:
         if self.definition not in get_args(Definition):

@@ -18,6 +18,7 @@ from tallytree.model.unit import Unit
 from tallytree.privacy.budget import Budget, Definition, exact
 from tallytree.privacy.conversion import epsilon_from_rho
 from tallytree.privacy.ledger_chain import plain_number
+from tallytree.privacy.stated_budget import stated_budget
 
 NOT_PRIVATE = "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
 NEIGHBOURS = "add or remove one unit; everything under fixed stays as it is"
@@ -66,6 +67,12 @@ class Guarantee:
             about = f" ≈ {factor}" if factor else ""
             return f"Adding or removing {unit} makes any outcome at most {power}{about} times as likely. {held}"
         rho = plain_number(self.budget.total)
+        if self.budget.asked is not None:
+            epsilon, delta = (_short(str(number)) for number in self.budget.asked)
+            return (
+                f"Adding or removing {unit} is hidden with (ε, δ)-differential privacy, ε = {epsilon}, δ = {delta}, by "
+                f"Gaussian noise under zero-concentrated differential privacy, rho = {rho}. {held}"
+            )
         pairs = [f"(ε = {_short(pair['epsilon'])}, δ = {_short(pair['delta'])})" for pair in self.approximate]
         also = f", which implies {' and '.join(pairs)}" if pairs else ""
         return f"Adding or removing {unit} is hidden with zero-concentrated differential privacy, rho = {rho}{also}. {held}"
@@ -114,6 +121,8 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
         facts["factor"] = factor_of(budget.total)
     else:
         facts["approximate"] = guarantee.approximate
+    if budget.asked is not None:
+        facts["stated"] = {"epsilon": str(budget.asked[0]), "delta": str(budget.asked[1])}
     return facts | {
         "unit": {
             "words": unit.words,
@@ -122,6 +131,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "column": unit.column or None,
             "contributions": unit.contributions,
             "in_one_row": unit.in_one_row,
+            "group": unit.group or None,
         },
         "adds": guarantee.adds,
         "neighbours": NEIGHBOURS,
@@ -151,7 +161,8 @@ def guarantee_from_json(block: Mapping[str, Any]) -> Guarantee:
 def unit_from_json(unit: Mapping[str, Any]) -> Unit:
     """The unit of a privacy block."""
     entity, column, contributions = str(unit["entity"]), str(unit["column"] or ""), unit["contributions"]
-    return Unit(entity, column, contributions, one_row=bool(column or contributions != 1 or unit["in_one_row"]))
+    one_row = bool(column or unit["group"] or contributions != 1 or unit["in_one_row"])
+    return Unit(entity, column, contributions, one_row, str(unit["group"] or ""))
 
 
 def budget_of(block: Mapping[str, Any]) -> Budget:
@@ -162,13 +173,20 @@ def budget_of(block: Mapping[str, Any]) -> Budget:
             f"There is no definition {definition!r} of privacy; known are {', '.join(get_args(Definition))}."
         )
     symbol = "epsilon" if definition == "pure" else "rho"
-    return Budget(definition, exact(block[symbol], symbol))
+    stated = block.get("stated")
+    asked = None if stated is None else (exact(stated["epsilon"], "epsilon"), exact(stated["delta"], "delta"))
+    return Budget(definition, exact(block[symbol], symbol), asked)
 
 
 def false_claims(block: Mapping[str, Any]) -> list[str]:
     """Names of what a privacy block states otherwise than it follows from the rest of it."""
-    derived = guarantee_to_json(guarantee_from_json(block))
-    return [name for name, value in derived.items() if name not in block or block[name] != value]
+    guarantee = guarantee_from_json(block)
+    derived = guarantee_to_json(guarantee)
+    wrong = [name for name, value in derived.items() if name not in block or block[name] != value]
+    asked = guarantee.budget.asked
+    if asked is not None and guarantee.budget.total > stated_budget(asked[0], None, "pure", asked[1]).total:
+        wrong.append("stated")  # the budget is larger than what keeps the stated ε and δ
+    return wrong
 
 
 def _short(number: str) -> str:

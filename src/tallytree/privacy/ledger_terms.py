@@ -117,7 +117,7 @@ def refuse_other_unit(terms: Terms, unit: Unit) -> None:
     account takes those whose column or row has the account's name.
     """
     account, asked = terms.unit, unit.name
-    if account == ENTITY and not unit.column:
+    if account == ENTITY and not unit.column and not unit.group and unit.contributions == 1:
         if asked in (ENTITY, terms.named) or not terms.named:
             return
         account = terms.named

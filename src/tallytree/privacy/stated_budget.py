@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from tallytree.errors import RequestError
-from tallytree.privacy.approximate import approximate_budget
+from tallytree.privacy.approximate import ANY_ANSWERS, approximate_budget
 from tallytree.privacy.budget import Budget, Definition, exact
+from tallytree.privacy.sensitivity import Sensitivity
 
 
 def stated_budget(epsilon: object, rho: object, definition: Definition, delta: object = None) -> Budget:
@@ -18,8 +22,28 @@ def stated_budget(epsilon: object, rho: object, definition: Definition, delta: o
     if delta is not None:
         if epsilon is None or rho is not None:
             raise RequestError("delta goes with epsilon and nothing else; give epsilon=… and delta=….")
-        return approximate_budget(epsilon, delta).budget
+        found = approximate_budget(epsilon, delta)
+        return replace(found.budget, asked=(found.epsilon, found.delta))
     name, value, other = ("epsilon", epsilon, rho) if definition == "pure" else ("rho", rho, epsilon)
-    if value is None or other is not None:
-        raise RequestError(f"definition={definition!r} takes {name} and nothing else; give {name}=….")
+    if other is not None:
+        wrong, its = ("rho", "zcdp") if definition == "pure" else ("epsilon", "pure")
+        raise RequestError(f"{wrong} belongs to definition {its!r}; definition {definition!r} takes {name}.")
+    if value is None:
+        number = "1.0" if definition == "pure" else "0.1"
+        raise RequestError(
+            f"{name} is missing. State the privacy loss, for example {name}={number} (--{name} {number})."
+        )
     return Budget(definition, exact(value, name))
+
+
+def refuse_many_changes(budget: Budget, sensitivities: Iterable[Sensitivity]) -> None:
+    """Refuse (ε, δ) where one unit may change more answers than the budget was found for.
+
+    Answers are whole numbers, so no more of them change than their L1 sensitivities add up to.
+    """
+    most = sum(sensitivity.l1 for sensitivity in sensitivities)
+    if budget.asked is not None and most > ANY_ANSWERS.most_changed:
+        raise RequestError(
+            f"One unit may change {most:,} answers, more than the {ANY_ANSWERS.most_changed:,} for which epsilon and delta are "
+            "proved. Lower the bounds on what one unit contributes, or state rho."
+        )

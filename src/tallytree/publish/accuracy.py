@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import AssumedCounts
+from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
 from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
@@ -114,7 +115,7 @@ def parse_target(text: str) -> Target:
 
 
 def plan_group_sizes(
-    like: Release | ConfidentialCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
+    like: Release | AssumedCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
 ) -> Prediction:
     """Expected errors of a release like this one, or the smallest ε that meets a target; see :func:`tallytree.plan`."""
     if (epsilon is None) == (target is None):
@@ -125,15 +126,33 @@ def plan_group_sizes(
     return smallest_epsilon(assumed, parse_target(target), runs=runs, **options)[1]
 
 
-def data_like(earlier: Release) -> ConfidentialCounts:
-    """An earlier release taken as the assumed data: the same regions, totals and sizes."""
-    tree = earlier.hierarchy
-    leaves = tree.level_slice(tree.n_levels - 1)
-    leaf_counts = earlier.counts.regions(leaves)
-    return ConfidentialCounts(tree, leaf_counts, leaf_counts.n_groups(), groups_note="an earlier release, for planning")
+def data_like(earlier: Release) -> AssumedCounts:
+    """An earlier release taken as the assumed data: the same regions, totals and sizes, and as much noise.
+
+    What scales the noise comes from its manifest: what is protected, how much an entity may add to a size, and whether numbers
+    of groups are public.
+    """
+    tree, manifest = earlier.hierarchy, earlier.manifest
+    leaf_counts = earlier.counts.regions(tree.level_slice(tree.n_levels - 1))
+    return AssumedCounts(
+        tree,
+        leaf_counts,
+        leaf_counts.n_groups(),
+        groups_public=manifest["totals"]["source"] == "public",
+        groups_note="an earlier release, for planning",
+        max_quantity=manifest["public"]["max_quantity"],
+        unit=guarantee_from_json(manifest["privacy"]).unit,
+        least_size=int(manifest["public"].get("least_size", 0)),
+    )
 
 
-def predict(assumed: ConfidentialCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:
+def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> AssumedCounts:
+    """The same assumed data, of which whole groups are to be protected."""
+    unit = replace(assumed.unit, column="", contributions=1, group=assumed.group)
+    return replace(assumed, groups_public=False, unit=unit, least_size=least_size)
+
+
+def predict(assumed: AssumedCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:
     """Expected errors per level, as the mean over simulated releases of the assumed data.
 
     Parameters
@@ -166,7 +185,7 @@ def _mean(errors: Sequence[LevelErrors]) -> LevelErrors:
 
 
 def compare(
-    assumed: ConfidentialCounts,
+    assumed: AssumedCounts,
     variants: Mapping[str, Mapping[str, Any]],
     *,
     epsilon: Any,
@@ -182,7 +201,7 @@ def compare(
 
 
 def trade_off(
-    assumed: ConfidentialCounts,
+    assumed: AssumedCounts,
     variants: Mapping[str, Mapping[str, Any]],
     *,
     around: Any,
@@ -200,7 +219,7 @@ def trade_off(
 
 
 def smallest_epsilon(
-    assumed: ConfidentialCounts, target: Target, *, runs: int = 5, progress: Progress = silent, **options: Any
+    assumed: AssumedCounts, target: Target, *, runs: int = 5, progress: Progress = silent, **options: Any
 ) -> tuple[Fraction, Prediction]:
     """The smallest ε, to about 2 %, at which the predicted error meets a target; by bisection over simulations.
 

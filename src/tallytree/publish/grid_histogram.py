@@ -6,61 +6,44 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import check_counts
-from tallytree.measure.histogram import measure_histogram
+from tallytree.measure.histogram import NoisyHistogram, measure_histogram
 from tallytree.model.bins import Bins, bins_from_edges, numbered_bins
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree, height
 from tallytree.model.unit import Unit
+from tallytree.options.choices import GridStrategyName
+from tallytree.options.histogram import GridHistogramOptions
+from tallytree.options.spelled import spelled
 from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
 from tallytree.planning.level_budgets import equal_shares
 from tallytree.planning.noise_variances import level_variances
-from tallytree.privacy.budget import Definition
-from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise, payment_from
+from tallytree.privacy.stated_budget import refuse_many_changes
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import payment_from
 from tallytree.publish.strategies import Terms, terms_of
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import plan_histogram
 from tallytree.ranges.strategies import GridStrategy
-from tallytree.release.grid_histogram import GridHistogram
-from tallytree.release.histogram_manifest import histogram_manifest
+from tallytree.release.grid_histogram import GridHistogram, axes_from_table, axes_table
+from tallytree.release.histogram_manifest import histogram_manifest, plan_from_manifest
+from tallytree.release.histogram_tables import noisy_of_folder, noisy_table
+from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.storage.folder import Folder, Manifest
 
 
-def grid_histogram(
-    counts: Any,
-    *,
-    epsilon: object = None,
-    rho: object = None,
-    definition: Definition = "pure",
-    axes: Sequence[Bins | Sequence[float]] | None = None,
-    strategy: str = "auto",
-    branching: int | None = None,
-    nonnegative: str | bool = "top-down",
-    integers: bool = True,
-    contributions: int = 1,
-    entity: str = "row",
-    insecure_seed: int | None = None,
-    ledger: str | Payment | None = None,
-    dataset: str | None = None,
-) -> GridHistogram:
+@spelled(GridHistogramOptions)
+def grid_histogram(counts: Any, options: GridHistogramOptions) -> GridHistogram:
     """Release counts per cell of a grid that answer any box, with a differential privacy guarantee.
 
     Parameters
     ----------
     counts
         Exact counts, one dimension per axis.
-    epsilon, rho, definition, nonnegative, integers, contributions, entity, insecure_seed, ledger, dataset
-        As for :func:`tallytree.histogram`.
-    axes
-        Public bins of each axis, or their edges; cells are numbered if not given.
-    strategy, branching
-        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or ``"auto"``: the one with the
-        least expected error over all boxes. In three and more dimensions that is nearly always ``"flat"`` (qardaji2013
-        §5.3).
+    options
+        What to ask and what to publish; may be spelled as keywords, ``grid_histogram(counts, epsilon=1, …)``.
 
     Examples
     --------
@@ -68,25 +51,41 @@ def grid_histogram(
     >>> released.box((0, 0), (2, 1)).standard_error > 0
     True
     """
-    budget, rule = stated_budget(epsilon, rho, definition), check_nonnegative(nonnegative)
+    budget, rule = options.loss(), check_nonnegative(options.nonnegative)
+    contributions, insecure_seed, integers = options.contributions, options.insecure_seed, options.integers
     table = check_counts(counts)
-    bins = _axes(axes, table.shape)
-    confidential = ConfidentialHistogram(bins, table, "counts were given", Unit(entity, "", contributions))
-    chosen, reason = choose_grid(table.shape, strategy, branching, terms_of(budget, contributions))
+    bins = _axes(options.axes, table.shape)
+    confidential = ConfidentialHistogram(bins, table, "counts were given", Unit(options.entity, "", contributions))
+    chosen, reason = choose_grid(table.shape, options.strategy, options.branching, terms_of(budget, contributions))
     plan = plan_histogram(chosen, budget, contributions=contributions)
-    promised = {"nonnegative": rule, "integers": bool(integers)}
+    refuse_many_changes(budget, plan.sensitivities)
+    promised = {"nonnegative": rule, "integers": integers}
     secure = insecure_seed is None
     manifest = histogram_manifest(plan, confidential, published=promised, reason=reason, secure=secure)
-    errors = range_errors(plan.strategy, plan.noise)
-    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
-        noisy = measure_histogram(confidential, plan, stream)
-    estimates = estimate_bins(errors, noisy.levels)
-    published = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=integers)
-    shape = table.shape
-    return GridHistogram(bins, published.reshape(shape), estimates.reshape(shape), plan, paid, noisy)
+    with paid_noise(payment_from(options), manifest, insecure_seed) as paid:
+        noisy = measure_histogram(confidential, plan, paid.stream)
+        paid.measured(paid.manifest, {"noisy.parquet": noisy_table(noisy), "axes.parquet": axes_table(bins)})
+    return grid_from_noisy(bins, noisy, paid.manifest)
 
 
-def _axes(axes: Sequence[Bins | Sequence[float]] | None, shape: tuple[int, ...]) -> tuple[Bins, ...]:
+def grid_from_noisy(bins: tuple[Bins, ...], noisy: NoisyHistogram, manifest: Manifest) -> GridHistogram:
+    """The histogram that follows from raw measurements: post-processing only."""
+    errors, published = range_errors(noisy.plan.strategy, noisy.plan.noise), manifest["published"]
+    estimates, rule = estimate_bins(errors, noisy.levels), check_nonnegative(published["nonnegative"])
+    counts = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=published["integers"])
+    shape = tuple(axis.n_bins for axis in bins)
+    return GridHistogram(bins, counts.reshape(shape), estimates.reshape(shape), noisy.plan, manifest, noisy)
+
+
+def estimate_grid_histogram(folder: Folder) -> GridHistogram:
+    """A histogram estimated again from the raw measurements of a folder."""
+    noisy = noisy_of_folder(folder, plan_from_manifest(folder.manifest, None))
+    if noisy is None:
+        raise RequestError(NO_MEASUREMENTS)
+    return grid_from_noisy(axes_from_table(folder.table("axes.parquet")), noisy, folder.manifest)
+
+
+def _axes(axes: Sequence[Any] | None, shape: tuple[int, ...]) -> tuple[Bins, ...]:
     if axes is None:
         return tuple(numbered_bins(size) for size in shape)
     bins = tuple(axis if isinstance(axis, Bins) else bins_from_edges(axis) for axis in axes)
@@ -95,7 +94,9 @@ def _axes(axes: Sequence[Bins | Sequence[float]] | None, shape: tuple[int, ...])
     return bins
 
 
-def choose_grid(shape: tuple[int, ...], strategy: str, branching: int | None, terms: Terms) -> tuple[GridStrategy, str]:
+def choose_grid(
+    shape: tuple[int, ...], strategy: GridStrategyName, branching: int | None, terms: Terms
+) -> tuple[GridStrategy, str]:
     """The strategy that was asked for, or the one with the least expected error over all boxes, and why."""
     if branching is not None and strategy != "hierarchical":
         raise RequestError("branching goes with strategy 'hierarchical'.")
@@ -103,17 +104,10 @@ def choose_grid(shape: tuple[int, ...], strategy: str, branching: int | None, te
         case "flat":
             return GridStrategy("flat", shape, (1,), (Fraction(1),)), "asked for"
         case "hierarchical" if branching is not None:
-            widths = RangeTree.regular(max(shape), _whole(branching)).widths
+            widths = RangeTree.regular(max(shape), branching).widths
             return GridStrategy("hierarchical", shape, widths, equal_shares(len(widths))), "asked for"
         case "hierarchical" | "auto":
             return _least_error(shape, terms, with_flat=strategy == "auto")
-    raise RequestError(f"strategy is one of auto, flat, hierarchical; got {strategy!r}.")
-
-
-def _whole(branching: object) -> int:
-    if isinstance(branching, bool) or not isinstance(branching, int | np.integer) or branching < 2:
-        raise RequestError(f"A branching factor is a whole number of at least 2, got {branching!r}.")
-    return int(branching)
 
 
 def _least_error(shape: tuple[int, ...], terms: Terms, *, with_flat: bool) -> tuple[GridStrategy, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tallytree.consistency.dense_tables import check_solver, fit_dense_tables
 from tallytree.consistency.matching import bottom_up, match_top_down
 from tallytree.consistency.totals import consistent_totals
+from tallytree.errors import RequestError
 from tallytree.estimate.runs import Estimate
 from tallytree.estimate.views import estimate_view
 from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
@@ -18,15 +20,21 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts, Description
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.options.spelled import spelled
 from tallytree.planning.memory import cells_per_level, check_memory
-from tallytree.planning.plan import Plan, PublicFacts, Request, plan_release
-from tallytree.privacy.budget import Definition
+from tallytree.planning.plan import Plan, PublicFacts, plan_release, with_shares
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.adaptive import run_adaptive
-from tallytree.publish.payment import Payment, paid_noise, payment_from
+from tallytree.publish.adaptive import estimate_again, run_adaptive
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import payment_from
 from tallytree.publish.progress import Progress, by_work, silent
-from tallytree.release.manifest import group_sizes_manifest, with_fit, with_split
+from tallytree.publish.size_bins import run_size_bins
+from tallytree.release.manifest import facts_of, group_sizes_manifest, mechanism_of, with_bins, with_fit, with_split
+from tallytree.release.published import NO_MEASUREMENTS
 from tallytree.release.release import Release
+from tallytree.release.tables import measured_tables, noisy_levels_from_table, regions_from_table
+from tallytree.storage.folder import Folder, Manifest
 
 
 class HeldElsewhere(Description, Protocol):
@@ -39,25 +47,16 @@ class HeldElsewhere(Description, Protocol):
         """Measure and reconcile; the measurements, and the released counts by size of the leaves."""
 
 
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ReleaseKeywords(ReleaseOptions):
+    """The keywords of :func:`release`: its options, and what is none."""
+
+    progress: Progress = silent
+
+
+@spelled(ReleaseKeywords)
 def release(
-    counts: ConfidentialCounts | HeldElsewhere,
-    *,
-    epsilon: object = None,
-    rho: object = None,
-    definition: Definition = "pure",
-    mechanism: str | None = None,
-    view: str | Sequence[str] | None = None,
-    merge: str = "weighted",
-    budget: str | Sequence[Any] = "auto",
-    max_size: int | str | None = None,
-    norm: int | None = None,
-    totals: str | None = None,
-    repair: bool = False,
-    time_limit: float | None = None,
-    insecure_seed: int | None = None,
-    ledger: str | Payment | None = None,
-    dataset: str | None = None,
-    progress: Progress = silent,
+    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, *, progress: Progress = silent
 ) -> Release:
     """Release how many groups have each size, in every region, with a differential privacy guarantee.
 
@@ -65,40 +64,8 @@ def release(
     ----------
     counts
         Exact counts from :func:`tallytree.read`.
-    epsilon, rho, definition
-        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
-    mechanism
-        ``"adaptive"`` (default), which measures blocks of sizes that follow from earlier answers and suits sizes of any kind;
-        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named, beyond a million regions, and on Spark) or
-        ``"bottom-up"``; or one of
-        fioretto2021, which need dense tables of
-        regions × sizes: ``"tree-dp"``, ``"tree-exact"``, ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``,
-        ``"cumulative-dp"``, ``"cumulative-exact"``, ``"chain"``, ``"topdown"``.
-    view
-        What ``"matching"`` and ``"bottom-up"`` measure: ``"hybrid"`` (default), ``"cumulative"``, ``"sizes"`` or ``"naive"``;
-        one name, or one per level, root first. Other mechanisms have their own.
-    merge
-        How the two estimates of a matched group are combined: ``"weighted"`` by variance, or ``"average"``.
-    budget
-        ``"equal"``, or one share per level, root first, adding up to 1. ``"auto"`` (default) lets ``"adaptive"`` plan the
-        split from public numbers of groups and a first look at the root that takes 3 % of the budget; other mechanisms
-        share equally. The manifest says what was chosen.
-    max_size
-        Public bound on the size of a group for the views that need one; ``"auto"`` (default) pays for an estimate.
-    norm
-        1 or 2: which distance the isotonic fits minimise; each view has its own default.
-    totals
-        Which public numbers of groups the release keeps: of all ``"regions"``, or of the ``"root"`` alone, as fioretto2021
-        has it. ``"tree-dp"``, ``"tree-program"``, ``"cumulative-dp"`` and ``"chain"`` know only the second.
-    repair
-        ``"tree-relaxed"`` only: round so that everything adds up; without it that mechanism is refused.
-    time_limit
-        Seconds that a solver may take; the manifest says whether it proved its result optimal.
-    insecure_seed
-        For tests and experiments only: repeatable noise. The release is marked "not private".
-    ledger, dataset
-        Budget account that pays before any noise is drawn: address of the ledger and name of the account. A
-        :class:`~tallytree.publish.payment.Payment` as ``ledger`` also carries an idempotency key.
+    options
+        How to release; may be spelled as keywords, ``release(counts, epsilon=1)``.
     progress
         Called at each step.
 
@@ -107,13 +74,11 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
-    if mechanism is None and not isinstance(counts, ConfidentialCounts):
-        mechanism = "matching"
-    request = Request(
-        epsilon, rho, definition, mechanism, view, merge, budget, max_size, norm, totals, repair, time_limit
-    )
-    facts = PublicFacts(counts.hierarchy, counts.groups_public, counts.max_quantity, counts.unit.contributions)
-    plan = plan_release(request, facts)
+    if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
+        options = replace(options, mechanism="matching")
+    insecure_seed = options.insecure_seed
+    facts = facts_about(counts)
+    plan = plan_release(options, facts)
     check_solver(plan.mechanism)
     if not isinstance(counts, ConfidentialCounts):
         counts.check_plan(plan)
@@ -125,27 +90,83 @@ def release(
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    fit: dict[str, Any] = {}
-    with paid_noise(payment_from(ledger, dataset), manifest, insecure_seed) as (paid, stream):
+    with paid_noise(payment_from(options), manifest, insecure_seed) as paid:
+        stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
         elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
-            noisy, leaf_counts = run.noisy, run.leaf_counts
-            paid = with_split(paid, run.plan, counts)
+            noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
+        elif plan.mechanism == "size-bins":
+            binned = run_size_bins(counts, plan, facts, stream, progress)
+            noisy, leaf_counts = binned.noisy, binned.leaf_counts
+            manifest = with_bins(manifest, binned.plan, counts, binned.bins)
         else:
             noisy = measure_all(counts, plan, stream, progress)
-    if isinstance(counts, ConfidentialCounts) and plan.mechanism != "adaptive":
+        paid.measured(manifest, measured_tables(counts.hierarchy, noisy))
+    if isinstance(counts, ConfidentialCounts) and plan.mechanism == "adaptive":
+        leaf_counts = run.leaf_counts(counts.hierarchy)
+    elif isinstance(counts, ConfidentialCounts) and plan.mechanism != "size-bins":
         leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
-    released = counts_on_all_levels(counts.hierarchy, leaf_counts)
-    return Release(
-        hierarchy=counts.hierarchy,
-        counts=released,
-        # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
-        n_groups=noisy.n_groups if plan.totals == "regions" else np.append(noisy.n_groups[:1], released.n_groups()[1:]),
-        manifest=with_fit(paid, fit),
-        noisy=noisy,
+        manifest = with_fit(manifest, fit)
+    return put_together(counts.hierarchy, plan, noisy, leaf_counts, manifest)
+
+
+def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
+    """What may be known about counts without paying for it."""
+    return PublicFacts(
+        counts.hierarchy,
+        counts.groups_public,
+        counts.max_quantity,
+        counts.unit.contributions,
+        whole_groups=bool(counts.unit.group),
+        least_size=counts.least_size,
     )
+
+
+def put_together(
+    hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
+) -> Release:
+    """The release of consistent counts of the leaves."""
+    released = counts_on_all_levels(hierarchy, leaf_counts)
+    # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
+    root_only = np.append(noisy.n_groups[:1], released.n_groups()[1:])
+    n_groups = noisy.n_groups if plan.totals == "regions" else root_only
+    return Release(hierarchy=hierarchy, counts=released, n_groups=n_groups, manifest=manifest, noisy=noisy)
+
+
+def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str | None = None) -> Release:
+    """A release from the raw measurements of a folder, estimated again: post-processing only.
+
+    ``norm`` and ``merge`` replace those of the request, where its mechanism has them; what was measured and its split stay.
+    """
+    manifest = folder.manifest
+    hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
+    facts = facts_of(manifest, hierarchy)
+    if manifest["mechanism"]["name"] == "size-bins":
+        raise RequestError("Releases of whole groups (size-bins) cannot be estimated again yet.")
+    changed = {name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None}
+    if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):
+        raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
+    plan = plan_release(ReleaseOptions.told({**manifest["request"], **changed}), facts)
+    if plan.mechanism == "adaptive":
+        plan = with_shares(plan, facts, [Fraction(level["share"]) for level in manifest["privacy"]["levels"]])
+    if not folder.has("noisy.parquet"):
+        raise RequestError(NO_MEASUREMENTS)
+    answers = folder.table("noisy.parquet", names=("region", "query"))
+    noisy = NoisyCounts(n_groups, noisy_levels_from_table(hierarchy, plan, answers))
+    fit: dict[str, Any] = {}
+    if plan.mechanism == "adaptive":
+        leaf_counts = estimate_again(hierarchy, plan, noisy).leaf_counts(hierarchy)
+    else:
+        leaf_counts, fit = reconcile(hierarchy, plan, noisy)
+    if changed:
+        manifest = {
+            **manifest,
+            "request": plan.request.to_json(),
+            "mechanism": manifest["mechanism"] | mechanism_of(plan),
+        }
+    return put_together(hierarchy, plan, noisy, leaf_counts, with_fit(manifest, fit))
 
 
 def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent) -> NoisyCounts:

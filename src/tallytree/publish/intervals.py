@@ -1,36 +1,31 @@
-"""How far may the released numbers be from the truth? Answered from the release alone, by releasing it again.
+"""How far may the released counts be from the truth? Answered from the release alone, by releasing it again.
 
-Possible truths are drawn from the released tables, and the mechanism runs on each of them, with rounding, nonnegativity and
-consistency and all. How far the copies lie from the truths they were made of tells how far the release lies from its own (a
-parametric bootstrap). Nothing confidential is read, so intervals cost no privacy.
-
-A possible truth gives each group of a leaf a size at random, with the shares that the release has there. The released tables
-themselves will not do: mechanisms that average over sizes publish smooth tables, which they reproduce better than rough ones.
+How far copies lie from the possible truths they were made of tells how far the release lies from its own truth (a parametric
+bootstrap; see :mod:`tallytree.publish.copies`).
 
 For single counts the copies are pooled: among all cells of a level where the copies spread about as much and the *copied*
 count is about the same, the distribution of (possible truth − copied) stands for that of (truth − released) in cells that
 spread like that and whose released count is like that. This keeps the skewness that nonnegativity brings, and many cells need
-few copies.
+few copies. Counts that are 0 have an upper end by the same rule: how often did a copy with 0 come from a truth with more?
+
+No interval leaves what is public: see :class:`~tallytree.publish.copies.PublicBounds`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
-from tallytree.planning.shapes import redrawn
-from tallytree.publish.accuracy import data_like
-from tallytree.publish.group_sizes import release as release_counts
+from tallytree.model.count_of_counts import CountsBySize, counts_at
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.publish.copies import Copies, copy_release, public_bounds
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.region import Interval, RegionCounts
 from tallytree.release.release import CountIntervals, Release
+from tallytree.release.zero_cells import N_PLACES, REACHES, ZeroEnds, first_sizes, groups_per_size, places_of
 
 Numbers = TypeVar("Numbers", IntArray, FloatArray)
 
@@ -40,47 +35,10 @@ _SMALLEST_POOL = 200
 _CLASSES = 256
 # Whole counts that never moved in the copies may still be off by one half.
 _LEAST_SPREAD = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Copies:
-    """A release, possible truths drawn from it, and a copy made from each by releasing it again."""
-
-    release: Release
-    truths: tuple[CountsBySize, ...]
-    copies: tuple[CountsBySize, ...]
-
-    def region(self, path: str) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
-        """One region in the release, and in every possible truth and its copy."""
-        index = self.release.hierarchy.find(path)
-
-        def at(counts: CountsBySize) -> RegionCounts:
-            table = counts.region(index)
-            return RegionCounts(path, table.size, table.count)
-
-        return at(self.release.counts), [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
-
-    def __repr__(self) -> str:
-        return f"Copies({len(self.copies)} of {self.release!r})"
-
-
-def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress: Progress = silent) -> Copies:
-    """Release a release again, as its manifest says it was made.
-
-    The seed only makes intervals repeatable; no privacy depends on it, since a release is public.
-    """
-    if copies < 2:
-        raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
-    assumed = data_like(release)
-    options = release.manifest["request"]
-    truths, made = [], []
-    for number in range(copies):
-        progress(number, copies, "simulating the release")
-        leaves = redrawn(assumed.leaf_counts, seed=seed + number)
-        truths.append(counts_on_all_levels(release.hierarchy, leaves))
-        possible = replace(assumed, leaf_counts=leaves)
-        made.append(release_counts(possible, insecure_seed=seed + number, **options).counts)
-    return Copies(release, tuple(truths), tuple(made))
+# Octaves of groups per size around a count that is 0: class 0 is below 2^-20, class c from 2^(c - 21) on.
+_LEAST_OCTAVE, _DENSITIES = -20, 84
+# Regions × places that are looked at in one go.
+_CELLS_PER_BLOCK = 1 << 22
 
 
 def with_intervals(
@@ -92,21 +50,23 @@ def with_intervals(
 
 
 def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountIntervals:
-    """Standard error and interval of every released count.
+    """Standard error and interval of every released count, and upper ends of counts that are 0.
 
-    Intervals are whole numbers, at least 0.
+    Intervals are whole numbers from 0 to the region's number of groups where that is public.
     """
-    released = copies.release.counts
+    released, bounds = copies.release.counts, public_bounds(copies.release)
     errors = [_errors(copied, truth) for copied, truth in zip(copies.copies, copies.truths)]
     spread = _spreads(copies, errors)
     samples = [_cells(copies.release, copied, spread) for copied in copies.copies]
     pools = _Cells(*(np.concatenate(column) for column in zip(*samples)))
     low, high, std = _pooled(_cells(copies.release, released, spread), pools, np.concatenate(errors), confidence)
+    most = np.where(released.size <= bounds.max_size, bounds.most_groups[released.region_of_run()], 0)
     return CountIntervals(
         confidence=confidence,
         std_error=std,
-        low=np.maximum(released.count + low, 0),
-        high=np.maximum(released.count + high, 0),
+        low=np.clip(released.count + low, 0, most),
+        high=np.clip(released.count + high, 0, most),
+        zeros=zero_ends(copies, confidence=confidence),
     )
 
 
@@ -115,18 +75,12 @@ def _errors(copied: CountsBySize, truth: CountsBySize) -> IntArray:
     return counts_at(truth, copied.region_of_run(), copied.size) - copied.count
 
 
-def _places(size: IntArray) -> IntArray:
-    """Sizes up to 16 one by one, larger ones in eight classes per octave."""
-    octaves = np.log2(np.maximum(size, 16) / 16)
-    return np.minimum(size, 16) + np.floor(8 * octaves).astype(np.int64)
-
-
 def _spreads(copies: Copies, errors: Sequence[IntArray]) -> FloatArray:
     """Root mean square error of the copies' counts, per level and place of the size."""
     levels = copies.release.hierarchy.n_levels
-    squares, cells = np.zeros((2, levels, _CLASSES * 2))
+    squares, cells = np.zeros((2, levels, N_PLACES))
     for copied, error in zip(copies.copies, errors):
-        at = copies.release.hierarchy.level_of[copied.region_of_run()], _places(copied.size)
+        at = copies.release.hierarchy.level_of[copied.region_of_run()], places_of(copied.size)
         np.add.at(squares, at, error.astype(np.float64) ** 2)
         np.add.at(cells, at, 1.0)
     return np.sqrt(squares / np.maximum(cells, 1))
@@ -150,7 +104,7 @@ class _Cells(NamedTuple):
 
 def _cells(release: Release, counts: CountsBySize, spread: FloatArray) -> _Cells:
     level = release.hierarchy.level_of[counts.region_of_run()]
-    return _Cells(level, np.maximum(spread[level, _places(counts.size)], _LEAST_SPREAD), counts.count)
+    return _Cells(level, np.maximum(spread[level, places_of(counts.size)], _LEAST_SPREAD), counts.count)
 
 
 def _pooled(own: _Cells, pools: _Cells, errors: IntArray, confidence: float) -> tuple[IntArray, IntArray, FloatArray]:
@@ -214,42 +168,70 @@ def whole_interval(errors: IntArray, confidence: float) -> tuple[int, int]:
     return int(values[first]), int(values[last])
 
 
-def interval(copies: Copies, path: str, ask: Callable[[RegionCounts], float], *, confidence: float = 0.95) -> Interval:
-    """An answer about one region, with the spread that the copies show.
+def zero_ends(copies: Copies, *, confidence: float = 0.95) -> ZeroEnds:
+    """Upper ends of counts that were released as 0, by level and by the groups per size around them.
 
-    The error of each copy, (copy − possible truth), stands for that of the release; the interval is the answer less its
-    quantiles.
+    Of the zero counts of all copies that are alike, at least ``confidence`` come from possible truths of at most the end.
     """
-    released, pairs = copies.region(path)
-    value = float(ask(released))
-    errors = np.array([ask(copy) - ask(truth) for truth, copy in pairs], dtype=np.float64)
-    tails = (1 - confidence) / 2
-    # Among one error more than there are copies, as the true one is: rank (copies + 1) · share.
-    low, high = value - np.quantile(errors, [1 - tails, tails], method="weibull")
-    return Interval(value, float(np.sqrt((errors**2).mean())), float(low), float(high))
+    hierarchy = copies.release.hierarchy
+    pairs = list(zip(copies.truths, copies.copies))
+    largest = max(int(table.size.max(initial=0)) for pair in pairs for table in pair)
+    n_places = int(places_of(np.array([largest]))[0]) + 1 + max(REACHES)
+    ends = []
+    for level in range(hierarchy.n_levels):
+        zeros = np.zeros(len(REACHES) * _DENSITIES)
+        above: list[IntArray] = [np.zeros((2, 0), dtype=np.int64)]
+        for block in _blocks(hierarchy, level, n_places):
+            for truth, copied in pairs:
+                of_block, classes, counts = _zero_cells(truth.regions(block), copied.regions(block), n_places)
+                zeros += of_block
+                above.append(np.stack([classes, counts]))
+        missed, counts = np.concatenate(above, axis=1)
+        steps = []
+        for number, of_reach in enumerate(np.split(zeros, len(REACHES))):
+            own = missed // _DENSITIES == number
+            steps.append(_steps(of_reach, missed[own] % _DENSITIES, counts[own], confidence))
+        ends.append(tuple(steps))
+    return ZeroEnds(tuple(ends))
 
 
-def cumulative_band(copies: Copies, path: str, *, confidence: float = 0.95) -> tuple[IntArray, FloatArray, FloatArray]:
-    """The cumulative curve of a region with a band that holds the whole true curve at once.
-
-    The band is as wide at each size as the copies spread there, times a factor. For each copy, take the largest distance from
-    its possible truth in units of the spread of the *other* copies; the truth is as far from the release as one more pair would
-    be, so the factor is the ⌈confidence · (copies + 1)⌉-th smallest of these distances, the largest where there are too few
-    copies.
-    """
-    released, pairs = copies.region(path)
-    length = max(len(region.counts()) for region in (released, *(region for pair in pairs for region in pair)))
-    curve = _padded(released, length)
-    differences = [_padded(copy, length) - _padded(truth, length) for truth, copy in pairs]
-    squares = np.stack(differences).astype(np.float64) ** 2
-    total = squares.sum(axis=0)
-    of_others = np.maximum((total - squares) / (len(pairs) - 1), _LEAST_SPREAD**2)
-    distances = np.sort(np.sqrt((squares / of_others).max(axis=1)))
-    factor = distances[min(math.ceil(confidence * (len(pairs) + 1)), len(pairs)) - 1]
-    half = factor * np.maximum(np.sqrt(total / len(pairs)), _LEAST_SPREAD)
-    return curve, np.clip(curve - half, 0, released.n_groups), np.clip(curve + half, 0, released.n_groups)
+def _blocks(hierarchy: Hierarchy, level: int, n_places: int) -> Iterator[slice]:
+    here = hierarchy.level_slice(level)
+    at_once = max(1, _CELLS_PER_BLOCK // n_places)
+    for start in range(here.start, here.stop, at_once):
+        yield slice(start, min(start + at_once, here.stop))
 
 
-def _padded(region: RegionCounts, length: int) -> IntArray:
-    curve = region.cumulative()
-    return np.concatenate([curve, np.full(length - len(curve), curve[-1] if len(curve) else 0)])
+def _zero_cells(truth: CountsBySize, copied: CountsBySize, n_places: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Number of zero counts of a copy per class; and of those whose possible truth is above 0, classes and true counts."""
+    near, wide = (groups_per_size(copied, np.arange(n_places), reach) for reach in REACHES)
+    density = np.where(near > 0, near, wide)
+    octave = np.floor(np.log2(np.maximum(density, 2.0 ** (_LEAST_OCTAVE - 1)))).astype(np.int64)
+    classes = octave - _LEAST_OCTAVE + 1 + np.where(near > 0, 0, _DENSITIES)
+    cells = np.tile(np.diff(first_sizes(n_places)), (copied.n_regions, 1))
+    np.subtract.at(cells, (copied.region_of_run(), places_of(copied.size)), 1)
+    region = truth.region_of_run()
+    missed = counts_at(copied, region, truth.size) == 0
+    of_missed = classes[region[missed], places_of(truth.size[missed])]
+    zeros = np.bincount(classes.ravel(), cells.ravel(), len(REACHES) * _DENSITIES).astype(np.float64)
+    return zeros, of_missed, truth.count[missed]
+
+
+def _steps(zeros: FloatArray, classes: IntArray, counts: IntArray, confidence: float) -> tuple[tuple[float, int], ...]:
+    """Upper end per class, from as many classes beside it as hold enough cells; neighbours with the same end as one step."""
+    seen = np.flatnonzero(zeros)
+    steps: list[tuple[float, int]] = [(0.0, 0)]
+    for density in range(int(seen[-1]) + 1 if len(seen) else 0):
+        width = 0
+        while zeros[max(density - width, 0) : density + width + 1].sum() < _SMALLEST_POOL and width < _DENSITIES:
+            width += 1
+        pooled = np.sort(counts[np.abs(classes - density) <= width])
+        n_cells = zeros[max(density - width, 0) : density + width + 1].sum()
+        # As many cells may lie above the end as the confidence leaves out.
+        n_above = int((1 - confidence) * n_cells + 1e-9)
+        high = 0 if n_above >= len(pooled) else int(pooled[len(pooled) - n_above - 1])
+        if density == 0:
+            steps = [(0.0, high)]
+        elif high != steps[-1][1]:
+            steps.append((2.0 ** (density - 1 + _LEAST_OCTAVE), high))
+    return tuple(steps)

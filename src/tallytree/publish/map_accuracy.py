@@ -15,17 +15,19 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
+from tallytree.options.choices import MapMethod
+from tallytree.options.maps import MethodOptions
 from tallytree.planning.shapes import scattered_counts
+from tallytree.privacy.budget import Exact
 from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.progress import Progress, silent
 from tallytree.publish.spatial import release_map
 from tallytree.release.spatial import SpatialRelease
 from tallytree.release.spatial_evaluation import HEAD, BoxErrors, error_rows, evaluate_map
-from tallytree.spatial.options import MethodOptions
 
-METHODS = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
-LINE_METHODS = ("noisy-first", "structure-first")
+METHODS: tuple[MapMethod, ...] = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
+LINE_METHODS: tuple[MapMethod, ...] = ("noisy-first", "structure-first")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def points_like(earlier: SpatialRelease) -> ConfidentialGrid:
 
 
 def plan_map(
-    like: SpatialRelease, *, epsilon: object = None, target: str | None = None, runs: int = 5, **options: Any
+    like: SpatialRelease, *, epsilon: Exact | None = None, target: str | None = None, runs: int = 5, **options: Any
 ) -> MapPrediction:
     """Expected errors of a map like this one; see :func:`tallytree.plan`."""
     if epsilon is None or target is not None:
@@ -66,9 +68,11 @@ def plan_map(
     return predict_map(points_like(like), epsilon=epsilon, runs=runs, **options)
 
 
-def predict_map(assumed: ConfidentialGrid, *, epsilon: object, method: str = "auto", runs: int = 5) -> MapPrediction:
+def predict_map(
+    assumed: ConfidentialGrid, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+) -> MapPrediction:
     """Expected errors of one method, as means over simulated maps of the assumed points."""
-    budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(method=method)  # type: ignore[arg-type]
+    budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(method=method)
     simulated = [
         evaluate_map(release_map(assumed, budget, options, insecure_seed=seed), assumed).classes for seed in range(runs)
     ]
@@ -76,7 +80,12 @@ def predict_map(assumed: ConfidentialGrid, *, epsilon: object, method: str = "au
 
 
 def compare_maps(
-    assumed: ConfidentialGrid, methods: Sequence[str], *, epsilon: object, runs: int = 5, progress: Progress = silent
+    assumed: ConfidentialGrid,
+    methods: Sequence[MapMethod],
+    *,
+    epsilon: Exact,
+    runs: int = 5,
+    progress: Progress = silent,
 ) -> list[MapPrediction]:
     """Predictions for several methods."""
     found = []

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from tallytree.errors import DuplicateReleaseError, RequestError, TallytreeError
-from tallytree.model.part import Part
+from tallytree.errors import RequestError, TallytreeError
+from tallytree.model.part import Part, part_from
+from tallytree.options.groups import Paying
 from tallytree.privacy.guarantee import budget_of, unit_from_json
-from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
-from tallytree.privacy.randomness import KeyStream
-from tallytree.storage.folder import MANIFEST, Manifest, check_target, lasting_digest, read_manifest
-
-T = TypeVar("T")
+from tallytree.privacy.ledger_chain import Entry, Receipt
+from tallytree.storage.folder import MANIFEST, Manifest, lasting_digest, read_manifest
 
 
 @dataclass(frozen=True)
@@ -45,47 +40,48 @@ class Payment:
         return f"Payment(dataset={self.dataset!r}, key={self.key!r}, part={self.part!r})"
 
 
-def payment_from(ledger: str | Payment | None, dataset: str | None) -> Payment | None:
-    """The payment that the arguments ``ledger`` and ``dataset`` of a release ask for."""
+def payment_from(options: Paying) -> Payment | None:
+    """Which account pays, by the options of a release; None for a release without a ledger."""
+    ledger, dataset, key, part = options.ledger, options.dataset, options.idempotency_key, options.part
     if isinstance(ledger, Payment):
-        if dataset is not None:
-            raise RequestError("A Payment names its data set already; leave dataset out.")
+        if any(option is not None for option in (dataset, key, part)):
+            raise RequestError(
+                "A Payment names its data set already; leave dataset out, and idempotency_key and part too."
+            )
         return ledger
-    if (ledger is None) != (dataset is None):
-        raise RequestError("ledger and dataset go together: where the accounts are, and which one pays.")
-    return None if ledger is None or dataset is None else Payment(ledger, dataset)
-
-
-@contextmanager
-def paid_noise(
-    payment: Payment | None, manifest: Manifest, insecure_seed: int | None
-) -> Iterator[tuple[Manifest, KeyStream]]:
-    """Pay for a release, hand out the manifest with the receipt and a key for its noise, and forget the key afterwards.
-
-    The key is forgotten however the block ends, by an exception too: noise that was drawn can then not be drawn again.
-
-    Parameters
-    ----------
-    manifest
-        Everything that will be said about the release; written from its plan, so nothing in it is confidential.
-    insecure_seed
-        For tests and experiments only.
-    """
-    manifest = pay(payment, manifest)
-    stream = KeyStream.from_system() if insecure_seed is None else KeyStream.from_insecure_seed(insecure_seed)
-    try:
-        yield manifest, stream
-    finally:
-        stream.forget()
+    if ledger is None and dataset is None:
+        if key is not None or part is not None:
+            raise RequestError("idempotency_key and part (--idempotency-key, --part) go with --ledger and --dataset.")
+        return None
+    if not isinstance(ledger, str):
+        raise RequestError(
+            "ledger and dataset go together: --dataset names an account; add --ledger, the file or database that holds it."
+        )
+    if dataset is None:
+        raise RequestError(
+            "ledger and dataset go together: a ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account "
+            "that pays."
+        )
+    return Payment(ledger, dataset, key or "", part_from(part, "--part"))
 
 
 def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
     """Reserve what a release costs, before any noise is drawn, and put the receipt into its manifest."""
-    if payment is None:
-        return manifest
+    return manifest if payment is None else with_receipt(manifest, reserve_for(payment, manifest).receipt())
+
+
+def with_receipt(manifest: Manifest, receipt: Receipt) -> Manifest:
+    """The manifest of a release that an account paid for."""
+    return {**manifest, "privacy": {**manifest["privacy"], "ledger": receipt}}
+
+
+def reserve_for(payment: Payment, manifest: Manifest) -> Entry:
+    """The reservation of what a release costs, by what its manifest says; written from its plan, so nothing is confidential."""
+    from tallytree.privacy.ledger import Purpose, reserve  # loads SQLAlchemy
+
     privacy = manifest["privacy"]
     _refuse_other_rows(payment.part, manifest.get("where"))
-    receipt = reserve(
+    return reserve(
         payment.ledger,
         payment.dataset,
         budget_of(privacy),
@@ -95,11 +91,10 @@ def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
         purpose=Purpose(
             key=payment.key,
             summary=f"{manifest['kind']}: {privacy['statement']}",
-            request_digest=_digest_of_request(manifest),
+            request_digest=digest_of_request(manifest),
             composition=privacy["composition"],
         ),
-    ).receipt()
-    return {**manifest, "privacy": {**privacy, "ledger": receipt}}
+    )
 
 
 def _refuse_other_rows(part: Part | None, where: dict[str, str] | None) -> None:
@@ -109,7 +104,7 @@ def _refuse_other_rows(part: Part | None, where: dict[str, str] | None) -> None:
         raise RequestError(f"The payment is for the part {str(part)!r}, but {read}; read with where={str(part)!r}.")
 
 
-def _digest_of_request(manifest: Manifest) -> str:
+def digest_of_request(manifest: Manifest) -> str:
     """SHA-256 of what is asked for: the manifest without the versions of libraries, which may change between two tries."""
     asked = {name: value for name, value in manifest.items() if name != "versions"}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
@@ -117,43 +112,19 @@ def _digest_of_request(manifest: Manifest) -> str:
 
 def report_release(payment: Payment, folder: str | Path) -> None:
     """Tell the ledger that a release it paid for is out; repeating it changes nothing."""
+    from tallytree.privacy.ledger import complete, find_reservation  # loads SQLAlchemy
+
     receipt = read_manifest(folder)["privacy"]["ledger"]
     digest = lasting_digest((Path(folder) / MANIFEST).read_bytes())
     complete(payment.ledger, find_reservation(payment.ledger, receipt), result_digest=digest)
 
 
-def publish_once(payment: Payment | None, folder: str | Path, make: Callable[[], T], *, overwrite: bool) -> T | None:
-    """Make a release in a folder, unless it was paid for and is there already; tell the ledger that it is out.
-
-    Parameters
-    ----------
-    make
-        Pays, measures and saves to the folder.
-
-    Returns
-    -------
-    T or None
-        What ``make`` returned; None where the folder held the release under the same idempotency key. A run that
-        crashed between writing its release and reporting it is thus reported by the next one.
-    """
-    there = _is_released(payment, folder)
-    if not there:
-        check_target(folder, overwrite=overwrite)
-    made = None
-    try:
-        made = make()
-    except DuplicateReleaseError:
-        if not there:
-            raise
-    if payment is not None:
-        report_release(payment, folder)
-    return made
-
-
-def _is_released(payment: Payment | None, folder: str | Path) -> bool:
+def is_released(payment: Payment | None, folder: str | Path) -> bool:
     """Whether the folder holds the release that was paid for under this key, by this ledger's own record."""
     if payment is None or not payment.key:
         return False
+    from tallytree.privacy.ledger import find_reservation  # loads SQLAlchemy
+
     try:
         receipt = read_manifest(folder)["privacy"]["ledger"]
         if (receipt["dataset"], receipt["key"]) != (payment.dataset, payment.key):

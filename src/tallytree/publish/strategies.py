@@ -6,22 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, cast
 
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins
 from tallytree.model.range_tree import RangeTree
+from tallytree.options.choices import Allocation
+from tallytree.options.choices import Strategy as StrategyName
+from tallytree.options.histogram import StrategyOptions
 from tallytree.planning.branching import best_branching
 from tallytree.planning.choose_strategy import StrategyChoice, choose_strategy
-from tallytree.planning.level_budgets import Allocation, equal_shares, level_shares
+from tallytree.planning.level_budgets import equal_shares, level_shares
 from tallytree.planning.matrix_mechanism import eigen_select, low_rank
 from tallytree.planning.noise_variances import NoiseKind
 from tallytree.planning.optimised import MOST_DENSE_BINS, OptimisedMatrix, optimised_strategy
 from tallytree.planning.workloads import AllRanges, Workload, given_ranges, identity, prefixes
-from tallytree.privacy.budget import Budget, exact
+from tallytree.privacy.budget import Budget, Exact, exact
 from tallytree.ranges.strategies import (
     MatrixStrategy,
     Strategy,
@@ -31,18 +33,7 @@ from tallytree.ranges.strategies import (
 )
 from tallytree.ranges.wavelet import haar_levels
 
-NAMES = ("auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank")
 WORKLOADS: dict[str, Callable[[int], Workload]] = {"ranges": AllRanges, "prefixes": prefixes, "identity": identity}
-
-
-@dataclass(frozen=True, eq=False)
-class StrategyRequest:
-    """What a user asked for; see :func:`tallytree.histogram`."""
-
-    strategy: str | FloatArray | IntArray | Sequence[Any] = "auto"
-    branching: int | None = None
-    budget: str | Sequence[Any] = "equal"
-    workload: Any = "ranges"
 
 
 @dataclass(frozen=True)
@@ -60,7 +51,7 @@ def terms_of(budget: Budget, contributions: int = 1) -> Terms:
     return Terms(float(budget.total / contributions**2), "gaussian")
 
 
-def choose(request: StrategyRequest, bins: Bins, budget: Budget, contributions: int = 1) -> tuple[Strategy, str]:
+def choose(request: StrategyOptions, bins: Bins, budget: Budget, contributions: int = 1) -> tuple[Strategy, str]:
     """The strategy that a request asks for, and in words why it is this one."""
     n_bins, terms = bins.n_bins, terms_of(budget, contributions)
     workload: Any = workload_of(request.workload, bins)
@@ -73,7 +64,8 @@ def choose(request: StrategyRequest, bins: Bins, budget: Budget, contributions: 
         return matrix_strategy("matrix", matrix), "given as a matrix"
     if request.branching is not None and request.strategy != "hierarchical":
         raise RequestError("branching goes with strategy 'hierarchical'.")
-    match request.strategy:
+    name: StrategyName = request.strategy
+    match name:
         case "auto":
             return _automatic(_chosen(workload, terms), n_bins)
         case "flat":
@@ -85,8 +77,7 @@ def choose(request: StrategyRequest, bins: Bins, budget: Budget, contributions: 
         case "optimised":
             return _optimised(workload, terms), "asked for"
         case "eigen-select" | "low-rank":
-            return _from_paper(request.strategy, workload), "asked for"
-    raise RequestError(f"strategy is one of {', '.join(NAMES)}, or a matrix; got {request.strategy!r}.")
+            return _from_paper(name, workload), "asked for"
 
 
 def workload_of(asked: Any, bins: Bins) -> Workload:
@@ -102,24 +93,17 @@ def workload_of(asked: Any, bins: Bins) -> Workload:
     return given_ranges(bins.n_bins, zip(*bins.spans(asked)))
 
 
-def hierarchical(n_bins: int, request: StrategyRequest, terms: Terms) -> TreeStrategy:
+def hierarchical(n_bins: int, request: StrategyOptions, terms: Terms) -> TreeStrategy:
     """A tree with the asked-for or the best branching factor, and shares per level."""
     branching = request.branching if request.branching is not None else _best_branching(n_bins, terms)
-    if isinstance(branching, bool) or not isinstance(branching, int | np.integer) or branching < 2:
-        raise RequestError(f"A branching factor is a whole number of at least 2, got {branching!r}.")
-    tree = RangeTree.regular(n_bins, int(branching))
+    tree = RangeTree.regular(n_bins, branching)
     return TreeStrategy("hierarchical", tree, shares_of(tree, request.budget, terms))
 
 
-def shares_of(tree: RangeTree, asked: str | Sequence[Any], terms: Terms) -> tuple[Fraction, ...]:
+def shares_of(tree: RangeTree, asked: Allocation | Sequence[Exact], terms: Terms) -> tuple[Fraction, ...]:
     """Shares of the levels of a tree, by name or as given."""
     if isinstance(asked, str):
-        for known in get_args(Allocation):
-            if asked == known:
-                return level_shares(tree, known, budget=terms.budget, noise=terms.noise)
-        raise RequestError(
-            f"budget is one of {', '.join(get_args(Allocation))}, or one share per level; got {asked!r}."
-        )
+        return level_shares(tree, cast(Allocation, asked), budget=terms.budget, noise=terms.noise)
     shares = tuple(Fraction(0) if _is_zero(share) else exact(share, "a share") for share in asked)
     if len(shares) != tree.n_levels or sum(shares) != 1:
         raise RequestError(

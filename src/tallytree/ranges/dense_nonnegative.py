@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import BoolArray, FloatArray
@@ -43,6 +42,8 @@ def dense_nonnegative_least_squares(gram: FloatArray, target: FloatArray) -> Flo
 
 def _solve_free(gram: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Minimiser with the other bins at 0, and the gradient at those (0 at free bins)."""
+    from scipy.linalg import cho_factor, cho_solve
+
     x, gradient = np.zeros(len(target)), np.zeros(len(target))
     inside, outside = np.flatnonzero(free), np.flatnonzero(~free)
     if len(inside):

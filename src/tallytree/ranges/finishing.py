@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tallytree.kernels.tree_nonnegative import nonnegative_least_squares, split_
 from tallytree.kernels.tree_rounding import round_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
+from tallytree.options.choices import Nonnegative
 from tallytree.ranges.dense_nonnegative import dense_nonnegative_least_squares
 from tallytree.ranges.estimates import AnyErrors
 from tallytree.ranges.grid import GridErrors, GridLayout
@@ -20,14 +21,6 @@ from tallytree.ranges.strategies import MOST_DENSE_BINS
 from tallytree.ranges.tree import TreeErrors
 from tallytree.ranges.tree_layout import TreeLayout
 from tallytree.ranges.wavelet import WaveletErrors, haar_matrix
-
-Nonnegative = Literal["top-down", "least-squares", "subtree", "no"]
-"""How negative estimates are avoided.
-
-``top-down`` keeps the total and divides it from coarse to fine: nothing is negative and long ranges get no bias.
-``least-squares`` is the exact nonnegative optimum; it is biased upwards over long ranges of empty bins. ``subtree`` is
-hay2010 §4.2's rule, for trees. ``no`` leaves the unbiased estimates as they are.
-"""
 
 
 def check_nonnegative(rule: str | bool) -> Nonnegative:

@@ -12,8 +12,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
-from scipy.optimize import brentq
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
@@ -48,6 +46,9 @@ def _quantiles(level: float) -> tuple[FloatArray, FloatArray]:
 
 def _quantile(level: float, kurtosis: float) -> float:
     """x with P(|X| ≤ x) = level, X = √G · Z, Z normal and G gamma with mean 1 and shape 3 / kurtosis."""
+    from scipy import special
+    from scipy.optimize import brentq
+
     normal = float(special.ndtri((1 + level) / 2))
     if kurtosis < 1e-3:
         return normal

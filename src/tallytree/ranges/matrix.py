@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
@@ -25,12 +24,14 @@ class MatrixErrors:
     @cached_property
     def inverse(self) -> FloatArray:
         """(AᵀA)⁻¹Aᵀ: noisy answers to least-squares estimates of the bins."""
+        from scipy.linalg import cho_factor, cho_solve
+
         rows = self.rows.astype(np.float64)
         try:
             factor, lower = cho_factor(rows.T @ rows, lower=True, check_finite=False)
             pivots = np.abs(np.diag(factor))
             enough = pivots.min() > SMALLEST_PIVOT * pivots.max()
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             enough = False
         if not enough:
             raise RequestError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
@@ -54,4 +53,6 @@ def quantile_interval(unbiased: FloatArray, errors: RangeErrors, q: float, level
 
 def normal_width(level: float) -> float:
     """Standard deviations on either side of the mean that hold the share ``level`` of a normal law."""
+    from scipy.special import ndtri
+
     return float(ndtri((1 + level) / 2))

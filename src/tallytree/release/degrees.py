@@ -121,14 +121,7 @@ class DegreeSequence(Published):
         """Nodes by degree, and the raw measurements in the true order."""
         tables = {"counts.parquet": self.table()}
         if noisy and self.noisy is not None:
-            tables["noisy.parquet"] = pa.table(
-                {
-                    "level": np.zeros(len(self.noisy), dtype=np.int64),
-                    "query": pa.array(["sorted"] * len(self.noisy)).dictionary_encode(),
-                    "index": np.arange(len(self.noisy)),
-                    "value": self.noisy,
-                }
-            )
+            tables["noisy.parquet"] = sorted_table(self.noisy)
         return tables
 
     def __repr__(self) -> str:
@@ -140,6 +133,18 @@ class DegreeSequence(Published):
         caption = f"Degree sequence of {len(self.degrees):,} nodes"
         note = self.manifest["privacy"]["statement"]
         return html_table(caption, ["degree", "nodes"], rows, n_rows=len(degree), note=note)
+
+
+def sorted_table(noisy: IntArray) -> pa.Table:
+    """The raw measurements in the true order: level, query, index, value."""
+    return pa.table(
+        {
+            "level": np.zeros(len(noisy), dtype=np.int64),
+            "query": pa.array(["sorted"] * len(noisy)).dictionary_encode(),
+            "index": np.arange(len(noisy)),
+            "value": noisy,
+        }
+    )
 
 
 def degrees_manifest(

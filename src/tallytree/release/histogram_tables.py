@@ -36,6 +36,13 @@ def bins_table(
     return pa.table({**columns, "count": counts, "estimate": estimates, "standard_error": np.sqrt(variance)})
 
 
+def layout_table(bins: Bins) -> pa.Table:
+    """The bins alone."""
+    if bins.categories is not None:
+        return pa.table({"category": list(bins.categories)})
+    return pa.table({"low": bins.edges[:-1], "high": bins.edges[1:]})
+
+
 def bins_from_table(table: pa.Table) -> Bins:
     """The bins that :func:`bins_table` wrote."""
     if "category" in table.column_names:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.model.confidential import Description
+from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
-from tallytree.planning.plan import LevelPlan, Plan, QueryPlan
+from tallytree.planning.plan import LevelPlan, Plan, PublicFacts, QueryPlan
+from tallytree.planning.size_bins import SizeBins
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.storage.folder import Manifest
@@ -35,12 +37,13 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
         },
         "totals": {
             "kept": "every region" if plan.totals == "regions" else "root",
-            "source": "public" if counts.groups_public else "noisy",
+            "source": "public" if counts.groups_public else "released" if counts.unit.group else "noisy",
         },
         "public": {
             "hierarchy": counts.regions_note,
-            "group_totals": counts.groups_note if counts.groups_public else "not public; estimated from noisy totals",
+            "group_totals": _totals_note(counts),
             "max_quantity": counts.max_quantity,
+            "least_size": counts.least_size,
         },
         "hierarchy_sha256": hierarchy.fingerprint,
         **kept_rows(counts.part),
@@ -51,6 +54,18 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
 def kept_rows(part: Part | None) -> Manifest:
     """The filter that the data were read with, as manifests name it; nothing where all rows were read."""
     return {} if part is None else {"where": part.to_json()}
+
+
+def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
+    """The public facts that a release of group sizes was planned with."""
+    return PublicFacts(
+        hierarchy,
+        manifest["totals"]["source"] == "public",
+        int(manifest["public"]["max_quantity"]),
+        int(manifest["privacy"]["unit"]["contributions"]),
+        whole_groups=bool(manifest["privacy"]["unit"]["group"]),
+        least_size=int(manifest["public"].get("least_size", 0)),
+    )
 
 
 def mechanism_of(plan: Plan) -> dict[str, Any]:
@@ -64,10 +79,16 @@ def mechanism_of(plan: Plan) -> dict[str, Any]:
     }
 
 
+def _totals_note(counts: Description) -> str:
+    if counts.unit.group:
+        return "not public; they follow from the measured counts by size"
+    return counts.groups_note if counts.groups_public else "not public; estimated from noisy totals"
+
+
 def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
     """What a release of group sizes promises."""
     adds = ""
-    if counts.max_quantity > 1:
+    if counts.max_quantity > 1 and not counts.unit.group:
         adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
     return Guarantee(plan.budget, counts.unit, fixed_facts(groups_public=counts.groups_public), secure, adds)
 
@@ -88,9 +109,21 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
 
 
+def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
+    chosen = with_split(manifest, plan, counts)
+    facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
+    views = [level.view for level in plan.levels]
+    edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
+    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+
+
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     """The manifest with facts about how the consistent fit went, known only afterwards."""
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
+
+
+_DECIDED = {"adaptive": "split over the levels", "size-bins": "alone or in blocks, chosen"}
 
 
 def composition_of(plan: Plan, unit: str) -> Composition:
@@ -110,7 +143,7 @@ def composition_of(plan: Plan, unit: str) -> Composition:
     for level in plan.levels:
         if level.query is not None:
             undecided = plan.awaits_look
-            name = f"{level.view}, split over the levels after the first look" if undecided else level.view
+            name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look" if undecided else level.view
             parts.append(record(None if undecided else level.level, name, level.query))
     return Composition("sequential", tuple(parts))
 

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from tallytree.errors import VerificationError
-from tallytree.planning.plan import PublicFacts, Request, plan_release
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.plan import plan_release
 from tallytree.privacy.accounting import (
     MechanismRecord,
     Record,
@@ -33,6 +34,8 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
     sizes_sensitivity,
 )
 from tallytree.release.checks import Check
@@ -40,7 +43,7 @@ from tallytree.release.histogram_manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.release.histogram_manifest import KIND as HISTOGRAM
 from tallytree.release.histogram_manifest import plan_from_manifest
 from tallytree.release.histogram_tables import rows_from_table
-from tallytree.release.manifest import mechanism_of
+from tallytree.release.manifest import facts_of, mechanism_of
 from tallytree.release.spatial import load_map
 from tallytree.release.spatial_checks import check_charges, check_steps
 from tallytree.release.stream_manifest import KIND as STREAM
@@ -69,15 +72,12 @@ def _check_request(folder: Folder) -> Check:
     """Mechanism, totals and, unless they were planned after a first look, shares follow from the request anew."""
     manifest, regions = folder.manifest, folder.table("regions.parquet")
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
-    facts = PublicFacts(
-        hierarchy,
-        manifest["totals"]["source"] == "public",
-        int(manifest["public"]["max_quantity"]),
-        int(manifest["privacy"]["unit"]["contributions"]),
-    )
-    plan = plan_release(Request(**manifest["request"]), facts)
+    plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
     kept = "every region" if plan.totals == "regions" else "root"
-    expected = {**mechanism_of(plan), "kept": kept, "regions": hierarchy.fingerprint}
+    mechanism = mechanism_of(plan)
+    if plan.mechanism == "size-bins" and plan.awaits_look:
+        del mechanism["views"]  # chosen after the first look
+    expected = {**mechanism, "kept": kept, "regions": hierarchy.fingerprint}
     stated = {**manifest["mechanism"], "kept": manifest["totals"]["kept"], "regions": manifest["hierarchy_sha256"]}
     wrong = [name for name, value in expected.items() if stated.get(name) != value]
     if plan.budget != budget_of(manifest["privacy"]):
@@ -145,6 +145,8 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
     contributions = int(manifest["privacy"]["unit"]["contributions"])
     max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
+    if manifest["privacy"]["unit"]["group"]:
+        known = whole_group_sensitivities()
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
         if leaf.query != "chain" or leaf.level is None:
@@ -169,6 +171,12 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "group totals": group_totals_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),
     }
+
+
+def whole_group_sensitivities() -> Mapping[str, Sensitivity]:
+    """The same where the unit is a whole group; no other query is answered then."""
+    bins = size_bins_sensitivity()
+    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity()}
 
 
 def _check_sensitivities(record: Record, expected: list[Sensitivity | None]) -> Check:

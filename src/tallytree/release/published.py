@@ -12,6 +12,9 @@ from tallytree.errors import RequestError
 from tallytree.release.checks import Verification
 from tallytree.release.questions import FLAGS, Question, Reply
 from tallytree.storage.folder import Manifest, write_folder
+from tallytree.storage.work import Work
+
+NO_MEASUREMENTS = "This release was saved without its raw measurements, so it cannot be estimated again."
 
 
 class Published(Protocol):
@@ -66,9 +69,10 @@ class Published(Protocol):
             raise RequestError(f"This is {self.title}, which cannot answer {', '.join(beyond)}. It answers: {can}.")
         return self._reply(question)
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True) -> Path:
-        """Write the release as a folder; ``noisy=False`` leaves the raw measurements out."""
-        return write_folder(path, self.tables(noisy=noisy), self.saved_manifest(), overwrite=overwrite)
+    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True, work: Work | None = None) -> Path:
+        """Write the release as a folder; ``noisy=False`` leaves the raw measurements out, ``work`` claimed it before."""
+        tables, manifest = self.tables(noisy=noisy), self.saved_manifest()
+        return write_folder(path, tables, manifest, overwrite=overwrite, work=work)
 
     def saved_manifest(self) -> Manifest:
         """The manifest with facts that are only known when the release is saved."""

@@ -17,9 +17,9 @@ class Question:
     ----------
     region
         Path of a region; the root when left out.
-    size, at_least, largest, quantile, mean
+    size, at_least, largest, quantile, mean, total
         How many groups have exactly, or at least, this size; how large is the k-th largest group; which size do this fraction
-        of the groups not exceed; what is the mean size.
+        of the groups not exceed; what is the mean size; how many groups and entities there are.
     ranges
         Ranges ``LOW:HIGH`` of a histogram, or boxes ``LOW:HIGH,LOW:HIGH`` of a map.
     confidence
@@ -34,6 +34,7 @@ class Question:
     largest: int | None = None
     quantile: float | None = None
     mean: bool = False
+    total: bool = False
     ranges: Sequence[str] = ()
     confidence: float | None = None
     copies: int = 0

@@ -124,6 +124,9 @@ def questions_of(question: Question) -> dict[str, Callable[[RegionCounts], float
         asked[f"quantile {quantile:g}"] = lambda counts: counts.quantile(quantile)
     if question.mean:
         asked["mean size"] = lambda counts: counts.mean()
+    if question.total:
+        asked["groups"] = lambda counts: counts.n_groups
+        asked["entities"] = lambda counts: counts.n_entities
     return asked
 
 

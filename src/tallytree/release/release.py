@@ -29,17 +29,19 @@ from tallytree.release.tables import (
     path_array,
     regions_reader,
 )
+from tallytree.release.zero_cells import ZeroEnds
 from tallytree.storage.folder import Folder, Manifest
 
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
-    """Standard error and interval of every released count, run by run of the release."""
+    """Standard error and interval of every released count, run by run of the release; upper ends of counts that are 0."""
 
     confidence: float
     std_error: FloatArray
     low: IntArray
     high: IntArray
+    zeros: ZeroEnds
 
     def __repr__(self) -> str:
         return f"CountIntervals({len(self.low):,} counts, confidence {self.confidence:g})"
@@ -68,7 +70,7 @@ class Release(Published):
     kind: ClassVar[str] = KIND
     title: ClassVar[str] = "a release of group sizes"
     answers: ClassVar[frozenset[str]] = frozenset(
-        {"region", "size", "at_least", "largest", "quantile", "mean", "confidence", "copies"}
+        {"region", "size", "at_least", "largest", "quantile", "mean", "total", "confidence", "copies"}
     )
 
     hierarchy: Hierarchy
@@ -150,8 +152,10 @@ class Release(Published):
 
     def saved_manifest(self) -> Manifest:
         """The manifest, and the confidence of the intervals where there are any."""
-        facts = {} if self.intervals is None else {"intervals": {"confidence": self.intervals.confidence}}
-        return {**self.manifest, **facts}
+        if self.intervals is None:
+            return self.manifest
+        facts = {"confidence": self.intervals.confidence, "zeros": self.intervals.zeros.to_json()}
+        return {**self.manifest, "intervals": facts}
 
     def __repr__(self) -> str:
         return self._described(repr(self.hierarchy))
@@ -179,7 +183,7 @@ def load_release(folder: Folder) -> Release:
     return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest, intervals=intervals)
 
 
-def _intervals(table: pa.Table, facts: Mapping[str, float] | None) -> CountIntervals | None:
+def _intervals(table: pa.Table, facts: Mapping[str, Any] | None) -> CountIntervals | None:
     """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
     if facts is None:
         if "std_error" in table.column_names:
@@ -188,4 +192,4 @@ def _intervals(table: pa.Table, facts: Mapping[str, float] | None) -> CountInter
             )
         return None
     std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
-    return CountIntervals(facts["confidence"], std_error, low, high)
+    return CountIntervals(facts["confidence"], std_error, low, high, ZeroEnds.from_json(facts.get("zeros", [])))

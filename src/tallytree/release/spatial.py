@@ -163,11 +163,11 @@ def load_map(folder: Folder) -> SpatialRelease:
     estimates = estimates_from_table(folder.table("counts.parquet"), manifest["columns"], tuple(manifest["resolution"]))
     noisy = None
     if folder.has("noisy.parquet"):
-        noisy = measurements_from_table(folder.table("noisy.parquet"), _variances(manifest))
+        noisy = measurements_from_table(folder.table("noisy.parquet"), noise_variances(manifest))
     return SpatialRelease(estimates, manifest, noisy)
 
 
-def _variances(manifest: Manifest) -> dict[str, float]:
+def noise_variances(manifest: Manifest) -> dict[str, float]:
     """Noise variance by share, worked out anew from budget and sensitivity."""
     budget = budget_of(manifest["privacy"])
     bound = histogram_sensitivity(contributions=int(manifest["privacy"]["unit"]["contributions"]))

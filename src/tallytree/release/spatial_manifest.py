@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from tallytree.measure.spatial import NoisyMap, Step
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.release.manifest import kept_rows
-from tallytree.spatial.options import SPARSE, MethodOptions
+from tallytree.spatial.methods import SPARSE
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -30,10 +31,12 @@ def planned_manifest(
     grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, bool], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    asked = {name: value for name, value in asdict(options).items() if name != "method"}
+    asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name != "method"}
     return {
         "kind": KIND,
-        "mechanism": {"asked_for": options.method} | asked | {"alpha": options.alpha and str(options.alpha)},
+        "mechanism": {"asked_for": options.method}
+        | asked
+        | {"alpha": options.coarse_share and str(options.coarse_share)},
         "columns": list(grid.columns),
         "box": [list(side) for side in grid.box],
         "resolution": list(grid.shape),

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 from tallytree.model.confidential_grid import Box
 from tallytree.spatial.draft import Measurement
@@ -41,6 +41,15 @@ def boxes_table(estimates: MapEstimates, columns: tuple[str, ...], box: Box) -> 
     return pa.table(table)
 
 
+def layout_table(tree: BoxTree, leaves: BoolArray, columns: tuple[str, ...]) -> pa.Table:
+    """The boxes alone, in cells of the fine grid."""
+    table: dict[str, pa.Array] = {"parent": pa.array(tree.parent), "leaf": pa.array(leaves)}
+    for axis, name in enumerate(columns):
+        table[f"first_{name}"] = pa.array(tree.low[:, axis])
+        table[f"end_{name}"] = pa.array(tree.high[:, axis])
+    return pa.table(table)
+
+
 def noisy_table(measurements: tuple[Measurement, ...]) -> pa.Table:
     """Step, query, share, node, value: every raw noisy count."""
     lengths = [len(one.nodes) for one in measurements]
@@ -64,21 +73,28 @@ def noisy_table(measurements: tuple[Measurement, ...]) -> pa.Table:
 
 def estimates_from_table(table: pa.Table, columns: list[str], shape: tuple[int, ...]) -> MapEstimates:
     """The estimates that :func:`boxes_table` wrote."""
+    tree, leaves = tree_from_table(table, columns, shape)
+    variance = table["variance"].to_numpy(zero_copy_only=False).astype(np.float64)
+    count = table["count"].to_numpy()
+    published: FloatArray | IntArray = count.astype(np.int64 if count.dtype.kind == "i" else np.float64)
+    return MapEstimates(
+        tree,
+        np.where(np.isnan(variance), np.inf, variance),
+        table["estimate"].to_numpy().astype(np.float64),
+        published,
+        leaves,
+    )
+
+
+def tree_from_table(table: pa.Table, columns: list[str], shape: tuple[int, ...]) -> tuple[BoxTree, BoolArray]:
+    """The boxes of a table, and which of them tile the map."""
     low = np.stack([table[f"first_{name}"].to_numpy() for name in columns], axis=1).astype(np.int64)
     high = np.stack([table[f"end_{name}"].to_numpy() for name in columns], axis=1).astype(np.int64)
     parent = table["parent"].to_numpy().astype(np.int64)
     n_children = np.bincount(parent[1:], minlength=len(parent))
     child_starts = np.concatenate([[1], 1 + np.cumsum(n_children)])
-    variance = table["variance"].to_numpy(zero_copy_only=False).astype(np.float64)
-    count = table["count"].to_numpy()
-    published: FloatArray | IntArray = count.astype(np.int64 if count.dtype.kind == "i" else np.float64)
-    return MapEstimates(
-        BoxTree(shape, low, high, child_starts),
-        np.where(np.isnan(variance), np.inf, variance),
-        table["estimate"].to_numpy().astype(np.float64),
-        published,
-        np.array(table["leaf"].to_numpy(zero_copy_only=False), dtype=bool),
-    )
+    leaves = np.array(table["leaf"].to_numpy(zero_copy_only=False), dtype=bool)
+    return BoxTree(shape, low, high, child_starts), leaves
 
 
 def measurements_from_table(table: pa.Table, variances: dict[str, float]) -> tuple[Measurement, ...]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import VerificationError
-from tallytree.measure.noisy import NoisyCounts
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
+from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import SEPARATOR, Hierarchy, escape_labels
+from tallytree.planning.plan import Plan
 
 ROWS_PER_BATCH = 1 << 20
 # Rows of a region are neighbours, so a batch names few regions many times: a dictionary per batch, kept so in Parquet.
@@ -153,6 +155,55 @@ def hierarchy_from_table(regions: pa.Table, level_names: list[str]) -> Hierarchy
         regions["parent"].to_numpy().astype(np.int64),
         np.asarray(regions["label"].to_numpy(), dtype=object),
     )
+
+
+def regions_from_table(regions: pa.Table, levels: Sequence[Mapping[str, Any]]) -> tuple[Hierarchy, IntArray]:
+    """The hierarchy and the numbers of groups that ``regions_reader`` wrote."""
+    hierarchy = hierarchy_from_table(regions, [level["name"] for level in levels])
+    return hierarchy, regions["groups"].to_numpy().astype(np.int64)
+
+
+def measured_tables(hierarchy: Hierarchy, noisy: NoisyCounts) -> dict[str, pa.RecordBatchReader]:
+    """What was measured, and the regions: enough to estimate the release."""
+    paths = path_array(hierarchy)
+    return {
+        "noisy.parquet": noisy_reader(hierarchy, noisy, paths),
+        "regions.parquet": regions_reader(hierarchy, noisy.n_groups, paths),
+    }
+
+
+# What each view asks, in the order of its answers. A question that happened to have no answers leaves no rows.
+_QUERIES: dict[str, tuple[str, ...]] = {
+    "naive": ("counts",),
+    "sizes": ("sizes",),
+    "cumulative": ("cumulative",),
+    "hybrid": ("cumulative", "tail"),
+    "chain": ("chain",),
+    "staircase": ("blocks", "block ends", "tail"),
+}
+
+
+def noisy_levels_from_table(hierarchy: Hierarchy, plan: Plan, table: pa.Table) -> tuple[NoisyLevel, ...]:
+    """The measurements that ``noisy_reader`` wrote, with the noise that the plan says they have."""
+    level, value = (table[name].to_numpy() for name in ("level", "value"))
+    query = np.array(table["query"].to_pylist(), dtype=object)
+    region = _region_numbers(path_array(hierarchy), table["region"])
+    found = []
+    for one in plan.levels:
+        here = hierarchy.level_slice(one.level)
+        rows = np.flatnonzero(level == one.level)
+        names = list(dict.fromkeys([*query[rows].tolist(), *(_QUERIES[one.view] if one.query is not None else ())]))
+        queries = []
+        for name in names:
+            noise = plan.first_look if name == "first look" else one.query
+            if noise is None:
+                raise VerificationError(f"noisy.parquet has answers on {one.name}, where nothing was measured.")
+            of_query = rows[query[rows] == name]
+            lengths = np.bincount(region[of_query] - here.start, minlength=here.stop - here.start)
+            values = value[of_query].astype(np.int64)
+            queries.append(NoisyQuery(str(name), noise.noise, offsets_from_lengths(lengths), values))
+        found.append(NoisyLevel(one.level, tuple(queries)))
+    return tuple(found)
 
 
 def counts_from_table(hierarchy: Hierarchy, table: pa.Table) -> CountsBySize:

@@ -20,8 +20,28 @@ function start(data) {
   const plainNames = labels.map((text) => text.toLowerCase());
   const sizes = (r) => { const out = []; for (let i = 0; i < runs[r].length; i += 2) out.push([runs[r][i], runs[r][i + 1]]); return out; };
   const groups = runs.map((run) => { let total = 0; for (let i = 1; i < run.length; i += 2) total += run[i]; return total; });
-  const bounds = (r) => new Map((regions.bounds ? regions.bounds[r] : []).map(([s, low, high]) => [s, [low, high]]));
+  const bounds = (r) => new Map([...(regions.bounds ? regions.bounds[r] : []).map(([s, low, high]) => [s, [low, high]]), ...zeros(r)]);
   const state = { region: 0, other: -1, log: false, chosen: 0, listed: [] };
+
+  // Sizes that a region has no groups of, among those with bars of their own and a few beyond, with the ends of their counts: the end
+  // follows from the groups per size around a size, as in release/zero_cells.py.
+  function zeros(r) {
+    const { steps, reaches, most } = regions.zeros || { steps: [] }, rows = sizes(r), here = steps[level[r]];
+    if (!here || !rows.length) return [];
+    const place = (s) => Math.min(s, 16) + Math.floor(8 * Math.log2(Math.max(s, 16) / 16));
+    const first = (p) => (p <= 16 ? Math.max(p, 0) : Math.ceil(16 * 2 ** ((p - 16) / 8)));
+    const end = (s) => {
+      for (const [i, reach] of reaches.entries()) {
+        const from = first(place(s) - reach), behind = first(place(s) + reach + 1);
+        const near = rows.reduce((sum, [size, count]) => sum + (from <= size && size < behind ? count : 0), 0);
+        if (near || i === reaches.length - 1) return here[i].findLast(([least]) => least <= near / (behind - from))[1];
+      }
+    };
+    const counted = new Set(rows.map(([size]) => size)), largest = rows[rows.length - 1][0], out = [];
+    for (let s = Math.min(rows[0][0], 1); s <= (largest <= 30 ? largest + 4 : 9); s++)
+      if (!counted.has(s)) out.push([s, [0, Math.min(end(s), most === "region" ? groups[r] : most === "root" ? groups[0] : Infinity)]]);
+    return out;
+  }
 
   function facts(r) {
     if (data.facts) return data.facts;
@@ -38,7 +58,7 @@ function start(data) {
   }
 
   function table(r) {
-    const ends = bounds(r), rows = sizes(r);
+    const ends = bounds(r), rows = [...sizes(r), ...zeros(r).filter(([, [, high]]) => high > 0).map(([s]) => [s, 0])].sort(([a], [b]) => a - b);
     const head = [words.size, words.groups, ...(regions.bounds ? ["low", "high"] : [])];
     const body = rows.slice(0, ROWS).map(([s, c]) => element("tr", {}, ...[words.bin ? words.bin[s] : number(s), number(c),
       ...(regions.bounds ? (ends.get(s) || ["", ""]).map((v) => (v === "" ? "" : number(v))) : [])].map((v) => element("td", {}, v))));

@@ -18,6 +18,7 @@ from tallytree.release.grid_histogram import GridHistogram
 from tallytree.release.histogram import RangeHistogram
 from tallytree.release.release import CountIntervals, Release
 from tallytree.release.stream import StreamRelease
+from tallytree.release.zero_cells import REACHES
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 # The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.
@@ -44,6 +45,7 @@ def group_sizes_payload(
     }
     if release.intervals is not None:
         regions["bounds"] = _bounds(release.counts, release.intervals, n_regions)
+        regions["zeros"] = _zeros(release, release.intervals)
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
@@ -262,6 +264,15 @@ def _bounds(counts: CountsBySize, intervals: CountIntervals, n_regions: int) -> 
     last = counts.offsets[n_regions]
     rows = np.stack([counts.size[:last], intervals.low[:last], intervals.high[:last]], axis=1)
     return [part.tolist() for part in np.split(rows, counts.offsets[1:n_regions])]
+
+
+def _zeros(release: Release, intervals: CountIntervals) -> dict[str, Any]:
+    """Upper ends of counts that are 0, and whose number of groups bounds them."""
+    totals = release.manifest["totals"]
+    most = None
+    if totals["source"] == "public":
+        most = "region" if totals["kept"] == "every region" else "root"
+    return {"steps": intervals.zeros.to_json(), "reaches": REACHES, "most": most}
 
 
 def _left_out(hierarchy: Hierarchy, shown: int) -> str:

@@ -21,11 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from tallytree.errors import StorageError
-from tallytree.estimate.unattributed import Method, estimate_sorted_counts
+from tallytree.estimate.unattributed import estimate_sorted_counts
 from tallytree.kernels.range_moments import running_sum
 from tallytree.kernels.tree_nonnegative import split_downwards, zero_subtrees
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
+from tallytree.options.choices import DegreeMethod
 from tallytree.planning.level_budgets import equal_shares
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, add_noise
@@ -40,7 +41,7 @@ from tallytree.reproduce.cells import Cell
 EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 SEQUENCES = ("NETTRACE", "SEARCHLOGS", "HEPTH", "INCOME", "ego-Facebook", "email-Enron")
 HISTOGRAMS = ("NETTRACE", "SEARCHLOGS")
-ESTIMATORS: dict[str, Method] = {"S̃": "noisy", "S̃_r": "sorted", "S̄": "isotonic"}
+ESTIMATORS: dict[str, DegreeMethod] = {"S̃": "noisy", "S̃_r": "sorted", "S̄": "isotonic"}
 RUNS, QUICK_RUNS = 50, 5
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,11 +74,11 @@ def _data_sets(data: Path | None, scale: Scale) -> dict[str, ConfidentialCounts]
     return {"housing": datasets.county_housing(data), "Hawaiian": datasets.hawaiian(data), "taxi": datasets.taxi(data)}
 
 
-def _mean_errors(counts: ConfidentialCounts, scale: Scale, **options: object) -> Sequence[float]:
+def _mean_errors(counts: ConfidentialCounts, scale: Scale, **options: Any) -> Sequence[float]:
     """Mean EMD per region of each level, over seeded runs."""
     runs = []
     for seed in range(scale.runs):
-        made = release(counts, max_size=scale.max_size, insecure_seed=seed, **options)  # type: ignore[arg-type]
+        made = release(counts, max_size=scale.max_size, insecure_seed=seed, **options)
         runs.append([level.emd for level in evaluate(made, counts).levels])
     return list(np.mean(runs, axis=0))
 

@@ -7,15 +7,16 @@ folder of real data they run on empty histograms of the paper's sizes.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tallytree.errors import StorageError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
+from tallytree.options.choices import Allocation
 from tallytree.planning.branching import best_branching, regular_tree_error
 from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
-from tallytree.planning.level_budgets import Allocation
 from tallytree.publish.histogram import histogram
 from tallytree.reproduce.cells import Cell
 
@@ -80,7 +81,7 @@ def figure_3(data: Path | None, *, quick: bool) -> list[Cell]:
     return cells
 
 
-def _mean_errors(counts: IntArray, sizes: IntArray, *, runs: int, **options: object) -> FloatArray:
+def _mean_errors(counts: IntArray, sizes: IntArray, *, runs: int, **options: Any) -> FloatArray:
     """Mean absolute error of 100 random ranges per size and run, as §4.3 does."""
     places = np.random.default_rng(0)  # places of the ranges, nothing private
     total = np.zeros(len(sizes))
@@ -91,7 +92,7 @@ def _mean_errors(counts: IntArray, sizes: IntArray, *, runs: int, **options: obj
             nonnegative=False,
             integers=False,
             insecure_seed=seed,
-            **options,  # type: ignore[arg-type]
+            **options,
         )
         wrong = np.concatenate([[0.0], np.cumsum(made.estimates - counts)])
         for row, size in enumerate(sizes):

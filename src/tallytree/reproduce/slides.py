@@ -23,6 +23,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
 from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress, silent
@@ -30,7 +31,7 @@ from tallytree.reproduce.cells import Cell
 from tallytree.spatial.answers import MapSurface
 from tallytree.spatial.draft import combine_measurements
 from tallytree.spatial.estimates import estimate_map
-from tallytree.spatial.options import SPARSE, MethodOptions
+from tallytree.spatial.methods import SPARSE
 
 EPSILONS = ("0.01", "0.1", "1")
 NAMED = (

@@ -13,9 +13,9 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.options.maps import MethodOptions
 from tallytree.planning.grid_errors import grid_range_error
 from tallytree.spatial.draft import Draft
-from tallytree.spatial.options import ADAPTIVE_GRID_ALPHA, MethodOptions
 
 ALL = Fraction(1)
 # Points per unit of ε and cell, c of the slides; c2 of the adaptive grid is half of it.
@@ -25,6 +25,7 @@ SMALLEST_FIRST_GRID = 10
 # Share that a method spends on the number of points where that is not public.
 SHARE_OF_TOTAL = {"uniform-grid": Fraction(1, 20), "adaptive-grid": Fraction(1, 50), "adaptive-tree": Fraction(1, 50)}
 MOST_NODES = 1 << 25
+ADAPTIVE_GRID_ALPHA = Fraction(1, 2)
 
 
 def check_nodes(n_nodes: float, advice: str) -> None:
@@ -99,7 +100,7 @@ def adaptive_grid(draft: Draft, options: MethodOptions) -> None:
 
     m₁ = max(10, ¼⌈√(N ε / c)⌉) and m₂ = ⌈√(N′ (1 − α) ε / c₂)⌉; a cell that is not split is measured a second time.
     """
-    alpha = options.alpha if options.alpha is not None else ADAPTIVE_GRID_ALPHA
+    alpha = options.coarse_share if options.coarse_share is not None else ADAPTIVE_GRID_ALPHA
     if options.cells is not None:
         first, share = options.cells, ALL
     else:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tallytree.errors import RequestError
+from tallytree.options.choices import MapMethod
+from tallytree.options.maps import MethodOptions
 from tallytree.spatial.draft import Draft
 from tallytree.spatial.grids import adaptive_grid, flat, hierarchical, uniform_grid
-from tallytree.spatial.options import Method, MethodOptions
 from tallytree.spatial.partitions import noisy_first, structure_first
 from tallytree.spatial.trees import adaptive_tree, kd_tree, quadtree
 
@@ -29,18 +30,20 @@ GROW_LINE: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "structure-first": structure_first,
 }
 
+# Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
+SPARSE = ("adaptive-tree",)
 
 # Up to so many cells the flat method is best or close to it, whatever the data (qardaji2013 §5: up to 4,096 in two dimensions
 # where all cells are dense; adaptive trees are ahead earlier where they are not).
 FEW_CELLS = 1024
 
 
-def automatic_method(shape: tuple[int, ...]) -> Method:
+def automatic_method(shape: tuple[int, ...]) -> MapMethod:
     """The method that ``auto`` takes, from the public size of the grid alone."""
     return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive-tree"
 
 
-def grow(draft: Draft, options: MethodOptions) -> Method:
+def grow(draft: Draft, options: MethodOptions) -> MapMethod:
     """Grow the draft by the method asked for; returns the method used."""
     method = automatic_method(draft.shape) if options.method == "auto" else options.method
     known = GROW_LINE if len(draft.shape) == 1 else GROW

@@ -10,8 +10,8 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.kernels.partitions import MOST_BINS, cut_deviations, merge_by_squares
 from tallytree.model.arrays import IntArray
+from tallytree.options.maps import MethodOptions
 from tallytree.spatial.draft import Draft
-from tallytree.spatial.options import MethodOptions
 
 ALL = Fraction(1)
 # Structure first: half of the budget for the structure, most of that for where boundaries roughly are; half for the counts.

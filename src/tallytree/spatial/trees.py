@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 
 from tallytree.model.arrays import IntArray
+from tallytree.options.maps import MethodOptions
 from tallytree.spatial.draft import Draft
 from tallytree.spatial.grids import ALL, check_nodes, noisy_total
-from tallytree.spatial.options import MethodOptions
 from tallytree.spatial.shares import geometric_shares
 
 # Leaves of a tree of fixed depth: 4**8 for quadtrees, 4**6 for kd-trees, in any dimension.

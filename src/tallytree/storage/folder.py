@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tallytree.errors import RequestError, StorageError, VerificationError
-from tallytree.storage.work import BESIDE
+from tallytree.storage.work import BESIDE, BUILT, Work, claim, sync
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 2
@@ -41,6 +40,7 @@ def write_folder(
     manifest: Manifest,
     *,
     overwrite: bool = False,
+    work: Work | None = None,
 ) -> Path:
     """Write tables and manifest as one folder, all or nothing.
 
@@ -51,48 +51,43 @@ def write_folder(
     tables
         File name (``counts.parquet``) to table, or to a reader of record batches that is written in a stream.
     manifest
-        JSON-ready facts; ``files`` and ``format_version`` are added here.
+        JSON-ready facts; ``files``, ``format_version`` and a checksum are added here.
     overwrite
         Replace a release that is already there. Anything else is never replaced.
+    work
+        The claim on the target, where it was claimed before; it is left as it is then.
     """
-    target = Path(path)
-    check_target(target, overwrite=overwrite)
+    mine = work if work is not None else claim(path, overwrite=overwrite)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+        built = mine.path / BUILT
+        shutil.rmtree(built, ignore_errors=True)
+        build_folder(built, tables, manifest)
+        _make_readable(built)
+        mine.put_into_place(built)
     except OSError as error:
-        raise StorageError(
-            f"Cannot write to {target.parent}: {error.strerror}. Choose another output folder."
-        ) from None
-    try:
-        # Files are independent, and Parquet is written outside the interpreter lock: side by side on two cores.
-        with ThreadPoolExecutor(len(tables)) as pool:
-            written = {name: pool.submit(_write_table, work / name, table) for name, table in tables.items()}
-            files = {name: facts.result() for name, facts in written.items()}
-        write_manifest(work, {"format_version": FORMAT_VERSION, **manifest, "files": files})
-        _make_readable(work)
-        _move_into_place(work, target)
-    except OSError as error:
-        raise StorageError(f"Writing {target} failed: {error.strerror or error}. Nothing was left behind.") from error
+        if isinstance(error, StorageError):
+            raise
+        kept = "What was measured is kept." if work is not None else "Nothing was left behind."
+        raise StorageError(f"Writing {mine.target} failed: {error.strerror or error}. {kept}") from error
     finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return target
+        if work is None:
+            mine.release()
+    return Path(path)
 
 
-def check_target(path: str | Path, *, overwrite: bool = False) -> None:
-    """Refuse a target that is already there, so that no budget is spent on a release that cannot be written."""
-    target = Path(path)
-    for parent in target.absolute().parents:
-        if parent.exists():
-            if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-                raise StorageError(f"Cannot write to {parent}. Choose another output folder.")
-            break
-    if not target.exists():
-        return
-    if not overwrite:
-        raise StorageError(f"{target} already exists. Choose another folder, or pass overwrite (--overwrite).")
-    if not (target / MANIFEST).is_file() and not (target.is_dir() and not any(target.iterdir())):
-        raise StorageError(f"{target} is not a release, so it is not overwritten. Choose another folder.")
+def build_folder(folder: Path, tables: Mapping[str, pa.Table | pa.RecordBatchReader], manifest: Manifest) -> None:
+    """Write tables and manifest into a new folder, flushed to disk."""
+    folder.mkdir(mode=0o700)
+    # Files are independent, and Parquet is written outside the interpreter lock: side by side on two cores.
+    with ThreadPoolExecutor(len(tables)) as pool:
+        written = {name: pool.submit(_write_table, folder / name, table) for name, table in tables.items()}
+        files = {name: facts.result() for name, facts in written.items()}
+    rest = {name: value for name, value in manifest.items() if name not in ("files", "format_version", OWN_CHECKSUM)}
+    write_manifest(folder, {"format_version": FORMAT_VERSION, **rest, "files": files})
+    for file in folder.iterdir():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+    sync(folder)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -247,21 +242,7 @@ def _sha256(file: Path) -> str:
 
 
 def _make_readable(folder: Path) -> None:
-    """Give the folder the rights that the user's umask asks for (mkdtemp makes it private) and flush it to disk."""
+    """Give the folder the rights that the user's umask asks for; the work folder's are its owner's alone."""
     umask = os.umask(0)
     os.umask(umask)
     folder.chmod(0o777 & ~umask)
-    for file in folder.iterdir():
-        with file.open("rb") as stream:
-            os.fsync(stream.fileno())
-
-
-def _move_into_place(work: Path, target: Path) -> None:
-    if not target.exists():
-        work.rename(target)
-        return
-    # The old release is set aside first: a crash in between leaves none at the target, never half of one.
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-    target.rename(aside / target.name)
-    work.rename(target)
-    shutil.rmtree(aside)

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,36 @@ def _is_current(lock: int, file: Path) -> bool:
         return False
     own = os.fstat(lock)
     return (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino)
+
+
+def reopen(target: str | Path) -> Work | None:
+    """The work that a run left for a target, to be finished or dropped; None where there is none."""
+    given = Path(target)
+    place = given.resolve() if given.is_symlink() else given.absolute()
+    path = work_folder(place)
+    if not (path / _LOCK).is_file():
+        return None
+    lock = os.open(path / _LOCK, os.O_RDWR)
+    if not _locked(lock):
+        os.close(lock)
+        raise StorageError(f"Another run is writing {place} at this moment. Wait for it.")
+    found = Work(place, path, False, lock)
+    return replace(found, overwrite=bool(found.note().get("overwrite")))
+
+
+def left_over(folder: Path) -> list[Path]:
+    """Targets in a folder whose work was left unfinished by a run that ended."""
+    found = []
+    for path in sorted(folder.glob(f".*{SUFFIX}")):
+        target = folder / path.name[1 : -len(SUFFIX)]
+        try:
+            work = reopen(target)
+        except (OSError, StorageError):  # it runs at this moment, or belongs to someone else
+            continue
+        if work is not None:
+            work.leave()
+            found.append(target)
+    return found
 
 
 def work_folder(target: Path) -> Path:

@@ -1,0 +1,91 @@
+"""Commands by name: a command's module is imported when the command is asked for, not to list it in the help.
+
+Together the modules load everything that any command needs, over a second; the help needs names and one line each.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer.main
+from typer.core import TyperCommand, TyperGroup
+
+# Command, the module of this folder that registers it, and the first line of its help, in the order of the help.
+COMMANDS = {
+    "degrees": ("degrees", "Release how large groups are, or the degrees of a graph, without saying which is which."),
+    "demo": (
+        "demo",
+        "Make a US-like housing data set, release it, verify it, measure its error and write its report.",
+    ),
+    "doctor": (
+        "doctor",
+        "Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work here.",
+    ),
+    "histogram": ("histogram", "Release a histogram of one column that answers any range, with error bars."),
+    "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
+    "verify": (
+        "inspect",
+        "Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.",
+    ),
+    "query": (
+        "inspect",
+        "Answer questions about a release: one region, ranges, boxes, degrees; without a question, show its counts.",
+    ),
+    "evaluate": (
+        "inspect",
+        "Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.",
+    ),
+    "resume": (
+        "finish",
+        "Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.",
+    ),
+    "re-estimate": (
+        "finish",
+        "Estimate a saved release again from its raw measurements, at no privacy cost.",
+    ),
+    "clean": (
+        "finish",
+        "Drop what an unfinished release has left. What was paid for it stays paid, and its answers are lost.",
+    ),
+    "plan": ("plan", "Predict the error of a release from public facts alone, or find the ε that a target needs."),
+    "release": ("release", "Release how many groups have each size, at every level."),
+    "report": (
+        "report",
+        "Write one self-contained HTML file that opens offline: regions to click through, charts, budget, checks.",
+    ),
+    "reproduce": ("reproduce", "Print a paper's figures beside ours."),
+    "ledger": ("ledger", "Budget accounts of data sets."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """All commands; those whose module is not imported yet stand there with their line of help only."""
+
+    def __init__(self, *, commands: dict[str, Any] | None = None, **options: Any) -> None:
+        registered = dict(commands or {})
+        listed = {name: registered.pop(name, None) or _listed(name) for name in COMMANDS}
+        super().__init__(commands=listed | registered, **options)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name, with its module imported."""
+        if args and args[0] in COMMANDS:
+            self.commands[args[0]] = load_command(args[0])
+        return super().resolve_command(ctx, args)
+
+
+def load_command(name: str) -> Any:
+    """The command of this name, as its module registers it."""
+    from tallytree.cli.app import app
+
+    import_module(f"tallytree.cli.{COMMANDS[name][0]}")
+    return typer.main.get_group(app).commands[name]
+
+
+def load_commands() -> dict[str, Any]:
+    """All commands by name."""
+    return {name: load_command(name) for name in COMMANDS}
+
+
+def _listed(name: str) -> TyperCommand:
+    return TyperCommand(name, help=COMMANDS[name][1])

@@ -1,0 +1,50 @@
+"""Measuring counts of groups in bins of sizes, where a whole group is protected.
+
+A group lies in one bin and one block of one region per level; see ``size_bins_sensitivity`` and ``size_blocks_sensitivity``.
+The bins follow from public facts and the first look's noisy answers, so neighbours that were told the same are asked the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallytree.measure.noisy import NoisyLevel, NoisyQuery
+from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import CountsBySize
+from tallytree.planning.plan import LevelPlan, QueryPlan
+from tallytree.planning.size_bins import SizeBins
+from tallytree.privacy.noise import add_noise
+from tallytree.privacy.randomness import KeyStream
+
+
+def measure_size_look(counts: ConfidentialCounts, edges: IntArray, query: QueryPlan, stream: KeyStream) -> IntArray:
+    """Noisy numbers of groups of the root in each of the look's bins."""
+    exact = _binned(counts.counts_on_levels.region(0), SizeBins(edges))[0]
+    return add_noise(exact, query.noise, stream, level=0, query="first look")
+
+
+def measure_size_bins(
+    counts: ConfidentialCounts, bins: SizeBins, plan: LevelPlan, stream: KeyStream
+) -> tuple[NoisyLevel, IntArray]:
+    """Noisy answers of all regions of a level: weighted counts of bins, then of blocks; also as one row per region."""
+    assert plan.query is not None
+    truth = counts.counts_on_levels.regions(counts.hierarchy.level_slice(plan.level))
+    exact = answers_of(_binned(truth, bins), bins)
+    offsets = np.arange(len(exact) + 1) * exact.shape[1]
+    noisy = add_noise(exact, plan.query.noise, stream, level=plan.level, query=plan.view, offsets=offsets)
+    return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),)), noisy
+
+
+def answers_of(table: IntArray, bins: SizeBins) -> IntArray:
+    """What is asked about counts of bins: the counts themselves, or weighted and with weighted sums over blocks."""
+    if not bins.block:
+        return table
+    fine, coarse = bins.weights
+    return np.concatenate([fine * table, coarse * np.add.reduceat(table, bins.block_starts, axis=1)], axis=1)
+
+
+def _binned(truth: CountsBySize, bins: SizeBins) -> IntArray:
+    table = np.zeros((truth.n_regions, bins.n_bins), dtype=np.int64)
+    np.add.at(table, (truth.region_of_run(), bins.bin_of(truth.size)), truth.count)
+    return table

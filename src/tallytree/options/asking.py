@@ -1,0 +1,150 @@
+"""Options of commands that look at releases, or ahead at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tallytree.options.base import Options, option
+from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
+from tallytree.options.groups import Printing
+from tallytree.options.reading import RegionOptions
+from tallytree.options.text import one_or_many
+from tallytree.privacy.budget import Exact
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class QueryOptions(Printing):
+    """What to ask a release.
+
+    Attributes
+    ----------
+    region
+        Path of the region; the root when left out.
+    size, at_least, largest, quantile, mean, total
+        Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
+    ranges
+        Questions to a histogram or map.
+    confidence, level
+        Of intervals; 0.95 when left out. ``level`` is the old spelling.
+    copies
+        Of group sizes: simulated releases behind intervals; 0 leaves them out.
+    """
+
+    region: str | None = option(None, help="Path of the region, such as US/Georgia; the root when left out.")
+    size: int | None = option(None, help="How many groups have exactly this size?")
+    at_least: int | None = option(None, help="How many groups have at least this size?")
+    largest: int | None = option(None, help="How large is the k-th largest group?", metavar="K")
+    quantile: float | None = option(None, help="Which size do this fraction of the groups not exceed?")
+    mean: bool = option(False, help="What is the mean size?")
+    total: bool = option(False, help="How many groups are there, and how many entities?")
+    ranges: Sequence[str] = option(
+        (),
+        help="Of a histogram: how many lie in this range? Of a map: in this box, LOW:HIGH,LOW:HIGH? Repeatable.",
+        flag="range",
+        metavar="LOW:HIGH",
+        repeats=True,
+    )
+    confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
+    level: float | None = option(None, help="Old spelling of --confidence.")
+    copies: int = option(
+        0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class EvaluateOptions(Printing):
+    """How to compare a map with its points.
+
+    Attributes
+    ----------
+    outside
+        Of a map: points outside its box.
+    """
+
+    outside: Outside | None = option(None, help="Of a map: points outside its box: error, clip or drop.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class AssumedOptions(RegionOptions):
+    """The data that a plan assumes.
+
+    Attributes
+    ----------
+    like
+        An earlier release or map: its regions, totals and sizes are assumed.
+    unit
+        What will be protected.
+    groups, group_totals, shape
+        Or a public table of groups, or of regions and their numbers of groups, with assumed sizes.
+    """
+
+    like: str | None = option(
+        None, help="An earlier release or map: its regions, totals and sizes are assumed.", metavar="DIR"
+    )
+    groups: str | None = option(
+        None, help="Public table of groups, one row per group, with the group and level columns."
+    )
+    group_totals: str | None = option(
+        None, help="Public table of regions and their number of groups, one row per region."
+    )
+    unit: PlannedUnit = option("entity", help="What will be protected: entity or group.")
+    shape: str = option("households", help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class VariantOptions(Options):
+    """The one way to release that a plan looks at; several are compared where none is named.
+
+    Attributes
+    ----------
+    mechanism, view, budget
+        As for :class:`~tallytree.options.ReleaseOptions`.
+    """
+
+    mechanism: Mechanism | None = option(None, help="Only this mechanism.")
+    view: View | Sequence[View] | None = option(
+        None, help="Only this view, or one per level, comma-separated.", text=one_or_many
+    )
+    budget: Split | Sequence[Exact] | None = option(None, help="Only this split over levels.", text=one_or_many)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PlanOptions(Printing):
+    """What to predict.
+
+    Attributes
+    ----------
+    epsilon, target
+        Predict the errors at this privacy loss, or find the smallest one that meets a target.
+    method
+        Of a map: only this method.
+    runs
+        Simulated releases per prediction.
+    chart
+        Draw error against ε, per level, into this SVG file.
+    """
+
+    epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
+    target: str | None = option(None, help='Find the smallest ε, for example "county: emd<=20".')
+    method: MapMethod | None = option(None, help="Of a map: only this method.")
+    runs: int = option(5, help="Simulated releases per prediction.", least=1)
+    chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ReportOptions(Options):
+    """Where a report goes, and whether it shows true errors.
+
+    Attributes
+    ----------
+    out
+        File to write.
+    truth
+        The confidential data, for the owner.
+    """
+
+    out: str | None = option(None, help="File to write; DIR/report.html when left out.")
+    truth: str | None = option(
+        None, help="For the owner: the confidential data, to show true errors. NOT PRIVATE.", metavar="SOURCE"
+    )

@@ -1,0 +1,112 @@
+"""Whether a value is what the type of an option says. Numbers that are taken exactly are checked where they are read."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+
+from tallytree.options.choices import did_you_mean
+
+_WORDS: dict[Any, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    Path: "a path",
+    type(None): "nothing",
+}
+
+
+def problem_with(name: str, value: Any, kind: Any, least: float | None = None) -> str | None:
+    """In words what is wrong with the value of an option; None where it fits its type."""
+    too_small = least is not None and isinstance(value, Real) and not least <= float(value) < math.inf
+    if fits(value, kind) and not too_small:
+        return None
+    if least is not None and set(alternatives(kind)) <= {int, float}:
+        whole = "whole " if int in alternatives(kind) else ""
+        return f"{name} is a {whole}number of at least {least:g}, got {value!r}."
+    return _misfit(name, value, kind)
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type; NumPy's numbers count as numbers, and any sized collection but text as a sequence."""
+    if kind is Any or kind is object or _is_exact(kind):
+        return True
+    if _is_union(kind):
+        return any(fits(value, part) for part in get_args(kind))
+    origin = get_origin(kind)
+    if origin is Literal:
+        return any(type(value) is type(name) and value == name for name in get_args(kind))
+    if origin in (Sequence, tuple):
+        return _is_sequence(value) and _entries_fit(value, get_args(kind)[0])
+    if kind is bool or kind is type(None):
+        return isinstance(value, kind | np.bool_) if kind is bool else value is None
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    return isinstance(value, origin if isinstance(origin, type) else kind)
+
+
+def alternatives(kind: Any) -> tuple[Any, ...]:
+    """The types that a union offers, the type itself where it is none; without None."""
+    offered = get_args(kind) if _is_union(kind) else (kind,)
+    return tuple(part for part in offered if part is not type(None))
+
+
+def _misfit(name: str, value: Any, kind: Any) -> str:
+    known = [str(choice) for part in alternatives(kind) if get_origin(part) is Literal for choice in get_args(part)]
+    others = list(dict.fromkeys(_words(part) for part in alternatives(kind) if get_origin(part) is not Literal))
+    strings = _wrong_names(value, kind) if known else []
+    if strings:
+        also = f", or {' or '.join(others)}" if others else ""
+        return f"{name} {strings[0]!r} is not known. Choose one of: {', '.join(known)}{also}." + did_you_mean(
+            strings[0], known
+        )
+    accepted = [*([f"one of {', '.join(known)}"] if known else []), *others]
+    return f"{name} takes {' or '.join(accepted)}; got {value!r}."
+
+
+def _wrong_names(value: Any, kind: Any) -> list[Any]:
+    """The single value, or the entries of a list of names, that are no known name."""
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return [value]
+    lists = [part for part in alternatives(kind) if get_origin(part) in (Sequence, tuple)]
+    if not lists or not _is_sequence(value):
+        return []
+    return [entry for entry in value if isinstance(entry, str) and not fits(entry, get_args(lists[0])[0])]
+
+
+def _words(kind: Any) -> str:
+    if get_origin(kind) in (Sequence, tuple):
+        inner = get_args(kind)[0]
+        return "a list" if inner is Any or _is_union(inner) else f"a list of {_words(inner).split()[-1]}s"
+    if _is_array(kind):
+        return "an array"
+    return _WORDS.get(kind, f"a {getattr(kind, '__name__', 'value')}")
+
+
+def _entries_fit(value: Any, kind: Any) -> bool:
+    return isinstance(value, np.ndarray) or all(fits(entry, kind) for entry in value)
+
+
+def _is_sequence(value: Any) -> bool:
+    return hasattr(value, "__iter__") and hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
+def _is_array(kind: Any) -> bool:
+    return get_origin(kind) is np.ndarray or kind is np.ndarray
+
+
+def _is_exact(kind: Any) -> bool:
+    """Whether a type takes numbers exactly, however they are written: ``tallytree.privacy.budget.exact`` then checks them."""
+    return _is_union(kind) and Fraction in get_args(kind)

@@ -1,0 +1,96 @@
+"""Options of releases of group sizes, and of looking ahead at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tallytree.options.base import option
+from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View, names
+from tallytree.options.groups import Output, Releasing
+from tallytree.options.text import one_or_many, whole_or_word
+from tallytree.privacy.budget import Exact
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ReleaseOptions(Releasing):
+    """How to release group sizes; see :func:`tallytree.release`.
+
+    Attributes
+    ----------
+    mechanism
+        ``"adaptive"`` (default), which measures blocks of sizes that follow from earlier answers and suits sizes of any kind;
+        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named, beyond a million regions, and on Spark) or
+        ``"bottom-up"``; or one of fioretto2021, which need dense tables of regions × sizes: ``"tree-dp"``, ``"tree-exact"``,
+        ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``, ``"cumulative-dp"``, ``"cumulative-exact"``,
+        ``"chain"``, ``"topdown"``.
+    view
+        What ``"matching"`` and ``"bottom-up"`` measure: ``"hybrid"`` (default), ``"cumulative"``, ``"sizes"`` or ``"naive"``;
+        one name, or one per level, root first. Other mechanisms have their own.
+    merge
+        How the two estimates of a matched group are combined: ``"weighted"`` by variance, or ``"average"``.
+    budget
+        ``"equal"``, or one share per level, root first, adding up to 1. ``"auto"`` (default) lets ``"adaptive"`` plan the
+        split from public numbers of groups and a first look at the root that takes 3 % of the budget; other mechanisms
+        share equally. The manifest says what was chosen.
+    max_size
+        Public bound on the size of a group. Views that need one pay for an estimate with ``"auto"`` (default); ``"adaptive"``
+        needs none, and releases no larger group where one is given.
+    norm
+        1 or 2: which distance the isotonic fits minimise; each view has its own default.
+    totals
+        Which public numbers of groups the release keeps: of all ``"regions"``, or of the ``"root"`` alone, as fioretto2021
+        has it. ``"tree-dp"``, ``"tree-program"``, ``"cumulative-dp"`` and ``"chain"`` know only the second.
+    repair
+        ``"tree-relaxed"`` only: round so that everything adds up; without it that mechanism is refused.
+    time_limit
+        Seconds that a solver may take; the manifest says whether it proved its result optimal.
+    goal
+        What a planned split is for: ``"balanced"`` (default), ``"leaves"``, ``"top"``, ``"no-level-behind"`` (every level
+        gets the same), or targets such as ``"state: emd<=50"``, one or several, that are met as far as the budget goes.
+    """
+
+    mechanism: Mechanism | None = option(
+        None, help=f"One of: {names(Mechanism)}. Default: adaptive, or matching if a view is named."
+    )
+    view: View | Sequence[View] | None = option(
+        None,
+        help="For matching: hybrid, cumulative, sizes or naive; one name, or one per level, comma-separated.",
+        text=one_or_many,
+    )
+    merge: Merge = option("weighted", help=f"{names(Merge)}.")
+    budget: Split | Sequence[Exact] = option(
+        "auto", help="auto, equal, or one share per level, root first: 0.15,0.25,0.6", text=one_or_many
+    )
+    max_size: int | Literal["auto"] | None = option(
+        None, help="Public bound on sizes for views that need one, or auto.", text=whole_or_word
+    )
+    norm: Norm | None = option(
+        None, help="1 or 2: distance that the isotonic fits minimise.", text=whole_or_word, metavar="NUMBER"
+    )
+    totals: Totals | None = option(
+        None, help="Public group totals to keep: regions or root; each mechanism has its default."
+    )
+    repair: bool = option(False, help="tree-relaxed only: round so that everything adds up.")
+    time_limit: Exact | None = option(None, help="Seconds that a solver may take.", metavar="NUMBER")
+    goal: str | Sequence[str] = option(
+        "balanced",
+        help='What a planned split is for: balanced, leaves, top, no-level-behind, or targets such as "state: emd<=50".',
+        text=one_or_many,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class GroupSizesOutput(Output):
+    """Where a command writes group sizes, and whether with intervals.
+
+    Attributes
+    ----------
+    intervals
+        Add standard errors and intervals, from simulating the release this often; 0 leaves them out.
+    """
+
+    intervals: int = option(
+        0, help="Add standard errors and intervals, from simulating the release this often (40, say).", least=0
+    )

@@ -1,0 +1,199 @@
+"""Options that kinds of releases share: how much privacy, who pays, which table, what is protected, where to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from tallytree.errors import RequestError
+from tallytree.model.part import Part, part_from
+from tallytree.model.unit import ENTITY
+from tallytree.options.base import Options, option
+from tallytree.privacy.budget import Budget, Definition, Exact
+from tallytree.privacy.stated_budget import stated_budget
+
+
+@runtime_checkable
+class PaidFrom(Protocol):
+    """A ready payment, see :class:`tallytree.publish.payment.Payment`."""
+
+    @property
+    def ledger(self) -> str: ...  # noqa: D102
+    @property
+    def dataset(self) -> str: ...  # noqa: D102
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def part(self) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Loss(Options):
+    """How much privacy a release may cost.
+
+    Attributes
+    ----------
+    epsilon, rho, definition
+        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
+    delta
+        With ``epsilon``: (ε, δ)-differential privacy, kept by Gaussian noise under a zCDP budget that is found for it.
+    """
+
+    epsilon: Exact | None = option(None, help="Privacy loss, for example 1.0 or 1/3.")
+    rho: Exact | None = option(None, help="Privacy loss under --definition zcdp.")
+    delta: Exact | None = option(None, help="With --epsilon: approximate privacy, by Gaussian noise, such as 1e-9.")
+    definition: Definition = option("pure", help="pure or zcdp.")
+
+    def loss(self) -> Budget:
+        """The stated loss as an exact budget."""
+        return stated_budget(self.epsilon, self.rho, self.definition, self.delta)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class LedgerOptions(Options):
+    """Where the budget accounts are.
+
+    Attributes
+    ----------
+    ledger
+        Address of the ledger that pays before any noise is drawn: a file or ``postgresql://…``. A
+        :class:`~tallytree.publish.payment.Payment` names the account too.
+    """
+
+    ledger: str | PaidFrom | None = option(
+        None,
+        help="Ledger that pays: a file (ledger.db) or postgresql://host/database.",
+        envvar="TALLYTREE_LEDGER",
+        recorded=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Paying(LedgerOptions):
+    """Which account pays, and for which part of its data.
+
+    Attributes
+    ----------
+    dataset
+        Name of the account.
+    idempotency_key
+        Names this release: a run that is repeated under the same key neither pays nor draws noise again.
+    part
+        Read only the rows of ``COLUMN=VALUE``, one of the parts that the account lists; they are paid for side by side.
+    """
+
+    dataset: str | None = option(None, help="Account in the ledger, see: tallytree ledger create.", recorded=False)
+    idempotency_key: str | None = option(
+        None,
+        help="Names this release: a repeated run under the same key neither pays nor draws again.",
+        recorded=False,
+    )
+    part: str | None = option(
+        None,
+        help="Read only the rows of COLUMN=VALUE, a part of the account's; parts are paid for in parallel.",
+        recorded=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Releasing(Loss, Paying):
+    """What every release is asked.
+
+    Attributes
+    ----------
+    insecure_seed
+        For tests and experiments only: repeatable noise. The release is marked "not private".
+    """
+
+    insecure_seed: int | None = option(None, help="Experiments only: repeatable noise, NOT PRIVATE.", recorded=False)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class SourceOptions(Options):
+    """Which table of a database.
+
+    Attributes
+    ----------
+    table, sql
+        Which table of the database, or which query on it.
+    where
+        ``"COLUMN=VALUE"``: read only the rows whose column has exactly this label, as if the table had no others.
+    """
+
+    table: str | None = option(None, help="Table to read from a database URL.")
+    sql: str | None = option(None, help="Query to read from a database URL.")
+    where: str | Part | None = option(
+        None, help="Read only the rows whose column has exactly this label.", metavar="COLUMN=VALUE"
+    )
+
+
+def rows_to_read(where: str | Part | None, paying: Paying) -> Part | None:
+    """The rows that a release reads: those of the part that is paid for, or those of ``where``."""
+    part = paying.ledger.part if isinstance(paying.ledger, PaidFrom) else paying.part
+    if part is None:
+        return part_from(where)
+    if where is not None and part_from(where) != part_from(part):
+        raise RequestError(
+            "part= (--part) reads its rows itself; leave out --where, or pay in full and leave out --part."
+        )
+    return part_from(part, "part")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class UnitOptions(Options):
+    """What is protected.
+
+    Attributes
+    ----------
+    unit, contributions
+        ``unit``: of a table, the column that names the protected unit, of whose rows at most ``contributions`` are then
+        counted. Without it, how many rows one protected unit has at most, which is taken on trust.
+    """
+
+    unit: str = option(ENTITY, help="What is protected: entity (one row), or the column that names a person.")
+    contributions: int = option(1, help="Rows that count of one --unit, or that one unit has at most.", least=1)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class NamedUnit(UnitOptions):
+    """What is protected, and what it is called.
+
+    Attributes
+    ----------
+    entity
+        What one protected unit is called in the privacy statement.
+    """
+
+    entity: str = option("row", help="What one protected unit is called (person, trip …).")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Printing(Options):
+    """How a command prints.
+
+    Attributes
+    ----------
+    json
+        One JSON object and nothing else.
+    """
+
+    json: bool = option(False, help="Print one JSON object.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Output(Printing):
+    """Where a command writes a release.
+
+    Attributes
+    ----------
+    out
+        Folder to write to.
+    overwrite
+        Replace a release that is already there.
+    no_noisy
+        Leave the raw noisy measurements out.
+    """
+
+    out: str | None = option(None, help="Folder to write the release to.")
+    overwrite: bool = option(False, help="Replace a release that is already there.")
+    no_noisy: bool = option(False, help="Leave the raw noisy measurements out.")

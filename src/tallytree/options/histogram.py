@@ -1,0 +1,130 @@
+"""Options of histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.bins import Bins
+from tallytree.options import text
+from tallytree.options.base import Options, option
+from tallytree.options.choices import (
+    Allocation,
+    GridStrategyName,
+    Nonnegative,
+    Outside,
+    Strategy,
+    names,
+)
+from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
+from tallytree.privacy.budget import Exact
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class BinOptions(Options):
+    """The public bins.
+
+    Attributes
+    ----------
+    bins, edges, width, categories, bounds
+        The public bins: their ``edges`` (a list given as ``bins`` is taken as edges); or ``bins`` of equal size or bins
+        of a ``width`` between ``bounds``; or ``categories`` in order. Never taken from the data: that would give it
+        away.
+    outside
+        Values outside the bins: ``"error"``, ``"clip"`` to the nearest bin, or ``"drop"``.
+    """
+
+    edges: Sequence[float] | FloatArray | None = option(
+        None, help="Edges of the bins, comma-separated: 0,18,65,120", text=text.numbers
+    )
+    bins: int | Sequence[float] | FloatArray | None = option(
+        None, help="Number of equal bins between --bounds, or their edges.", text=text.whole_or_numbers
+    )
+    width: float | None = option(None, help="Width of the bins between --bounds.")
+    bounds: Sequence[float] | None = option(
+        None, help="Public lower and upper bound: 0,120", metavar="LOW,HIGH", text=text.numbers
+    )
+    categories: Sequence[Any] | None = option(None, help="Categories in order, comma-separated.", text=text.comma_names)
+    outside: Outside = option("error", help=f"Values outside the bins: {names(Outside)}.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class StrategyOptions(Options):
+    """What to ask of the bins.
+
+    Attributes
+    ----------
+    strategy
+        ``"auto"`` (least expected error for the workload), ``"flat"``, ``"hierarchical"``, ``"wavelet"``,
+        ``"optimised"``, ``"eigen-select"``, ``"low-rank"``, or a matrix with one row per query.
+    branching, budget
+        For ``"hierarchical"``: children per block (the best one if not given), and how levels share the budget:
+        ``"equal"``, ``"geometric"``, ``"optimal-blocks"``, ``"optimal"``, or one share per level, the coarsest first.
+    workload
+        What the strategy should be good at: ``"ranges"`` (all of them), ``"prefixes"``, ``"identity"``, or a list of
+        (low, high). Every range can be asked of the result, whatever the workload.
+    """
+
+    strategy: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] = option("auto", help=f"{names(Strategy)}.")
+    branching: int | None = option(None, help="Children per block of a hierarchical strategy.", least=2)
+    budget: Allocation | Sequence[Exact] = option(
+        "equal",
+        help=f"Over levels: {', '.join(names(Allocation).split(' or '))}, or shares 1/4,3/4",
+        text=text.one_or_many,
+    )
+    workload: Any = option("ranges", help="ranges, prefixes, identity, or ranges 0:18,65:120", text=text.workload)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class FinishOptions(Options):
+    """What is published.
+
+    Attributes
+    ----------
+    nonnegative, integers
+        What is published: see :data:`tallytree.options.choices.Nonnegative` (True is ``"top-down"``, False ``"no"``),
+        in whole numbers or not. ``nonnegative="no", integers=False`` publishes the unbiased estimates.
+    """
+
+    nonnegative: Nonnegative | bool = option("top-down", help=f"{names(Nonnegative)}.")
+    integers: bool = option(True, help="Publish real numbers instead of whole ones.", flag="real", flips=True)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class HistogramOptions(BinOptions, StrategyOptions, FinishOptions, NamedUnit, SourceOptions, Releasing):
+    """How to release a histogram; see :func:`tallytree.histogram`.
+
+    Attributes
+    ----------
+    column, count
+        Where the values are a table (anything that :func:`tallytree.read` takes): the column to count, and optionally the
+        column that says how many entities a row stands for.
+    """
+
+    column: str | None = option(None, help="Column whose values are counted.")
+    count: str | None = option(None, help="Column that says how many entities a row stands for.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class GridHistogramOptions(FinishOptions, Releasing):
+    """How to release counts per cell of a grid; see :func:`tallytree.grid_histogram`.
+
+    Attributes
+    ----------
+    axes
+        Public bins of each axis, or their edges; cells are numbered if not given.
+    strategy, branching
+        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or ``"auto"``: the one with the
+        least expected error over all boxes. In three and more dimensions that is nearly always ``"flat"`` (qardaji2013
+        §5.3).
+    contributions, entity
+        How many rows one protected unit has at most, which is taken on trust, and what it is called in the privacy statement.
+    """
+
+    axes: Sequence[Bins | Sequence[float] | FloatArray] | None = option(None, help="Public bins of each axis.")
+    strategy: GridStrategyName = option("auto", help=f"{names(GridStrategyName)}.")
+    branching: int | None = option(None, help="Blocks per axis in each block.", least=2)
+    contributions: int = option(1, help="Rows that one unit has at most.", least=1)
+    entity: str = option("row", help="What one protected unit is called (person, trip …).")

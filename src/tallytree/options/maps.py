@@ -1,0 +1,134 @@
+"""Options of maps, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tallytree.errors import RequestError
+from tallytree.options import text
+from tallytree.options.base import Options, option
+from tallytree.options.choices import MapMethod, Outside, names
+from tallytree.options.groups import NamedUnit, Output, Releasing, SourceOptions
+from tallytree.privacy.budget import Exact, exact
+
+LINES = ("noisy-first", "structure-first")
+TREES = ("quadtree", "quad-opt", "kd-tree", "kd-hybrid")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class MethodOptions(Options):
+    """A method for maps and its parameters; None where the method's own rule decides.
+
+    Attributes
+    ----------
+    method
+        ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
+        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"`` or ``"adaptive-tree"``; for one column ``"noisy-first"``
+        or ``"structure-first"``.
+    n_points
+        The number of points where it is public; otherwise methods that need it spend a small share on a noisy one.
+    alpha
+        ``adaptive-grid``: share of the budget for the coarse grid.
+    cells
+        ``uniform-grid``: cells per dimension. ``adaptive-grid``: cells per dimension of the coarse grid.
+    depth
+        Trees: number of levels below the root.
+    branching
+        ``hierarchical``: children per dimension.
+    prune
+        Nodes with an estimate below this become leaves: their count is then spread evenly over all of their area.
+    """
+
+    method: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
+    alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")
+    cells: int | None = option(None, help="Cells per column of a uniform or of the coarse grid.", least=1)
+    depth: int | None = option(None, help="Levels of a quadtree or kd-tree.", least=1)
+    branching: int | None = option(None, help="Children per column of the hierarchical method.", least=2)
+    prune: float | None = option(None, help="Boxes with a lower count become leaves.", least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        share = self.coarse_share
+        if share is not None and not share < 1:
+            raise RequestError(f"alpha lies between 0 and 1, both excluded; got {float(share):g}.")
+        self._require("alpha", ("adaptive-grid",))
+        self._require("cells", ("uniform-grid", "adaptive-grid"))
+        self._require("depth", TREES)
+        self._require("branching", ("hierarchical",))
+
+    @property
+    def coarse_share(self) -> Fraction | None:
+        """``alpha`` as the fraction that it is meant to be."""
+        return None if self.alpha is None else exact(self.alpha, "alpha")
+
+    @property
+    def one_column(self) -> bool:
+        """Whether the method merges the bins of one column."""
+        return self.method in LINES
+
+    def _require(self, name: str, methods: tuple[str, ...]) -> None:
+        if getattr(self, name) is not None and self.method not in methods:
+            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.method}.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class GridOptions(NamedUnit, SourceOptions):
+    """How points are counted on the fine public grid.
+
+    Attributes
+    ----------
+    columns, count
+        Two or more columns of numbers (names of the dimensions where points are arrays); for a table also the column
+        that says how many entities a row stands for.
+    box
+        One pair (low, high) per column. It must be public: that of the data would give its outermost points away.
+    outside
+        Points outside the box: ``"error"``, ``"clip"`` to its border, or ``"drop"``.
+    resolution
+        Cells per column of the fine public grid that points are counted on; no box is smaller than a cell.
+    """
+
+    columns: Sequence[str] | None = option(
+        None, help="Two or more columns of numbers, comma-separated: x,y", text=text.comma_names
+    )
+    box: Sequence[Sequence[float]] | None = option(
+        None,
+        help="Public range of each column: -74.1:-73.7,40.5:41",
+        metavar="LOW:HIGH,LOW:HIGH",
+        text=text.box,
+    )
+    outside: Outside = option("error", help=f"Points outside the box: {names(Outside)}.")
+    resolution: int | Sequence[int] | None = option(
+        None, help="Cells per column of the grid that points are counted on: 1024, or 1024,512", text=text.cells
+    )
+    count: str | None = option(None, help="Column that says how many entities a row stands for.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class MapOptions(GridOptions, MethodOptions, Releasing):
+    """How to release a map; see :func:`tallytree.spatial`.
+
+    Attributes
+    ----------
+    nonnegative, integers
+        What is published. ``nonnegative=False, integers=False`` publishes the unbiased estimates.
+    """
+
+    nonnegative: bool = option(True, help="Publish negative counts too.", flag="allow_negative", flips=True)
+    integers: bool = option(True, help="Publish real numbers instead of whole ones.", flag="real", flips=True)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class MapOutput(Output):
+    """Where a command writes a map, and its picture.
+
+    Attributes
+    ----------
+    picture
+        File for a picture of the map (PNG).
+    """
+
+    picture: str | None = option(None, help="Save a picture of the map (PNG).", metavar="FILE")

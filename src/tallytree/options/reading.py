@@ -1,0 +1,117 @@
+"""Options that say what the rows of a table are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tallytree.model.unit import ENTITY
+from tallytree.options.base import Options, option
+from tallytree.options.choices import Engine, Public
+from tallytree.options.groups import SourceOptions
+from tallytree.options.text import comma_names
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RegionOptions(Options):
+    """Which columns name groups and regions.
+
+    Attributes
+    ----------
+    group
+        Column that names the group of each row.
+    levels
+        Columns that name the regions of each row, from the level below the root to the leaf. None: the root alone. Regions
+        are known by their path, so equal labels under different parents are different regions.
+    root
+        Label of the root.
+    """
+
+    group: str | None = option(None, help="Column that identifies the group (household, taxi …).")
+    levels: str | Sequence[str] = option(
+        (), help="Level columns below the root, comma-separated, largest regions first.", text=comma_names
+    )
+    root: str = option("total", help="Label of the root.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PublicOptions(Options):
+    """What is public about groups and regions.
+
+    Attributes
+    ----------
+    groups
+        Public table of all groups with the columns ``group`` and ``levels``. Brings in the groups without any entity and
+        makes the number of groups per region public. Where the rows have no level columns, it gives their regions.
+    groups_private
+        Old spelling of ``public="regions"``.
+    hierarchy
+        Public table of all regions: a column of the same name as the only one in ``levels`` (or else its first column),
+        then their labels from the top level to the leaf. Regions without data then exist too. Labels that do not tell the
+        regions apart are followed by the region itself.
+    group_totals
+        Public table of all leaf regions, one row each: the columns ``levels`` and the number of groups in ``groups``. Groups
+        that the data do not have are empty ones.
+    public
+        What is taken as public and published as it is: ``"groups"``, the regions in the data and the number of groups in each
+        of them; ``"regions"``, the regions alone, so that the release pays for the numbers of groups. Needed unless one of
+        the tables says it.
+    """
+
+    groups: Any = option(None, help="Public table of groups, so that empty groups count.")
+    groups_private: bool = option(False, help="Old spelling of --public regions.")
+    hierarchy: Any = option(None, help="Separate table of regions: region, then one column per level.")
+    group_totals: Any = option(None, help="Public table of regions and their number of groups, one row per region.")
+    public: Public | None = option(None, help="What is held fixed: groups, or regions (totals are then paid for).")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
+    """What one row of a table is; see :func:`tallytree.read`.
+
+    Attributes
+    ----------
+    size
+        Rows are groups, and this column holds their size. ``group`` is then optional, and only checked.
+    count
+        With ``size``: rows say how many groups of that size their leaf has.
+    quantity
+        Rows are entities, and the size of a group is the sum of this column over its entities (σ_u of fioretto2021 §3).
+    max_quantity
+        Public bound on what one entity adds to the size of its group; needed with ``quantity``. Larger quantities are
+        lowered to it inside the engine: refusing them would show that they exist.
+    entity
+        What one entity is called in the privacy statement.
+    unit
+        What is protected: ``"entity"``, one row; ``"group"``, a whole group with all its rows and its place, the number of
+        groups per region then being confidential too; or the column that names a person with several rows, in one group or
+        many (``"column:group"`` for a column of a reserved name).
+    contributions
+        Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
+        the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
+    """
+
+    size: str | None = option(None, help="Column with the size: rows are groups already.")
+    count: str | None = option(None, help="Column with the number of groups: rows are (leaf, size, how many).")
+    quantity: str | None = option(None, help="Column to add up per group instead of counting rows.")
+    max_quantity: int | None = option(None, help="Public bound on the quantity of one row.")
+    entity: str | None = option(None, help="What one row is called in the privacy statement (person, trip …).")
+    unit: str = option(ENTITY, help="What is protected: entity (one row), group, or the column that names a person.")
+    contributions: int | None = option(None, help="Public bound on the rows that count of one --unit.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class EngineOptions(Options):
+    """Which engine a command reads with.
+
+    Attributes
+    ----------
+    engine, master
+        ``"spark"`` for data and hierarchies that outgrow one machine, and the cluster, such as ``spark://host:7077``.
+    """
+
+    engine: Engine = option("local", help="local, or spark for data and hierarchies that outgrow one machine.")
+    master: str | None = option(
+        None, help="With --engine spark: the cluster, for example spark://host:7077 or local[4]."
+    )

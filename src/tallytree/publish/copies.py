@@ -1,0 +1,176 @@
+"""Releasing a release again: possible truths drawn from the released tables, and a copy made from each.
+
+Everything that decides how far a release lies from its truth stands in its manifest, and a copy takes it from there: the
+request and the split of the budget; how many entities of one unit count (``contributions``) and how much each may add
+(``max_quantity``), which scale the noise; and whether the numbers of groups are public or were estimated. Nothing confidential
+is read.
+
+A possible truth gives each group of a leaf a size at random, with the shares that the release has there. The released tables
+themselves will not do: mechanisms that average over sizes publish smooth tables, which they reproduce better than rough ones.
+Where numbers of groups are private, those of a possible truth spread around the released ones as these do around the true ones.
+
+This is done twice. Truths drawn from the release itself would only have sizes that were released, none above its largest. So
+possible truths are drawn from trial releases that were made of such truths: these lie around the release as the release lies
+around its truth, with longer and shorter tails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tallytree.consistency.totals import consistent_totals
+from tallytree.errors import RequestError
+from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import AssumedCounts
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.plan import plan_release
+from tallytree.planning.shapes import redrawn, scattered_totals
+from tallytree.publish.accuracy import data_like
+from tallytree.publish.group_sizes import release as release_counts
+from tallytree.publish.progress import Progress, silent
+from tallytree.release.manifest import facts_of
+from tallytree.release.region import RegionCounts
+from tallytree.release.release import Release
+
+UNKNOWN = int(np.iinfo(np.int64).max)
+"""A bound that is not public."""
+
+# Copies never share the noise of a release that was made with a small insecure seed, nor that of trials.
+_FIRST_SEED, _FIRST_TRIAL_SEED = 1 << 40, 1 << 41
+# Possible truths drawn from one trial release.
+_TRUTHS_PER_TRIAL = 2
+
+
+@dataclass(frozen=True, eq=False)
+class PublicBounds:
+    """What everyone knows about the truth, and no interval may leave.
+
+    Attributes
+    ----------
+    most_groups
+        Number of groups that each region has at most; ``UNKNOWN`` where no total is public.
+    max_size
+        Size that no group exceeds; ``UNKNOWN`` where none is public.
+    """
+
+    most_groups: IntArray
+    max_size: int
+
+
+def public_bounds(release: Release) -> PublicBounds:
+    """What the manifest declares public about numbers of groups and sizes."""
+    totals = release.manifest["totals"]
+    most_groups = np.full(release.hierarchy.n_regions, UNKNOWN)
+    if totals["source"] == "public":
+        most_groups = (
+            release.n_groups if totals["kept"] == "every region" else np.full_like(most_groups, release.n_groups[0])
+        )
+    max_size = release.manifest["mechanism"].get("max_size")
+    return PublicBounds(most_groups, UNKNOWN if max_size is None else int(max_size))
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """A release, possible truths drawn from it, and a copy made from each by releasing it again."""
+
+    release: Release
+    truths: tuple[CountsBySize, ...]
+    copies: tuple[CountsBySize, ...]
+
+    def region(self, path: str) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
+        """One region in the release, and in every possible truth and its copy."""
+        index = self.release.hierarchy.find(path)
+
+        def at(counts: CountsBySize) -> RegionCounts:
+            runs = slice(counts.offsets[index], counts.offsets[index + 1])
+            return RegionCounts(path, counts.size[runs], counts.count[runs])
+
+        return at(self.release.counts), [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
+
+    def __repr__(self) -> str:
+        return f"Copies({len(self.copies)} of {self.release!r})"
+
+
+def check_copies(copies: int) -> None:
+    """Refuse a number of copies that no interval can be made from; also before a release is paid for."""
+    if copies < 2:
+        raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
+
+
+def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress: Progress = silent) -> Copies:
+    """Release a release again, as its manifest says it was made.
+
+    The seed only makes intervals repeatable; no privacy depends on it, since a release is public. Half as many trial releases
+    are made as copies.
+    """
+    check_copies(copies)
+    options = _options(release)
+    truths, made = [], []
+    trial = release
+    for number in range(copies):
+        progress(number, copies, "simulating the release")
+        if number % _TRUTHS_PER_TRIAL == 0:
+            trial_seed = _FIRST_TRIAL_SEED + seed + number
+            trial_options = replace(options, insecure_seed=trial_seed)
+            trial = release_counts(_possible_truth(release, seed=trial_seed), trial_options)
+        own_seed = _FIRST_SEED + seed + number
+        possible = _possible_truth(trial, seed=own_seed)
+        truths.append(counts_on_all_levels(release.hierarchy, possible.leaf_counts))
+        made.append(release_counts(possible, replace(options, insecure_seed=own_seed)).counts)
+    return Copies(release, tuple(truths), tuple(made))
+
+
+def _options(release: Release) -> ReleaseOptions:
+    """What was asked for, with the split of the budget over levels that came of it.
+
+    A split planned from a noisy look would come out otherwise in a copy, and the noise of every level with it.
+    """
+    options = dict(release.manifest["request"])
+    if release.manifest["mechanism"]["name"] == "adaptive":
+        options["budget"] = [level["share"] for level in release.manifest["privacy"]["levels"]]
+    return ReleaseOptions.told(options)
+
+
+def _possible_truth(release: Release, *, seed: int) -> AssumedCounts:
+    """Data that a release might have been made of."""
+    assumed = data_like(release)
+    if assumed.groups_public:
+        leaves = redrawn(assumed.leaf_counts, assumed.n_groups, seed=seed)
+    else:
+        leaves = redrawn(_with_shares_everywhere(release), _possible_totals(assumed, release, seed=seed), seed=seed)
+    return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups())
+
+
+def _possible_totals(assumed: AssumedCounts, release: Release, *, seed: int) -> IntArray:
+    """Numbers of groups of the leaves as far from the released ones as these are from the truth.
+
+    The released totals, with noise like that of the release once more, made to add up in the same way. A normal law does for
+    the noise: only its spread matters here, the copies draw the real one.
+    """
+    tree = release.hierarchy
+    plan = plan_release(ReleaseOptions.told(release.manifest["request"]), facts_of(release.manifest, tree))
+    noises = [query.noise for query in plan.group_totals]
+    if not noises:  # totals of whole groups are sums of released counts, and spread like them
+        return assumed.n_groups
+    std = np.array([noise.std for noise in noises])[tree.level_of]
+    noisy = scattered_totals(release.n_groups, std, seed=seed)
+    return consistent_totals(tree, noisy, [noise.variance for noise in noises])[tree.level_slice(tree.n_levels - 1)]
+
+
+def _with_shares_everywhere(release: Release) -> CountsBySize:
+    """The released counts of the leaves; a leaf without groups has those of the next region above that has some."""
+    tree = release.hierarchy
+    like = np.arange(tree.n_regions)
+    empty = release.counts.n_groups() == 0
+    for level in range(1, tree.n_levels):
+        here = np.arange(tree.n_regions)[tree.level_slice(level)]
+        like[here] = np.where(empty[here], like[tree.parent[here]], here)
+    like = like[tree.level_slice(tree.n_levels - 1)]
+    lengths = np.diff(release.counts.offsets)[like]
+    first = np.repeat(release.counts.offsets[like] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    runs = first + np.arange(lengths.sum())
+    region = np.repeat(np.arange(len(like)), lengths)
+    return counts_from_runs(region, release.counts.size[runs], release.counts.count[runs], len(like))

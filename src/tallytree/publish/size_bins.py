@@ -1,0 +1,66 @@
+"""The mechanism for protecting whole groups: look, choose bins of sizes, measure every level, combine and make whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tallytree.consistency.size_bins import fill_bins, whole_bins, whole_totals
+from tallytree.estimate.size_bins import fit_size_bins
+from tallytree.measure.noisy import NoisyCounts, NoisyQuery
+from tallytree.measure.size_bins import measure_size_bins, measure_size_look
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import CountsBySize
+from tallytree.planning.plan import Plan, PublicFacts, with_view
+from tallytree.planning.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
+from tallytree.privacy.noise import DiscreteGaussian
+from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.progress import Progress, silent
+
+
+@dataclass(frozen=True, eq=False)
+class SizeBinsRun:
+    """What the mechanism measured and estimated, the plan with its questions, and the bins they are about."""
+
+    plan: Plan
+    noisy: NoisyCounts
+    leaf_counts: CountsBySize
+    bins: SizeBins
+
+
+def run_size_bins(
+    counts: ConfidentialCounts, plan: Plan, facts: PublicFacts, stream: KeyStream, progress: Progress = silent
+) -> SizeBinsRun:
+    """Confidential values enter only through ``measure_size_look`` and ``measure_size_bins``."""
+    hierarchy = counts.hierarchy
+    look: tuple[NoisyQuery, ...] = ()
+    if plan.first_look is None:
+        assert plan.max_size is not None
+        bins = single_sizes(plan.max_size, least_size=facts.least_size, gaussian=_gaussian(plan))
+    else:
+        edges = look_edges(plan.max_size, least_size=facts.least_size)
+        answers = measure_size_look(counts, edges, plan.first_look, stream)
+        look = (NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers),)
+        regions = [hierarchy.level_size(level.level) for level in plan.levels]
+        stds = [level.query.noise.std for level in plan.levels if level.query is not None]
+        std = plan.first_look.noise.std
+        bins = bins_after_look(answers, std, regions, stds, edges, gaussian=_gaussian(plan))
+        plan = with_view(plan, facts, "blocks" if bins.block else "bins")
+    levels, tables, variances = [], [], []
+    for level in plan.levels:
+        progress(level.level, len(plan.levels) + 1, f"measuring {level.name}")
+        noisy, table = measure_size_bins(counts, bins, level, stream)
+        levels.append(noisy)
+        tables.append(table)
+        variances.append(noisy.queries[0].noise.variance)
+    progress(len(plan.levels), len(plan.levels) + 1, "combining all levels")
+    estimates = fit_size_bins(hierarchy, tables, variances, bins)
+    whole = whole_bins(hierarchy, estimates, whole_totals(hierarchy, estimates))
+    levels[0] = replace(levels[0], queries=(*look, *levels[0].queries))
+    return SizeBinsRun(plan, NoisyCounts(whole.sum(axis=1), tuple(levels)), fill_bins(hierarchy, whole, bins), bins)
+
+
+def _gaussian(plan: Plan) -> bool:
+    query = plan.levels[-1].query
+    return query is not None and isinstance(query.noise, DiscreteGaussian)

@@ -1,0 +1,62 @@
+"""The help lists commands without importing them, and lists what they are."""
+
+import subprocess
+import sys
+from inspect import cleandoc
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tallytree.cli import app, load_commands
+from tallytree.cli.lazy import COMMANDS, LazyGroup
+
+LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "ibis", "sqlalchemy", "cryptography")
+
+
+def fresh(*arguments: str) -> str:
+    """Standard output of a command in a fresh interpreter, and the libraries that it loaded."""
+    code = (
+        "import sys\nfrom tallytree.cli import main\ntry:\n    main(sys.argv[1:])\nfinally:\n"
+        f"    print('loaded:', *[name for name in {LIBRARIES!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_help_loads_no_library_and_says_what_loaded_commands_say() -> None:
+    printed, loaded = fresh("--help").split("loaded:")
+    assert loaded.split() == []
+    load_commands()
+    assert " ".join(printed.split()) == " ".join(
+        CliRunner().invoke(app, ["--help"], prog_name="tallytree").stdout.split()
+    )
+
+
+def test_a_command_loads_its_own_module_only() -> None:
+    assert "duckdb" not in fresh("ledger", "--help").split("loaded:")[1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_listed_help_is_the_first_line_of_the_command(name: str) -> None:
+    assert cleandoc(load_commands()[name].help).splitlines()[0] == COMMANDS[name][1]
+
+
+def test_every_module_with_commands_is_listed() -> None:
+    folder = Path(sys.modules[LazyGroup.__module__].__file__ or "").parent
+    marks = ("@app.command(", "@command(app", "app.add_typer(")
+    registering = {
+        path.stem for path in folder.glob("*.py") if any(mark in path.read_text(encoding="utf-8") for mark in marks)
+    }
+    assert registering == {module for module, _ in COMMANDS.values()}
+    load_commands()
+    names = {info.name or info.callback.__name__ for info in app.registered_commands if info.callback}
+    names |= {str(info.name) for info in app.registered_groups}
+    assert names == set(COMMANDS)
+
+
+def test_a_misspelt_command_is_pointed_to_the_right_one() -> None:
+    result = CliRunner().invoke(app, ["relase"])
+    assert result.exit_code == 2
+    assert "release" in result.output

@@ -1,0 +1,451 @@
+"""Every option that a command accepts reaches the function behind it, from flags and from a TOML file; flags win."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+import typer.main
+
+from tallytree.cli import app, main
+from tallytree.model.unit import Unit
+from tallytree.options.base import Options
+from tallytree.publish.payment import Payment
+from tallytree.release.questions import Question, Reply
+from tallytree.release.release import Release
+from tallytree.release.spatial import SpatialRelease
+
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+# Per command what it needs; the module of the publishing function, and its name there.
+RELEASING = {
+    "release": ({"out": "out"}, "release_counts"),
+    "histogram": ({"out": "out", "column": "age"}, "release_histogram"),
+    "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "release_spatial"),
+    "degrees": ({"out": "out", "column": "a", "public": "groups"}, "release_degrees"),
+}
+# What is typed, and what must arrive; None for a flag without a value. Where commands differ, the command comes first.
+SAMPLES: dict[str, tuple[str | None, Any]] = {
+    "allow_negative": (None, False),
+    "alpha": ("1/7", "1/7"),
+    "at_least": ("7", 7),
+    "bins": ("9", 9),
+    "bounds": ("0,120", (0.0, 120.0)),
+    "box": ("2:3,4:5", ((2.0, 3.0), (4.0, 5.0))),
+    "branching": ("3", 3),
+    "budget": ("1/4,3/4", ("1/4", "3/4")),
+    "categories": ("u,v", ("u", "v")),
+    "cells": ("8", 8),
+    "chart": ("c.svg", "c.svg"),
+    "column": ("c", "c"),
+    "columns": ("p,q", ("p", "q")),
+    "contributions": ("4", 4),
+    "copies": ("9", 9),
+    "count": ("n", "n"),
+    "dataset": ("d", "d"),
+    "definition": ("zcdp", "zcdp"),
+    "delta": ("1/9", "1/9"),
+    "depth": ("5", 5),
+    "directed": (None, True),
+    "edges": ("0,5", (0.0, 5.0)),
+    "degrees edges": ("a,b", ("a", "b")),
+    "engine": ("spark", "spark"),
+    "entity": ("trip", "trip"),
+    "epsilon": ("1/3", "1/3"),
+    "goal": ("top", "top"),
+    "graphical": (None, True),
+    "group": ("g", "g"),
+    "group_totals": ("t.csv", "t.csv"),
+    "groups": ("g.csv", "g.csv"),
+    "groups_private": (None, True),
+    "hierarchy": ("h.csv", "h.csv"),
+    "idempotency_key": ("k", "k"),
+    "insecure_seed": ("6", 6),
+    "intervals": ("11", 11),
+    "json": (None, True),
+    "largest": ("2", 2),
+    "ledger": ("l.db", "l.db"),
+    "confidence": ("0.5", 0.5),
+    "level": ("0.5", 0.5),
+    "levels": ("a,b", ("a", "b")),
+    "like": ("earlier", "earlier"),
+    "master": ("local[2]", "local[2]"),
+    "max_quantity": ("5", 5),
+    "max_size": ("12", 12),
+    "mean": (None, True),
+    "mechanism": ("chain", "chain"),
+    "merge": ("average", "average"),
+    "method": ("quadtree", "quadtree"),
+    "degrees method": ("sorted", "sorted"),
+    "n_points": ("100", 100),
+    "no_noisy": (None, True),
+    "nodes": ("n.csv", "n.csv"),
+    "nonnegative": ("subtree", "subtree"),
+    "norm": ("1", 1),
+    "out": ("elsewhere", "elsewhere"),
+    "outside": ("clip", "clip"),
+    "overwrite": (None, True),
+    "part": ("state=GA", "state=GA"),
+    "picture": ("p.png", "p.png"),
+    "prune": ("2.5", 2.5),
+    "public": ("regions", "regions"),
+    "degrees public": ("groups", "groups"),
+    "plan unit": ("group", "group"),
+    "where": ("state=GA", "state=GA"),
+    "quantile": ("0.25", 0.25),
+    "quantity": ("q", "q"),
+    "range": ("1:2", ("1:2",)),
+    "real": (None, False),
+    "region": ("US", "US"),
+    "repair": (None, True),
+    "resolution": ("64,32", (64, 32)),
+    "rho": ("1/5", "1/5"),
+    "root": ("US", "US"),
+    "runs": ("3", 3),
+    "shape": ("poisson:2", "poisson:2"),
+    "size": ("s", "s"),
+    "query size": ("3", 3),
+    "sql": ("select 1", "select 1"),
+    "strategy": ("flat", "flat"),
+    "table": ("t", "t"),
+    "target": ("a: emd<=2", "a: emd<=2"),
+    "time_limit": ("3", "3"),
+    "total": (None, True),
+    "totals": ("root", "root"),
+    "truth": ("t.csv", "t.csv"),
+    "unit": ("driver", "driver"),
+    "view": ("sizes,hybrid", ("sizes", "hybrid")),
+    "width": ("2.5", 2.5),
+    "workload": ("0:18,65:120", ((0.0, 18.0), (65.0, 120.0))),
+}
+# The name of the keyword where it is not that of the flag.
+KEYWORDS = {"allow_negative": "nonnegative", "real": "integers", "range": "ranges", "level": "confidence"}
+# With which other options an option makes sense: without them it would be refused. None takes one away.
+TOGETHER: dict[str, dict[str, Any]] = {
+    "release master": {"engine": "spark"},
+    "spatial alpha": {"method": "adaptive-grid"},
+    "spatial cells": {"method": "uniform-grid"},
+    "spatial depth": {"method": "quadtree"},
+    "spatial branching": {"method": "hierarchical"},
+    "degrees directed": {"edges": "a,b", "column": None, "public": "nodes"},
+    "degrees nodes": {"edges": "a,b", "column": None, "public": None},
+    "degrees edges": {"column": None, "public": "nodes"},
+    "degrees size": {"column": None},
+    **{f"{command} ledger": {"dataset": "d"} for command in RELEASING},
+    **{f"{command} dataset": {"ledger": "l.db"} for command in RELEASING},
+    **{
+        f"{command} {name}": {"ledger": "l.db", "dataset": "d"}
+        for command in RELEASING
+        for name in ("idempotency_key", "part")
+    },
+}
+
+
+def options_of(command: str) -> list[str]:
+    """The names of all options that a command accepts, as the application itself lists them."""
+    return [p.name for p in COMMANDS[command].params if p.param_type_name == "option" and p.name != "help"]
+
+
+def sample(command: str, name: str) -> tuple[str | None, Any]:
+    return SAMPLES.get(f"{command} {name}", SAMPLES[name])
+
+
+def flags(command: str, told: dict[str, Any]) -> list[str]:
+    words = []
+    for name, text in told.items():
+        if text is True:
+            words.append(f"--{name.replace('_', '-')}")
+        elif text is not None:
+            words.append(f"--{name.replace('_', '-')}={text}")
+    return words
+
+
+class Desk:
+    """Stands where the work would be done, and notes what arrives."""
+
+    def __init__(self) -> None:
+        self.arrived: dict[str, Any] = {}
+
+    def takes(self, *names: str) -> Callable[..., Any]:
+        """A function whose arguments are noted: options by their fields, others by the given names or keywords."""
+
+        def function(*arguments: Any, **keywords: Any) -> MagicMock:
+            plain = [value for value in arguments if not isinstance(value, Options)]
+            for group in [value for value in arguments if isinstance(value, Options)]:
+                self.arrived |= {field.name: getattr(group, field.name) for field in fields(group)}
+            self.arrived |= dict(zip(names, plain)) | keywords
+            made = MagicMock()
+            made.save.side_effect = self.takes("out")
+            made.picture.side_effect = self.takes("picture")
+            return made
+
+        return function
+
+    def publish_to(self, out: str, make: Callable[[], Any], *, payment: Payment | None, **how: bool) -> Any:
+        made = make()
+        self.arrived |= {"payment": payment, "overwritten": how["overwrite"], "out": out, "noisy": how["noisy"]}
+        return made
+
+    def prints_json(self, value: Any) -> None:
+        self.arrived["json"] = True
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
+    """A desk instead of every publishing function, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TALLYTREE_LEDGER", raising=False)
+    made = Desk()
+    for command, (_, function) in RELEASING.items():
+        module = importlib.import_module(f"tallytree.cli.{command}")
+        monkeypatch.setattr(module, function, made.takes("counts" if command == "release" else "source"))
+        monkeypatch.setattr(module, "print_json", made.prints_json)
+        if command != "degrees":
+            monkeypatch.setattr(module, "summary", lambda release: defaultdict(int))
+        if command == "release":
+            monkeypatch.setattr(module, "read_data", made.takes("source"))
+            monkeypatch.setattr(
+                module, "with_intervals", lambda release, **options: made.takes()(**options) and release
+            )
+            monkeypatch.setattr(module, "say_summary", lambda release, out: None)
+    monkeypatch.setattr("tallytree.cli.paying.publish_to", made.publish_to)
+    return made
+
+
+def run(*words: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 0
+
+
+def check(desk: Desk, command: str, name: str, expected: Any) -> None:
+    """That a value is what the publishing function got; for what is not its business, what the saving or paying one got."""
+    arrived, keyword = desk.arrived, KEYWORDS.get(name, name)
+    if name == "no_noisy":
+        keyword, expected = "noisy", not expected
+    elif name == "intervals":
+        keyword = "copies"
+    elif name == "overwrite":
+        keyword = "overwritten"
+    found = str(arrived[keyword]) if name == "where" else arrived[keyword]
+    assert found == expected, f"{command} --{name} did not arrive"
+    if name in ("ledger", "dataset", "idempotency_key", "part"):
+        payment = arrived["payment"]
+        paid = {"ledger": payment.ledger, "dataset": payment.dataset, "idempotency_key": payment.key}
+        paid["part"] = payment.part and f"{payment.part.column}={payment.part.value}"
+        assert paid[name] == expected
+
+
+EVERY = [(command, name) for command in RELEASING for name in options_of(command)]
+
+
+@pytest.mark.parametrize(("command", "name"), EVERY)
+def test_every_flag_arrives(command: str, name: str, desk: Desk) -> None:
+    text, expected = sample(command, name)
+    told = RELEASING[command][0] | TOGETHER.get(f"{command} {name}", {}) | {name: True if text is None else text}
+    run(command, "people.csv", *flags(command, told))
+    assert desk.arrived["source"] == "people.csv"
+    check(desk, command, name, expected)
+
+
+@pytest.mark.parametrize("command", RELEASING)
+def test_every_flag_is_at_another_value_otherwise(command: str, desk: Desk) -> None:
+    """So that a value that arrives is the one that was given."""
+    told = RELEASING[command][0]
+    run(command, "people.csv", *flags(command, told))
+    for name in set(options_of(command)) - set(told):
+        keyword = {"no_noisy": "noisy", "intervals": "copies"}.get(name, KEYWORDS.get(name, name))
+        expected = sample(command, name)[1]
+        assert desk.arrived.get(keyword) != ((not expected) if name == "no_noisy" else expected), name
+
+
+@pytest.mark.parametrize(("command", "name"), EVERY)
+def test_every_option_arrives_from_a_config_file(command: str, name: str, desk: Desk, tmp_path: Path) -> None:
+    text, expected = sample(command, name)
+    told = RELEASING[command][0] | TOGETHER.get(f"{command} {name}", {}) | {name: True if text is None else text}
+    written = {key.replace("_", "-"): _typed(command, key, value) for key, value in told.items() if value is not None}
+    (tmp_path / "config.toml").write_text(_toml({"source": "people.csv", **written}), encoding="utf-8")
+    run(command, "config.toml")
+    assert desk.arrived["source"] == "people.csv"
+    check(desk, command, name, expected)
+
+
+def _typed(command: str, name: str, value: Any) -> Any:
+    """The value as TOML has it: numbers as numbers, what is given in parts as text."""
+    expected = sample(command, name)[1]
+    return (
+        expected
+        if value is not True and isinstance(expected, int | float) and not isinstance(expected, bool)
+        else value
+    )
+
+
+def _toml(facts: dict[str, Any]) -> str:
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in facts.items())
+
+
+def test_flags_win_over_the_config_even_where_they_say_the_default(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        'source = "people.csv"\nout = "there"\nepsilon = 0.1\nmerge = "average"\ndefinition = "zcdp"\nlevels = ["a", "b"]\n'
+    )
+    run("release", "config.toml", "--merge", "weighted", "--epsilon", "1", "--out", "here")
+    assert {name: desk.arrived[name] for name in ("merge", "epsilon", "definition", "out", "levels")} == {
+        "merge": "weighted", "epsilon": "1", "definition": "zcdp", "out": "here", "levels": ("a", "b"),
+    }  # fmt: skip
+
+
+def test_config_values_keep_their_types_and_both_spellings_of_a_flag(desk: Desk, tmp_path: Path) -> None:
+    for spelling in ("real = true", "integers = false"):
+        (tmp_path / "config.toml").write_text(
+            f'source = "p.csv"\nout = "o"\ncolumn = "age"\nepsilon = 0.1\nbounds = [0, 120]\nwidth = 5\n{spelling}\n'
+        )
+        run("histogram", "config.toml")
+        assert desk.arrived["integers"] is False
+        assert desk.arrived["epsilon"] == 0.1
+        assert desk.arrived["bounds"] == (0, 120)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('contributions = "four"', "contributions is a whole number of at least 1, got 'four'"),
+        ("overwrite = 1", "overwrite takes true or false; got 1"),
+        ('real = "yes"', "real takes true or false; got 'yes'"),
+        ("strategy = 3", "strategy 3 is not known"),
+        ('strategy = "wavlet"', "Did you mean 'wavelet'?"),
+        ("stratgy = 3", "unknown option: stratgy. Did you mean 'strategy'?"),
+        ("real = true\nintegers = false", "says integers twice"),
+        ("epsilon = true", "epsilon must be a positive number"),
+    ],
+)
+def test_wrong_configs_end_with_one_sentence(
+    line: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.toml").write_text(
+        f'source = "p.csv"\nout = "o"\ncolumn = "age"\nwidth = 1\nbounds = [0, 9]\n{line}\n'
+    )
+    with pytest.raises(SystemExit) as ended:
+        main(["histogram", "config.toml", *([] if "epsilon" in line else ["--epsilon", "1"])])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert says in said
+    assert len(said.strip().splitlines()) == 1
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(command, name) for command in RELEASING for name in RELEASING[command][0]]
+)
+def test_what_is_needed_is_asked_for(command: str, name: str, desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {key: value for key, value in RELEASING[command][0].items() if key != name}
+    with pytest.raises(SystemExit) as ended:
+        main([command, "people.csv", *flags(command, told)])
+    assert ended.value.code == 2
+    assert f"--{name}" in capsys.readouterr().err
+    assert desk.arrived == {}
+
+
+@pytest.mark.parametrize("name", options_of("evaluate"))
+def test_evaluate_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inspect, desk = importlib.import_module("tallytree.cli.inspect"), Desk()
+    earlier, truth = MagicMock(spec=SpatialRelease if name == "outside" else Release), MagicMock(hierarchy="same")
+    earlier.hierarchy, earlier.manifest, earlier.kind = "same", {}, "group-sizes"
+    monkeypatch.setattr(inspect, "load", lambda folder: earlier)
+    monkeypatch.setattr(inspect, "read_truth", lambda *given: desk.takes("source")(*given) and truth)
+    monkeypatch.setattr(inspect, "evaluate_map", desk.takes("release", "source"))
+    monkeypatch.setattr(inspect, "evaluate_release", lambda release, truth: MagicMock(levels=()))
+    monkeypatch.setattr(inspect, "print_json", desk.prints_json)
+    text, expected = sample("evaluate", name)
+    run("evaluate", "folder", "people.csv", *flags("evaluate", {name: True if text is None else text}))
+    assert desk.arrived[name] == expected
+    assert desk.arrived["source"] == "people.csv"
+
+
+@pytest.mark.parametrize("name", options_of("report"))
+def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    report, desk, page = importlib.import_module("tallytree.cli.report"), Desk(), tmp_path / "page.html"
+    page.write_text("", encoding="utf-8")
+    monkeypatch.setattr(report, "read_truth", desk.takes("truth"))
+    monkeypatch.setattr(report, "load", lambda folder: None)
+    monkeypatch.setattr(report, "evaluate", lambda release, truth: None)
+    monkeypatch.setattr(
+        report, "write_report", lambda *given, **rest: desk.takes("folder", "out")(*given, **rest) and page
+    )
+    text, expected = sample("report", name)
+    run("report", "folder", *flags("report", {"truth": "t.csv", name: True if text is None else text}))
+    assert desk.arrived[name] == expected
+
+
+PLAN: dict[str, dict[str, Any]] = {
+    **{
+        name: {"groups": "g.csv", "group": "g", "epsilon": "1"}
+        for name in ("levels", "root", "shape", "group", "groups", "unit")
+    },
+    "group_totals": {"epsilon": "1"},
+    "like": {"epsilon": "1"},
+    "epsilon": {"like": "earlier"},
+    "target": {"like": "earlier"},
+    **{
+        name: {"like": "earlier", "epsilon": "1"}
+        for name in ("mechanism", "view", "budget", "runs", "chart", "json", "method")
+    },
+}
+
+
+@pytest.mark.parametrize("name", options_of("plan"))
+def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plan, desk = importlib.import_module("tallytree.cli.plan"), Desk()
+    monkeypatch.chdir(tmp_path)
+    assumed = MagicMock(spec=SpatialRelease if name == "method" else Release)
+    monkeypatch.setattr(plan, "load", lambda folder: desk.takes("like")(folder) and assumed)
+    monkeypatch.setattr(plan, "read", lambda groups, **options: desk.takes("groups")(groups, **options))
+    monkeypatch.setattr(plan, "read_totals", lambda table, **options: desk.takes("group_totals")(table, **options))
+    monkeypatch.setattr(plan, "protecting_groups", lambda assumed: desk.takes()(unit="group") and assumed)
+    monkeypatch.setattr(plan, "named_shape", desk.takes("shape"))
+    monkeypatch.setattr(plan, "parse_target", lambda text: text)
+    monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
+    monkeypatch.setattr(plan, "assumed_counts", lambda *facts: MagicMock(unit=Unit()))
+    monkeypatch.setattr(plan, "plan_map", lambda release, **options: desk.takes()(**options))
+    monkeypatch.setattr(plan, "print_json", desk.prints_json)
+
+    def compare(assumed: Any, variants: dict[str, dict[str, Any]], **options: Any) -> list[MagicMock]:
+        desk.arrived |= options | variants.get("as asked", {})
+        return [MagicMock(levels=())]
+
+    monkeypatch.setattr(plan, "compare", compare)
+    monkeypatch.setattr(
+        plan, "smallest_epsilon", lambda data, target, **rest: (1, desk.takes("target")(target, **rest))
+    )
+    monkeypatch.setattr(plan, "_write", lambda chart, svg: desk.takes("chart")(str(chart)))
+    monkeypatch.setattr(plan, "trade_off", lambda *facts, **rest: MagicMock())
+    monkeypatch.setattr(plan, "_rows", lambda predictions: [])
+    text, expected = sample("plan", name)
+    run("plan", *flags("plan", PLAN[name] | {name: True if text is None else text}))
+    assert desk.arrived[name] == expected
+
+
+@pytest.mark.parametrize("name", options_of("query"))
+def test_query_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is typed is what the release is asked."""
+    inspect, desk, asked = importlib.import_module("tallytree.cli.inspect"), Desk(), []
+
+    def ask(release: Any, question: Question, **options: Any) -> Reply:
+        asked.append(question)
+        return Reply("title", ("column",), [])
+
+    monkeypatch.setattr(inspect, "load", lambda folder: MagicMock(kind="map"))
+    monkeypatch.setattr(inspect, "ask", ask)
+    monkeypatch.setattr(inspect, "print_json", desk.prints_json)
+    text, expected = sample("query", name)
+    run("query", "folder", *flags("query", {name: True if text is None else text}))
+    if name == "json":
+        assert desk.arrived["json"]
+    else:
+        assert getattr(asked[0], KEYWORDS.get(name, name)) == expected

@@ -1,0 +1,105 @@
+"""Estimates from noisy counts of bins, against dense matrices, and what pooling does and does not."""
+
+import numpy as np
+import pytest
+
+from tallytree.estimate import size_bins as estimating
+from tallytree.estimate.size_bins import combine_upwards, fit_size_bins, least_squares
+from tallytree.measure.size_bins import answers_of
+from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
+from tallytree.planning.size_bins import SizeBins
+from tests.reference import size_bins as reference
+
+
+def tree(*fan_outs: int) -> Hierarchy:
+    leaves = [tuple(f"{'.'.join(map(str, path[: n + 1]))}" for n in range(len(path))) for path in np.ndindex(*fan_outs)]
+    return hierarchy_from_leaves([f"level {n}" for n in range(len(fan_outs))], leaves)
+
+
+def table_of(hierarchy: Hierarchy, leaves: np.ndarray) -> np.ndarray:
+    return np.stack([hierarchy.sum_from_leaves(column) for column in leaves.T], axis=1)
+
+
+BINS = [SizeBins(np.arange(7)), SizeBins(np.arange(7), 2), SizeBins(np.arange(8), 3)]
+
+
+@pytest.mark.parametrize("bins", BINS)
+def test_levels_are_combined_by_generalised_least_squares(bins: SizeBins) -> None:
+    """Upwards the root has used every answer, so it is the optimum over the whole tree."""
+    hierarchy = tree(3, 2)
+    rng = np.random.default_rng(2)
+    truth = table_of(hierarchy, rng.integers(0, 50, (6, bins.n_bins)))
+    variances = np.array([3.0, 1.0, 7.0])
+    noisy = answers_of(truth, bins) + rng.integers(-5, 6, (hierarchy.n_regions, len(reference.questions(bins))))
+    own = least_squares(noisy, bins)
+    combined, variance = combine_upwards(hierarchy, own, variances)
+    slow = reference.generalised_least_squares(hierarchy.parent, noisy, variances[hierarchy.level_of], bins)
+    np.testing.assert_allclose(combined[0], slow[0])
+    # 1/variance of the root: its own, and that of sums of sums.
+    states = 1 / (1 / 1.0 + 1 / 14.0)
+    assert variance[0] == pytest.approx(1 / (1 / 3.0 + 1 / (3 * states)))
+
+
+@pytest.mark.parametrize("bins", BINS)
+def test_what_is_believed_of_a_deviation(bins: SizeBins) -> None:
+    rng = np.random.default_rng(4)
+    deviation, room = rng.normal(0, 5, bins.n_bins), rng.uniform(0, 30, bins.n_bins)
+    room[1] = 0.0
+    noise = np.array([[2.5]])
+    fine, coarse = bins.weights
+    free = room[None] * noise / (noise + fine**2 * room[None])
+    found = estimating._posterior(deviation[None], free, coarse**2 / noise, noise, bins)[0]
+    np.testing.assert_allclose(found, reference.believed(deviation, room, 2.5, bins), atol=1e-9)
+
+
+@pytest.mark.parametrize("bins", BINS)
+def test_without_noise_the_truth_comes_back(bins: SizeBins) -> None:
+    hierarchy = tree(4, 5)
+    truth = table_of(hierarchy, np.random.default_rng(1).integers(1, 1000, (20, bins.n_bins)))
+    answers = [answers_of(truth[hierarchy.level_slice(level)], bins) for level in range(3)]
+    fit = fit_size_bins(hierarchy, answers, [1e-9] * 3, bins)
+    np.testing.assert_allclose(fit, truth, atol=1e-3)
+
+
+def test_children_add_up_and_nothing_is_negative() -> None:
+    for seed, bins in enumerate(BINS):
+        hierarchy = tree(3, 4)
+        rng = np.random.default_rng(seed)
+        truth = table_of(hierarchy, rng.poisson(3, (12, bins.n_bins)))
+        noisy = answers_of(truth, bins) + np.rint(rng.laplace(0, 10, (len(truth), len(reference.questions(bins)))))
+        answers = [noisy[hierarchy.level_slice(level)].astype(np.int64) for level in range(3)]
+        fit = fit_size_bins(hierarchy, answers, [200.0] * 3, bins)
+        assert fit.min() >= 0
+        for region in range(4):
+            children = slice(hierarchy.child_starts[region], hierarchy.child_starts[region + 1])
+            np.testing.assert_allclose(fit[children].sum(axis=0), fit[region], atol=0.05)
+
+
+def test_like_siblings_are_pooled_and_unlike_ones_are_not() -> None:
+    """Two hundred regions of one shape: their errors fall far below the noise. With shapes of their own they stay."""
+    hierarchy, bins = tree(200), SizeBins(np.arange(6))
+    rng = np.random.default_rng(6)
+    alike = rng.multinomial(300, [0.3, 0.3, 0.2, 0.1, 0.1], 200)
+    own = 2000 * rng.multinomial(5, [0.2] * 5, 200)
+    errors = []
+    for leaves in (alike, own):
+        truth = table_of(hierarchy, leaves)
+        noisy = truth + np.rint(rng.normal(0, 30, truth.shape)).astype(np.int64)
+        answers = [noisy[hierarchy.level_slice(level)] for level in range(2)]
+        fit = fit_size_bins(hierarchy, answers, [900.0, 900.0], bins)
+        errors.append(float(np.sqrt(np.mean((fit[1:] - leaves) ** 2))))
+    assert errors[0] < 12
+    assert 20 < errors[1] < 31
+
+
+def test_sizes_beyond_those_seen_follow_the_curve_or_stop_where_it_does() -> None:
+    bins = SizeBins(np.concatenate([np.arange(13), 2 ** np.arange(4, 15)]))
+    hierarchy = tree(1)
+    rng = np.random.default_rng(0)
+    falling = np.append(0, np.rint(2e4 * 0.5 ** np.arange(1, bins.n_bins))).astype(np.int64)
+    stopping = np.where(np.arange(bins.n_bins) < 8, 10**6, 0)
+    for truth, most in ((falling, 200), (stopping, 200)):
+        noise = np.rint(rng.laplace(0, 20, (2, bins.n_bins))).astype(np.int64)
+        answers = [(truth + noise[level])[None] for level in range(2)]
+        fit = fit_size_bins(hierarchy, answers, [800.0, 800.0], bins)[0]
+        assert (np.abs(fit - truth) * bins.edges[:-1])[12:].sum() < most
