@@ -18,8 +18,8 @@ import benchmarks
 from benchmarks.scale_data import Dials, scale_counts
 from tallytree import release, verify
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.memory import cells_per_level, predicted_bytes
-from tallytree.planning.plan import PublicFacts, plan_release
+from tallytree.planning.group_sizes.memory import cells_per_level, predicted_bytes
+from tallytree.planning.group_sizes.plan import PublicFacts, plan_release
 from tallytree.reproduce.housing import housing_counts
 
 

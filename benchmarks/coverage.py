@@ -31,9 +31,9 @@ from tallytree.publish import answers
 from tallytree.publish.bands import count_band, cumulative_band
 from tallytree.publish.copies import Copies, copy_release, public_bounds
 from tallytree.publish.intervals import count_intervals
-from tallytree.release.region import RegionCounts
-from tallytree.release.release import CountIntervals
-from tallytree.release.zero_cells import REACHES, first_sizes, places_of
+from tallytree.released.group_sizes.region import RegionCounts
+from tallytree.released.group_sizes.release import CountIntervals
+from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, places_of
 
 RESULTS = Path("bench-results") / "coverage"
 RELEASES, COPIES = 100, 40

@@ -16,10 +16,10 @@ from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.consistency.size_bins import fill_bins, whole_bins
 from tallytree.consistency.totals import consistent_totals
 from tallytree.kernels.distance import earth_movers_distance
-from tallytree.kernels.simplex import project_to_simplex
-from tallytree.kernels.tree_projection import project_on_tree_in_place
+from tallytree.kernels.tables.simplex import project_to_simplex
+from tallytree.kernels.trees.projection import project_on_tree_in_place
 from tallytree.model.count_of_counts import counts_on_all_levels
-from tallytree.planning.size_bins import SizeBins
+from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.budget import Budget, exact, noise_for
 from tallytree.privacy.noise import draw_noise
 from tallytree.privacy.randomness import KeyStream

@@ -20,7 +20,7 @@ import benchmarks
 from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.errors import TallytreeError
-from tallytree.planning.mechanisms import MECHANISMS
+from tallytree.planning.group_sizes.mechanisms import MECHANISMS
 from tallytree.publish.accuracy import data_like
 
 RESULTS = Path("bench-results") / "prediction"

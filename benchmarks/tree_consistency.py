@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tallytree.kernels.tree_least_squares import tree_least_squares
+from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.model.range_tree import RangeTree
 from tallytree.publish.histogram import histogram
 from tallytree.ranges.tree_layout import TreeLayout

@@ -10,7 +10,7 @@ import tallytree
 PACKAGE = Path(tallytree.__file__).parent
 ROOMS = [
     "version", "errors", "model", "tuning", "kernels", "privacy", "options", "planning", "storage", "ingest", "ranges",
-    "spatial", "measure", "estimate", "consistency", "release", "report", "publish", "kinds", "distributed",
+    "maps", "measure", "estimate", "consistency", "released", "report", "publish", "kinds", "distributed",
     "reproduce", "cli", "__main__",
 ]  # fmt: skip
 ONLY_IN = {

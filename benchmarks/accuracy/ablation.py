@@ -17,14 +17,14 @@ import numpy as np
 
 import tallytree.consistency.staircases as consistency
 import tallytree.estimate.staircases as estimate
-import tallytree.kernels.staircase as kernel
-import tallytree.kernels.staircase_curves as staircase_curves
-import tallytree.kernels.staircase_rows as staircase_rows
+import tallytree.kernels.staircase.blocks as kernel
+import tallytree.kernels.staircase.curves as staircase_curves
+import tallytree.kernels.staircase.rows as staircase_rows
 import tallytree.publish.adaptive as adaptive
 from benchmarks.accuracy.data import data_sets
 from benchmarks.real_data import data_folder
 from tallytree import evaluate, release
-from tallytree.kernels.staircase import Prior
+from tallytree.kernels.staircase.blocks import Prior
 
 SETS = ("cps", "flights", "roma", "taxi", "housing", "england and wales", "businesses", "made-up gaps")
 EPSILONS = ("1", "0.1")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,11 +21,11 @@ if TYPE_CHECKING:
     from tallytree.publish.histogram import histogram
     from tallytree.publish.intervals import with_intervals
     from tallytree.publish.spatial import spatial
-    from tallytree.release.degrees import DegreeSequence
-    from tallytree.release.grid_histogram import GridHistogram
-    from tallytree.release.histogram import RangeHistogram
-    from tallytree.release.release import Release
-    from tallytree.release.spatial import SpatialRelease
+    from tallytree.released.degrees import DegreeSequence
+    from tallytree.released.grid_histogram import GridHistogram
+    from tallytree.released.group_sizes.release import Release
+    from tallytree.released.histogram.release import RangeHistogram
+    from tallytree.released.maps.release import SpatialRelease
     from tallytree.version import __version__
 
 __all__ = [
@@ -67,18 +65,18 @@ __all__ = [
 _HOMES = {
     "AssumedCounts": "model.confidential",
     "ConfidentialCounts": "model.confidential",
-    "DegreeSequence": "release.degrees",
+    "DegreeSequence": "released.degrees",
     "DegreesOptions": "options.degrees",
-    "GridHistogram": "release.grid_histogram",
+    "GridHistogram": "released.grid_histogram",
     "GridHistogramOptions": "options.histogram",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",
-    "RangeHistogram": "release.histogram",
+    "RangeHistogram": "released.histogram.release",
     "ReadOptions": "options.reading",
-    "Release": "release.release",
+    "Release": "released.group_sizes.release",
     "ReleaseOptions": "options.group_sizes",
-    "SpatialRelease": "release.spatial",
+    "SpatialRelease": "released.maps.release",
     "__version__": "version",
     "ask": "kinds.verbs",
     "degrees": "publish.degrees",
@@ -107,14 +105,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """Keeps public names free of the rooms that are called like them: importing a room binds it in its package."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -18,6 +18,8 @@ import pytest
 
 import tallytree as tt
 from tallytree.estimate.staircases import prior_of_root
+from tallytree.maps.draft import Draft
+from tallytree.maps.trees import kd_tree
 from tallytree.measure import spatial as measuring_maps
 from tallytree.measure.group_sizes import Place
 from tallytree.measure.histogram import measure_histogram
@@ -33,7 +35,7 @@ from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.maps import MethodOptions
-from tallytree.planning import plan as planning
+from tallytree.planning.group_sizes import plan as planning
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
 from tallytree.privacy.randomness import KeyStream
@@ -44,8 +46,6 @@ from tallytree.publish.group_sizes import measure_all
 from tallytree.publish.histogram import histogram
 from tallytree.ranges import plan as ranges_planning
 from tallytree.ranges.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
-from tallytree.spatial.draft import Draft
-from tallytree.spatial.trees import kd_tree
 from tests.attacks.distinguish import Loss, loss_at_least
 from tests.planning.test_first_look import look_at
 

@@ -15,9 +15,9 @@ import tallytree as tt
 from tallytree.measure import size_bins as measuring_bins
 from tallytree.measure import spatial as measuring_maps
 from tallytree.measure.stream import measure_steps
-from tallytree.planning import plan as planning
 from tallytree.planning import streams as planning_streams
-from tallytree.planning.mechanisms import MECHANISMS
+from tallytree.planning.group_sizes import plan as planning
+from tallytree.planning.group_sizes.mechanisms import MECHANISMS
 from tallytree.planning.streams import plan_stream
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity

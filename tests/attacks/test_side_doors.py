@@ -24,7 +24,7 @@ from tallytree.ingest.values import read_values
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.plan import PublicFacts, plan_release
+from tallytree.planning.group_sizes.plan import PublicFacts, plan_release
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import run_adaptive
 from tallytree.publish.degrees import confidential_sizes

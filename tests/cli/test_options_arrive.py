@@ -18,9 +18,9 @@ from tallytree.cli import app, main
 from tallytree.model.unit import Unit
 from tallytree.options.base import Options
 from tallytree.publish.payment import Payment
-from tallytree.release.questions import Question, Reply
-from tallytree.release.release import Release
-from tallytree.release.spatial import SpatialRelease
+from tallytree.released.group_sizes.release import Release
+from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.questions import Question, Reply
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # Per command what it needs; the module of the publishing function, and its name there.

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tallytree.consistency.size_bins import fill_bins, whole_bins, whole_totals
 from tallytree.model.count_of_counts import counts_on_all_levels
-from tallytree.planning.size_bins import SizeBins
+from tallytree.planning.group_sizes.size_bins import SizeBins
 from tests.estimate.test_size_bins import table_of, tree
 
 

@@ -19,7 +19,7 @@ from tallytree.consistency.solver_programs import (
     solve_counts,
     solve_cumulative,
 )
-from tallytree.kernels.tree_allocation import allocate_over_tree
+from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tests.reference.cost_tables import optimal_cost_of_model_1
 from tests.reference.noisy_trees import Instance, breaks_of_tree, random_instance, squared_distance, sum_up

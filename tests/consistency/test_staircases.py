@@ -4,8 +4,8 @@ import numpy as np
 
 from tallytree.consistency.staircases import _large_sizes, consistent_leaves
 from tallytree.estimate.staircases import Staircases
-from tallytree.kernels.staircase_curves import Blocks, Curves
-from tallytree.kernels.staircase_rows import Rows
+from tallytree.kernels.staircase.curves import Blocks, Curves
+from tallytree.kernels.staircase.rows import Rows
 from tallytree.model.hierarchy import hierarchy_from_leaves
 
 # Two states of two counties; sizes up to 3 are told apart.

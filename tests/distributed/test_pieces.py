@@ -17,7 +17,7 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tallytree.publish.group_sizes import release
-from tallytree.release.release import Release
+from tallytree.released.group_sizes.release import Release
 
 
 def example(n_levels: int = 4, seed: int = 0) -> ConfidentialCounts:

@@ -10,7 +10,7 @@ from tallytree.errors import InputError
 from tallytree.estimate import Estimate, estimate_cumulative, estimate_naive, estimate_sizes
 from tallytree.kernels.distance import earth_movers_distance
 from tallytree.kernels.isotonic import isotonic_l1, isotonic_l2_whole
-from tallytree.kernels.simplex import project_to_whole_simplex
+from tallytree.kernels.tables.simplex import project_to_whole_simplex
 from tallytree.model.arrays import offsets_from_lengths
 from tallytree.model.count_of_counts import CountsBySize
 from tests.reference.group_sizes import counts_from_lists, lists_from_counts

@@ -7,7 +7,7 @@ from tallytree.estimate import size_bins as estimating
 from tallytree.estimate.size_bins import combine_upwards, fit_size_bins, least_squares
 from tallytree.measure.size_bins import answers_of
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
-from tallytree.planning.size_bins import SizeBins
+from tallytree.planning.group_sizes.size_bins import SizeBins
 from tests.reference import size_bins as reference
 
 

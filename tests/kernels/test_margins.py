@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tallytree.kernels.margins import CLOSE_ENOUGH, fit_margins
+from tallytree.kernels.tables.margins import CLOSE_ENOUGH, fit_margins
 
 
 def test_sums_hold_and_prices_certify_the_optimum() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tallytree.kernels.multipliers import add, blend, update_dual_in_place
+from tallytree.kernels.tables.multipliers import add, blend, update_dual_in_place
 
 
 def test_steps_equal_their_formulas() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.kernels.partitions import deviations_from, merge_by_squares
+from tallytree.kernels.boxes.partitions import deviations_from, merge_by_squares
 from tests.reference.partitions import absolute_deviations, all_partitions, squares_cost
 
 

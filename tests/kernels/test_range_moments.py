@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.kernels.range_moments import tree_moments, tree_noise
-from tallytree.kernels.tree_least_squares import variances_from_below
+from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.range_tree import RangeTree
 from tallytree.ranges.tree_layout import TreeLayout
 from tests.reference import ranges as slow

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tallytree.kernels.rounding_down_tree import round_down_tree
+from tallytree.kernels.trees.rounding_down import round_down_tree
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tests.reference.noisy_trees import random_instance
 from tests.reference.projections import nearest_whole_with_sum

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from tallytree.errors import InputError
-from tallytree.kernels.simplex import project_to_simplex, project_to_whole_simplex
+from tallytree.kernels.tables.simplex import project_to_simplex, project_to_whole_simplex
 from tallytree.model.arrays import offsets_from_lengths
 from tests.reference import sums as twin
 

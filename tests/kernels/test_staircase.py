@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels.staircase import Predictions, Prior, advance, cells_between, next_blocks
+from tallytree.kernels.staircase.blocks import Predictions, Prior, advance, cells_between, next_blocks
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.tuning.blocks import BLUR, FIRST_SIZES
 from tests.reference import staircases as reference

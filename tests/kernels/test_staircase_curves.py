@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels import staircase_curves as curves
-from tallytree.kernels.staircase import Prior
-from tallytree.kernels.staircase_curves import Blocks, final_fits, first_fits, fit_falling, log_likelihood
-from tallytree.kernels.staircase_shapes import shapes, smoothed
+from tallytree.kernels.staircase import curves as curves
+from tallytree.kernels.staircase.blocks import Prior
+from tallytree.kernels.staircase.curves import Blocks, final_fits, first_fits, fit_falling, log_likelihood
+from tallytree.kernels.staircase.shapes import shapes, smoothed
 from tests.reference import staircases as reference
 
 

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels import staircase_rows
-from tallytree.kernels.staircase import Prior
-from tallytree.kernels.staircase_curves import Blocks, Curves
-from tallytree.kernels.staircase_rows import Rows, finish_with_rows
+from tallytree.kernels.staircase import rows as staircase_rows
+from tallytree.kernels.staircase.blocks import Prior
+from tallytree.kernels.staircase.curves import Blocks, Curves
+from tallytree.kernels.staircase.rows import Rows, finish_with_rows
 
 
 def flat_prior(n_sizes: int, n_regions: int = 1) -> Prior:

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels import staircase_steps as steps
-from tallytree.kernels.staircase_curves import Blocks
-from tallytree.kernels.staircase_steps import fit_steps, steps_log_likelihood
+from tallytree.kernels.staircase import steps as steps
+from tallytree.kernels.staircase.curves import Blocks
+from tallytree.kernels.staircase.steps import fit_steps, steps_log_likelihood
 from tests.reference import staircases as reference
 
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels.staircase_curves import Blocks, Curves
-from tallytree.kernels.staircase_sums import Sums, as_answered, bias_log_likelihood, find_bias, sum_children
+from tallytree.kernels.staircase.curves import Blocks, Curves
+from tallytree.kernels.staircase.sums import Sums, as_answered, bias_log_likelihood, find_bias, sum_children
 from tests.reference import staircases as reference
 
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels.staircase_tree import allocate, make_falling, share_out
+from tallytree.kernels.staircase.tree import allocate, make_falling, share_out
 
 
 @settings(max_examples=80, deadline=None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError
-from tallytree.kernels.tree_allocation import allocate_over_tree, relax_over_tree
+from tallytree.kernels.trees.allocation import allocate_over_tree, relax_over_tree
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tests.reference.cost_tables import optimal_cost_of_model_1
 from tests.reference.noisy_trees import breaks_of_tree, random_instance, squared_distance

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.kernels.tree_least_squares import tree_least_squares, variances_from_below
+from tallytree.kernels.trees.least_squares import tree_least_squares, variances_from_below
 from tests.reference import trees as slow
 
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.kernels.tree_least_squares import tree_least_squares, variances_from_below
-from tallytree.kernels.tree_nonnegative import nonnegative_least_squares, split_downwards, sum_leaves, zero_subtrees
+from tallytree.kernels.trees.least_squares import tree_least_squares, variances_from_below
+from tallytree.kernels.trees.nonnegative import nonnegative_least_squares, split_downwards, sum_leaves, zero_subtrees
 from tests.kernels.test_tree_least_squares import noisy_trees, regular_tree
 from tests.reference import trees as slow
 

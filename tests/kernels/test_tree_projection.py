@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError
-from tallytree.kernels.tree_projection import project_on_tree_in_place
+from tallytree.kernels.trees.projection import project_on_tree_in_place
 from tests.reference.noisy_trees import random_hierarchy
 from tests.reference.projections import project_on_tree
 

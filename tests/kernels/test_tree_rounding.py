@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.kernels.tree_nonnegative import sum_leaves
-from tallytree.kernels.tree_rounding import round_tree
+from tallytree.kernels.trees.nonnegative import sum_leaves
+from tallytree.kernels.trees.rounding import round_tree
 from tests.kernels.test_tree_least_squares import regular_tree
 
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.kernels.tree_least_squares import combined_from_below, tree_least_squares, variances_from_below
-from tallytree.kernels.tree_nonnegative import split_downwards, sum_leaves
-from tallytree.kernels.tree_sparse import MOST_FITTED, split_sparsely
+from tallytree.kernels.trees.least_squares import combined_from_below, tree_least_squares, variances_from_below
+from tallytree.kernels.trees.nonnegative import split_downwards, sum_leaves
+from tallytree.kernels.trees.sparse import MOST_FITTED, split_sparsely
 from tests.kernels.test_tree_least_squares import noisy_trees, regular_tree
 from tests.kernels.test_tree_nonnegative import assert_adds_up
 from tests.reference import sparse_trees as slow

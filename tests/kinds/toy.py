@@ -20,10 +20,10 @@ from tallytree.privacy.sensitivity import group_totals_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import Payment
-from tallytree.release.checks import Check, Verification
-from tallytree.release.privacy_checks import check_privacy
-from tallytree.release.published import Published
-from tallytree.release.questions import Question, Reply
+from tallytree.released.checks import Check, Verification
+from tallytree.released.privacy_checks import check_privacy
+from tallytree.released.published import Published
+from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.versions import library_versions
 

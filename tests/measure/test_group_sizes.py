@@ -12,7 +12,7 @@ from tallytree.measure.group_sizes import (
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.plan import Plan, PublicFacts, plan_release
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release
 from tallytree.privacy.randomness import KeyStream
 from tests.reference.group_sizes import counts_from_lists
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
+from tallytree.maps.methods import GROW
 from tallytree.measure.spatial import CellCharges, PrivateSurvey, measure_map, median_scores
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential_grid import ConfidentialGrid
@@ -12,7 +13,6 @@ from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import median_score_sensitivity
-from tallytree.spatial.methods import GROW
 from tests.reference.boxes import best_median_cuts
 
 

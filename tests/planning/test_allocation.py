@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from tallytree.model.arrays import IntArray
-from tallytree.planning.allocation import _Model, shares_for_levels
-from tallytree.planning.goals import Goal, GoalName
+from tallytree.planning.group_sizes.allocation import _Model, shares_for_levels
+from tallytree.planning.group_sizes.goals import Goal, GoalName
 from tests.planning.test_first_look import look_at
 
 HOUSEHOLDS = np.random.default_rng(1).geometric(0.4, 100_000)

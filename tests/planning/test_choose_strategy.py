@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from tallytree.planning.choose_strategy import choose_strategy
-from tallytree.planning.matrix_mechanism import expected_error
 from tallytree.planning.noise_variances import NoiseKind, level_variances
-from tallytree.planning.workload_errors import tree_error
-from tallytree.planning.workloads import AllRanges, Workload, given_ranges, identity, marginals, prefixes
+from tallytree.planning.ranges.choose_strategy import choose_strategy
+from tallytree.planning.ranges.matrix_mechanism import expected_error
+from tallytree.planning.ranges.workload_errors import tree_error
+from tallytree.planning.ranges.workloads import AllRanges, Workload, given_ranges, identity, marginals, prefixes
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 import pytest
 
-from tallytree.planning.error_formulas import omniscient_error
+from tallytree.planning.group_sizes.error_formulas import omniscient_error
 
 
 def test_omniscient_error_of_the_papers_example() -> None:

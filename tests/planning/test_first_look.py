@@ -1,6 +1,6 @@
 import numpy as np
 
-from tallytree.planning.first_look import FirstLook, first_look, look_ends
+from tallytree.planning.group_sizes.first_look import FirstLook, first_look, look_ends
 from tallytree.tuning.look import LARGEST_LOOK
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
-from tallytree.planning.goals import GOALS, Goal, goal_from
+from tallytree.planning.group_sizes.goals import GOALS, Goal, goal_from
 
 LEVELS = ["US", "state", "county"]
 

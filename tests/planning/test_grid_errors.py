@@ -2,8 +2,8 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
-from tallytree.planning.range_errors import tree_range_error
+from tallytree.planning.ranges.errors import tree_range_error
+from tallytree.planning.ranges.grid_errors import flat_grid_error, grid_range_error
 from tests.reference import range_errors as slow
 
 CASES = [

@@ -7,9 +7,9 @@ from scipy.optimize import minimize
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.level_budgets import exact_shares, level_shares, without_empty_levels
 from tallytree.planning.noise_variances import NoiseKind, level_variances
-from tallytree.planning.range_errors import tree_range_error
+from tallytree.planning.ranges.errors import tree_range_error
+from tallytree.planning.ranges.level_budgets import exact_shares, level_shares, without_empty_levels
 
 ALLOCATIONS = ["equal", "geometric", "optimal-blocks", "optimal"]
 

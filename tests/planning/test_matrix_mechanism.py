@@ -3,8 +3,9 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.gaussian_strategy import gaussian_strategy
-from tallytree.planning.matrix_mechanism import (
+from tallytree.planning.ranges.errors import flat_range_error, tree_range_error, wavelet_range_error
+from tallytree.planning.ranges.gaussian_strategy import gaussian_strategy
+from tallytree.planning.ranges.matrix_mechanism import (
     eigen_select,
     error_lower_bound,
     expected_error,
@@ -12,8 +13,7 @@ from tallytree.planning.matrix_mechanism import (
     relative_error,
     strategy_norm,
 )
-from tallytree.planning.range_errors import flat_range_error, tree_range_error, wavelet_range_error
-from tallytree.planning.workloads import AllRanges, Workload, given_ranges, marginals, prefixes
+from tallytree.planning.ranges.workloads import AllRanges, Workload, given_ranges, marginals, prefixes
 from tests.reference import range_errors as slow
 
 

@@ -5,8 +5,8 @@ from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.memory import available_memory, cells_per_level, check_memory, predicted_bytes
-from tallytree.planning.plan import Plan, PublicFacts, plan_release
+from tallytree.planning.group_sizes.memory import available_memory, cells_per_level, check_memory, predicted_bytes
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.group_sizes import measure_all, release
 from tests.reference.group_sizes import counts_from_lists

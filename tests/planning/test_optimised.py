@@ -5,14 +5,22 @@ import pytest
 from scipy.optimize import check_grad
 
 from tallytree.errors import RequestError
-from tallytree.planning.branching import regular_tree_error
-from tallytree.planning.matrix_mechanism import expected_error
-from tallytree.planning.optimised import COLUMN_SUM, OptimisedMatrix, optimised_matrix, optimised_strategy
-from tallytree.planning.optimised_tree import OptimisedTree, optimised_tree
-from tallytree.planning.optimiser import BumpObjective
-from tallytree.planning.range_errors import flat_range_error, wavelet_range_error
-from tallytree.planning.strategy_cache import cache_file, cache_folder
-from tallytree.planning.workloads import AllRanges, GivenRanges, Workload, given_ranges, identity, marginals, prefixes
+from tallytree.planning.ranges.branching import regular_tree_error
+from tallytree.planning.ranges.errors import flat_range_error, wavelet_range_error
+from tallytree.planning.ranges.matrix_mechanism import expected_error
+from tallytree.planning.ranges.optimised import COLUMN_SUM, OptimisedMatrix, optimised_matrix, optimised_strategy
+from tallytree.planning.ranges.optimised_tree import OptimisedTree, optimised_tree
+from tallytree.planning.ranges.optimiser import BumpObjective
+from tallytree.planning.ranges.strategy_cache import cache_file, cache_folder
+from tallytree.planning.ranges.workloads import (
+    AllRanges,
+    GivenRanges,
+    Workload,
+    given_ranges,
+    identity,
+    marginals,
+    prefixes,
+)
 
 
 @pytest.fixture(scope="module")

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.level_budgets import level_shares
 from tallytree.planning.noise_variances import level_variances, noise_variance
-from tallytree.planning.range_errors import (
+from tallytree.planning.ranges.errors import (
     block_uses,
     flat_range_error,
     level_contributions,
     tree_range_error,
     wavelet_range_error,
 )
+from tallytree.planning.ranges.level_budgets import level_shares
 from tests.reference import range_errors as slow
 
 

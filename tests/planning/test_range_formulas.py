@@ -5,9 +5,9 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.branching import best_branching, regular_tree_error
-from tallytree.planning.range_errors import block_uses, flat_range_error, tree_range_error
-from tallytree.planning.range_formulas import (
+from tallytree.planning.ranges.branching import best_branching, regular_tree_error
+from tallytree.planning.ranges.errors import block_uses, flat_range_error, tree_range_error
+from tallytree.planning.ranges.formulas import (
     consistent_error_estimate,
     grid_error_formula,
     node_variance_bound,

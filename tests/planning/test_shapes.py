@@ -3,7 +3,7 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.planning.shapes import assumed_counts, named_shape, shape_from_counts
+from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape, shape_from_counts
 
 
 @pytest.mark.parametrize(

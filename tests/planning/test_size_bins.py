@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tallytree.planning.size_bins import (
+from tallytree.planning.group_sizes.size_bins import (
     SizeBins,
     best_block,
     bins_after_look,

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.workload_errors import tree_error, wavelet_error
-from tallytree.planning.workloads import AllRanges, Workload, given_ranges, identity, marginals, prefixes
+from tallytree.planning.ranges.workload_errors import tree_error, wavelet_error
+from tallytree.planning.ranges.workloads import AllRanges, Workload, given_ranges, identity, marginals, prefixes
 from tests.reference import range_errors as slow
 
 

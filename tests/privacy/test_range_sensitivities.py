@@ -7,7 +7,7 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.level_budgets import equal_shares
+from tallytree.planning.ranges.level_budgets import equal_shares
 from tallytree.privacy.sensitivity import (
     block_differences_sensitivity,
     edge_degrees_sensitivity,

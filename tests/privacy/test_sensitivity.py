@@ -9,7 +9,7 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.measure.size_bins import answers_of
-from tallytree.planning.size_bins import SizeBins
+from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     chain_sensitivity,

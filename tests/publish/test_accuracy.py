@@ -2,7 +2,7 @@ import pytest
 
 from tallytree import evaluate, plan, release
 from tallytree.errors import RequestError
-from tallytree.planning.shapes import assumed_counts, named_shape
+from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import Target, compare, data_like, parse_target, predict, smallest_epsilon, trade_off
 from tallytree.reproduce.housing import housing_counts
 

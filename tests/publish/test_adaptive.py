@@ -14,8 +14,8 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
-from tallytree.release.opening import open_folder
-from tallytree.release.privacy_checks import recomputed_loss
+from tallytree.released.opening import open_folder
+from tallytree.released.privacy_checks import recomputed_loss
 
 
 def counts(leaves: list[list[int]], **options: Any) -> ConfidentialCounts:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tallytree import ConfidentialCounts, load, release, verify
 from tallytree.errors import MissingExtraError, RequestError
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
-from tallytree.planning.mechanisms import TRAITS
+from tallytree.planning.group_sizes.mechanisms import TRAITS
 from tests.publish.test_group_sizes import assert_holds, confidential
 from tests.reference.group_sizes import hierarchies_with_sizes
 

@@ -11,7 +11,7 @@ from tallytree import ConfidentialCounts, Release, release, with_intervals
 from tallytree.model.count_of_counts import counts_at, counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
-from tallytree.planning.shapes import assumed_counts, named_shape
+from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish import copies as copying
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.answers import ENTITIES, GROUPS, MEAN, answer, groups_of_at_least, groups_of_size, kth_largest

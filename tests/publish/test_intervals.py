@@ -11,7 +11,7 @@ from tallytree.publish.answers import GROUPS, answer, groups_of_at_least, groups
 from tallytree.publish.bands import count_band, cumulative_band, half_widths
 from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.intervals import count_intervals, whole_interval, zero_ends
-from tallytree.release.zero_cells import REACHES, first_sizes, groups_per_size, places_of
+from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, groups_per_size, places_of
 from tallytree.reproduce.housing import housing_counts
 
 TRUTH = housing_counts(400_000, seed=5)

@@ -7,8 +7,8 @@ import pytest
 import tallytree as tt
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.grids import count_points
+from tallytree.maps.methods import GROW
 from tallytree.model.box_tree import box_sums, prefix_sums
-from tallytree.spatial.methods import GROW
 from tests.forging import forge
 from tests.reference.boxes import leaf_weights
 

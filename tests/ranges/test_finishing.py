@@ -8,7 +8,7 @@ from tallytree.measure.histogram import measure_histogram
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.level_budgets import equal_shares
+from tallytree.planning.ranges.level_budgets import equal_shares
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.ranges.estimates import estimate_bins, range_errors

@@ -19,7 +19,7 @@ from tallytree.kinds.verbs import write_report
 from tallytree.model.count_of_counts import counts_from_dense
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
-from tallytree.planning.shapes import assumed_counts, named_shape
+from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.reproduce.datasets import county_housing
 from tests.report.browsing import Visit
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.branching import regular_tree_error
+from tallytree.planning.ranges.branching import regular_tree_error
 from tallytree.reproduce.cells import Cell
 from tallytree.reproduce.plots import write_plots
 from tallytree.reproduce.qardaji2013 import reproduce

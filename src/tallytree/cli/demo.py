@@ -13,7 +13,7 @@ from tallytree.errors import StorageError
 from tallytree.ingest.read import read
 from tallytree.kinds.verbs import load, verify, write_report
 from tallytree.publish.group_sizes import release
-from tallytree.release.evaluation import evaluate
+from tallytree.released.group_sizes.evaluation import evaluate
 from tallytree.reproduce.housing import housing_counts, write_people
 
 LEVELS = ("state", "county")

@@ -24,7 +24,7 @@ from tallytree.cli.commands import command
 from tallytree.errors import TallytreeError
 from tallytree.ingest.read import read
 from tallytree.options.groups import LedgerOptions, Printing
-from tallytree.planning.strategy_cache import cache_folder
+from tallytree.planning.ranges.strategy_cache import cache_folder
 from tallytree.privacy.ledger import list_accounts
 from tallytree.privacy.noise import DiscreteLaplace, draw_noise
 from tallytree.privacy.randomness import KeyStream

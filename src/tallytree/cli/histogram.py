@@ -12,7 +12,7 @@ from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Output
 from tallytree.options.histogram import HistogramOptions
 from tallytree.publish.histogram import histogram as release_histogram
-from tallytree.release.histogram import RangeHistogram
+from tallytree.released.histogram.release import RangeHistogram
 
 
 @command(app, needs=("out", "column"))

@@ -19,8 +19,8 @@ from tallytree.kinds.verbs import verify as verify_release
 from tallytree.model.part import Part
 from tallytree.options.asking import EvaluateOptions, QueryOptions
 from tallytree.options.reading import ReadOptions
-from tallytree.release.questions import Question
-from tallytree.release.spatial import SpatialRelease
+from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.questions import Question
 
 
 @app.command()

@@ -10,7 +10,7 @@ from tallytree.kinds.verbs import load
 from tallytree.options.groups import Output, Paying
 from tallytree.publish.keeping import publish_to
 from tallytree.publish.payment import payment_from
-from tallytree.release.published import Published
+from tallytree.released.published import Published
 
 T = TypeVar("T", bound=Published)
 

@@ -13,7 +13,7 @@ from tallytree.ingest.read import read, read_totals
 from tallytree.kinds.verbs import kind_of, load
 from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
-from tallytree.planning.shapes import assumed_counts, named_shape
+from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import (
     Prediction,
     compare,
@@ -23,8 +23,8 @@ from tallytree.publish.accuracy import (
     smallest_epsilon,
     trade_off,
 )
-from tallytree.release.release import Release
-from tallytree.release.spatial import SpatialRelease
+from tallytree.released.group_sizes.release import Release
+from tallytree.released.maps.release import SpatialRelease
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},

@@ -19,7 +19,7 @@ from tallytree.options.reading import EngineOptions, ReadOptions
 from tallytree.publish.copies import check_copies
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
-from tallytree.release.release import Release
+from tallytree.released.group_sizes.release import Release
 
 
 @command(app, needs=("out",))

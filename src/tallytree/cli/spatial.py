@@ -15,8 +15,8 @@ from tallytree.options.maps import MapOptions, MapOutput
 from tallytree.privacy.budget import Exact
 from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
 from tallytree.publish.spatial import spatial as release_spatial
-from tallytree.release.spatial import SpatialRelease
-from tallytree.release.spatial_evaluation import HEAD, error_rows
+from tallytree.released.maps.evaluation import HEAD, error_rows
+from tallytree.released.maps.release import SpatialRelease
 
 
 @command(app, needs=("out", "columns", "box"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.consistency.joint_fit import bounds_of, check_table, fit_rows_on_tree
-from tallytree.kernels.simplex import project_to_simplex
-from tallytree.kernels.tree_allocation import relax_over_tree
+from tallytree.kernels.tables.simplex import project_to_simplex
+from tallytree.kernels.trees.allocation import relax_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tallytree.consistency.joint_fit import JointFit, bounds_of, check_table, fit_rows_on_tree
 from tallytree.kernels.isotonic import isotonic_l2, isotonic_l2_whole
-from tallytree.kernels.tree_allocation import allocate_over_tree
+from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 

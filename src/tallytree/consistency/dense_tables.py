@@ -12,12 +12,12 @@ from tallytree.consistency.counts_tree import count_violations, relax_counts
 from tallytree.consistency.cumulative_tree import fit_cumulative_then_tree, relax_cumulative
 from tallytree.consistency.joint_fit import make_whole
 from tallytree.consistency.topdown import fit_top_down
-from tallytree.kernels.tree_allocation import LARGEST_WEIGHT, allocate_over_tree
+from tallytree.kernels.trees.allocation import LARGEST_WEIGHT, allocate_over_tree
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.planning.mechanisms import TRAITS
-from tallytree.planning.plan import Plan, half_width
+from tallytree.planning.group_sizes.mechanisms import TRAITS
+from tallytree.planning.group_sizes.plan import Plan, half_width
 
 LARGEST_VALUE = 2**38
 

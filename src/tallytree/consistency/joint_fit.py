@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallytree.errors import InputError
-from tallytree.kernels.multipliers import add, blend, update_dual_in_place
-from tallytree.kernels.rounding_down_tree import round_down_tree
-from tallytree.kernels.tree_projection import project_on_tree_in_place
+from tallytree.kernels.tables.multipliers import add, blend, update_dual_in_place
+from tallytree.kernels.trees.projection import project_on_tree_in_place
+from tallytree.kernels.trees.rounding_down import round_down_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 

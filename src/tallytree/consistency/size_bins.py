@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from tallytree.kernels.margins import fit_margins
-from tallytree.kernels.rounding_down_tree import round_level_in_place
-from tallytree.kernels.tree_rounding import round_tree
+from tallytree.kernels.tables.margins import fit_margins
+from tallytree.kernels.trees.rounding import round_tree
+from tallytree.kernels.trees.rounding_down import round_level_in_place
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.planning.size_bins import SizeBins
+from tallytree.planning.group_sizes.size_bins import SizeBins
 
 
 def whole_totals(hierarchy: Hierarchy, estimates: FloatArray) -> IntArray:

@@ -14,9 +14,9 @@ import numpy as np
 
 from tallytree.estimate.hybrid import laplace_scale
 from tallytree.estimate.staircases import Staircases
-from tallytree.kernels.staircase_curves import Curves
-from tallytree.kernels.staircase_sums import Sums, as_answered, bias_log_likelihood, find_bias, sum_children
-from tallytree.kernels.staircase_tree import allocate, make_falling, share_out
+from tallytree.kernels.staircase.curves import Curves
+from tallytree.kernels.staircase.sums import Sums, as_answered, bias_log_likelihood, find_bias, sum_children
+from tallytree.kernels.staircase.tree import allocate, make_falling, share_out
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy

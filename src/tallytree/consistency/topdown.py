@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.consistency.joint_fit import bounds_of, check_table
-from tallytree.kernels.margins import fit_margins
-from tallytree.kernels.rounding_down_tree import round_level_in_place
-from tallytree.kernels.simplex import project_to_whole_simplex
+from tallytree.kernels.tables.margins import fit_margins
+from tallytree.kernels.tables.simplex import project_to_whole_simplex
+from tallytree.kernels.trees.rounding_down import round_level_in_place
 from tallytree.model.arrays import IntArray
 from tallytree.model.hierarchy import Hierarchy
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.tree_nonnegative import nonnegative_least_squares
-from tallytree.kernels.tree_rounding import round_tree
+from tallytree.kernels.trees.nonnegative import nonnegative_least_squares
+from tallytree.kernels.trees.rounding import round_tree
 from tallytree.model.arrays import IntArray
 from tallytree.model.hierarchy import Hierarchy
 

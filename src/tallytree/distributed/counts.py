@@ -24,7 +24,7 @@ from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
-from tallytree.planning.plan import Plan
+from tallytree.planning.group_sizes.plan import Plan
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress
 

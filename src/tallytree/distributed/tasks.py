@@ -15,7 +15,7 @@ from tallytree.measure.group_sizes import Place, measure_regions, noisy_largest_
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
-from tallytree.planning.plan import Plan
+from tallytree.planning.group_sizes.plan import Plan
 from tallytree.privacy.randomness import KeyStream
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tallytree.errors import InputError
 from tallytree.estimate.runs import Estimate, check_noisy
 from tallytree.kernels.isotonic import cumulative_runs, isotonic_runs
-from tallytree.kernels.simplex import project_to_whole_simplex
+from tallytree.kernels.tables.simplex import project_to_whole_simplex
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.options.choices import Norm
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.kernels.simplex import project_to_simplex
-from tallytree.kernels.tree_projection import variances_after_combining
+from tallytree.kernels.tables.simplex import project_to_simplex
+from tallytree.kernels.trees.projection import variances_after_combining
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.planning.size_bins import SizeBins, seen_bins
+from tallytree.planning.group_sizes.size_bins import SizeBins, seen_bins
 
 # Rounds of the fixed-point iterations: for variance components, for G and κ together, and for counts of at least 0 that add up.
 _COMPONENT_ROUNDS, _SIZE_ROUNDS, _SHARE_ROUNDS = 8, 3, 12

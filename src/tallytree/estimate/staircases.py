@@ -13,15 +13,15 @@ import numpy as np
 
 from tallytree.estimate.hybrid import laplace_scale
 from tallytree.kernels.isotonic import isotonic_runs
-from tallytree.kernels.staircase import Prior
-from tallytree.kernels.staircase_curves import Blocks, Curves, final_fits, first_fits, log_likelihood
-from tallytree.kernels.staircase_rows import Rows, finish_with_rows
-from tallytree.kernels.staircase_shapes import shapes, smoothed
-from tallytree.kernels.staircase_steps import fit_steps, steps_log_likelihood
+from tallytree.kernels.staircase.blocks import Prior
+from tallytree.kernels.staircase.curves import Blocks, Curves, final_fits, first_fits, log_likelihood
+from tallytree.kernels.staircase.rows import Rows, finish_with_rows
+from tallytree.kernels.staircase.shapes import shapes, smoothed
+from tallytree.kernels.staircase.steps import fit_steps, steps_log_likelihood
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import sum_runs
-from tallytree.planning.first_look import FirstLook
+from tallytree.planning.group_sizes.first_look import FirstLook
 from tallytree.tuning.curves import DROP_CHANCES, LIKELIHOOD_SAMPLE, ROUGHNESSES, WINDOWS
 from tallytree.tuning.rows import CLEAR_SCALES, ROW_DEVIATIONS
 

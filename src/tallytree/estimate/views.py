@@ -7,7 +7,7 @@ from tallytree.estimate.runs import Estimate
 from tallytree.estimate.single_view import estimate_cumulative, estimate_naive, estimate_sizes
 from tallytree.measure.noisy import NoisyLevel
 from tallytree.model.arrays import IntArray
-from tallytree.planning.plan import LevelPlan
+from tallytree.planning.group_sizes.plan import LevelPlan
 
 
 def estimate_view(plan: LevelPlan, noisy: NoisyLevel, n_groups: IntArray) -> Estimate:

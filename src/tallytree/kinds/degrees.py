@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.degrees import estimate_degrees
-from tallytree.release.degrees import load_degrees
-from tallytree.release.privacy_checks import check_privacy
+from tallytree.released.degrees import load_degrees
+from tallytree.released.privacy_checks import check_privacy
 from tallytree.report.html import degrees_page
 
 KIND = Kind(

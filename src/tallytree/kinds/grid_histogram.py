@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.grid_histogram import estimate_grid_histogram
-from tallytree.release.grid_histogram import load_grid_histogram
-from tallytree.release.privacy_checks import check_privacy
+from tallytree.released.grid_histogram import load_grid_histogram
+from tallytree.released.privacy_checks import check_privacy
 from tallytree.report.html import grid_histogram_page
 
 KIND = Kind(

@@ -15,12 +15,12 @@ from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.group_sizes import estimate_group_sizes
 from tallytree.publish.intervals import count_intervals
 from tallytree.publish.progress import Progress
-from tallytree.release.evaluation import Evaluation
-from tallytree.release.evaluation import evaluate as evaluate_group_sizes
-from tallytree.release.privacy_checks import check_group_sizes_privacy
-from tallytree.release.questions import Question, Reply
-from tallytree.release.region import RegionCounts
-from tallytree.release.release import Release, load_release
+from tallytree.released.group_sizes.evaluation import Evaluation
+from tallytree.released.group_sizes.evaluation import evaluate as evaluate_group_sizes
+from tallytree.released.group_sizes.region import RegionCounts
+from tallytree.released.group_sizes.release import Release, load_release
+from tallytree.released.privacy_checks import check_group_sizes_privacy
+from tallytree.released.questions import Question, Reply
 from tallytree.report.html import group_sizes_page
 
 

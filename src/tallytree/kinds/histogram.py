@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.histogram import estimate_histogram
-from tallytree.release.histogram import load_histogram
-from tallytree.release.privacy_checks import check_privacy
+from tallytree.released.histogram.release import load_histogram
+from tallytree.released.privacy_checks import check_privacy
 from tallytree.report.html import histogram_page
 
 KIND = Kind(

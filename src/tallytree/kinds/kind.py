@@ -8,9 +8,9 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.publish.progress import Progress
-from tallytree.release.checks import Check
-from tallytree.release.published import Published
-from tallytree.release.questions import Question, Reply
+from tallytree.released.checks import Check
+from tallytree.released.published import Published
+from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder
 
 

@@ -12,9 +12,9 @@ from tallytree.model.part import Part
 from tallytree.options.maps import GridOptions
 from tallytree.publish.map_accuracy import plan_map
 from tallytree.publish.spatial import estimate_again
-from tallytree.release.privacy_checks import check_map_privacy
-from tallytree.release.spatial import SpatialRelease, load_map
-from tallytree.release.spatial_evaluation import MapEvaluation, evaluate_map
+from tallytree.released.maps.evaluation import MapEvaluation, evaluate_map
+from tallytree.released.maps.release import SpatialRelease, load_map
+from tallytree.released.privacy_checks import check_map_privacy
 from tallytree.report.html import map_page
 
 

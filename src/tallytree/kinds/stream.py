@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tallytree.kinds.kind import Kind, No
-from tallytree.release.privacy_checks import check_stream_privacy
-from tallytree.release.stream import load_stream
+from tallytree.released.privacy_checks import check_stream_privacy
+from tallytree.released.stream.release import load_stream
 from tallytree.report.html import stream_page
 
 KIND = Kind(

@@ -20,13 +20,13 @@ from tallytree.publish.keeping import finish
 from tallytree.publish.map_accuracy import MapPrediction
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.checks import Check, Verification
-from tallytree.release.opening import open_folder, unreadable
-from tallytree.release.privacy_checks import check_claims, check_secure
-from tallytree.release.published import Published
-from tallytree.release.questions import Question, Reply
-from tallytree.release.release import Release
-from tallytree.release.spatial import SpatialRelease
+from tallytree.released.checks import Check, Verification
+from tallytree.released.group_sizes.release import Release
+from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.opening import open_folder, unreadable
+from tallytree.released.privacy_checks import check_claims, check_secure
+from tallytree.released.published import Published
+from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import DAMAGE, MANIFEST, Folder
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
@@ -230,7 +230,7 @@ def plan(
     ----------
     like
         What to assume about the data: an earlier release or map, or assumed data
-        (:func:`tallytree.planning.shapes.assumed_counts`). Confidential data are refused: the prediction would be
+        (:func:`tallytree.planning.group_sizes.shapes.assumed_counts`). Confidential data are refused: the prediction would be
         confidential too.
     epsilon, target
         Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's ``epsilon`` is then the answer.
@@ -242,7 +242,7 @@ def plan(
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
             "plan takes no confidential data: what it predicts would be confidential too. Give an earlier release, or "
-            "assumed data from tallytree.planning.shapes.assumed_counts."
+            "assumed data from tallytree.planning.group_sizes.shapes.assumed_counts."
         )
     kind = KINDS["group-sizes"] if isinstance(like, AssumedCounts) else kind_of(like)
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)

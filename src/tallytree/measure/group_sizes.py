@@ -18,8 +18,8 @@ from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.options.choices import Totals
-from tallytree.planning.plan import LevelPlan, QueryPlan
-from tallytree.planning.thresholds import hybrid_thresholds, tail_lengths
+from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
+from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, tail_lengths
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.randomness import KeyStream
 

@@ -12,8 +12,8 @@ from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
-from tallytree.planning.plan import LevelPlan, QueryPlan
-from tallytree.planning.size_bins import SizeBins
+from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
+from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.randomness import KeyStream
 

@@ -19,7 +19,9 @@ from fractions import Fraction
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.partitions import cut_deviations
+from tallytree.kernels.boxes.partitions import cut_deviations
+from tallytree.maps.draft import Draft, Measurement
+from tallytree.maps.methods import grow
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree, box_sums, paint
 from tallytree.model.confidential import Confidential
@@ -35,8 +37,6 @@ from tallytree.privacy.sensitivity import (
     histogram_sensitivity,
     median_score_sensitivity,
 )
-from tallytree.spatial.draft import Draft, Measurement
-from tallytree.spatial.methods import grow
 
 LARGEST_DENOMINATOR = 1 << 50
 

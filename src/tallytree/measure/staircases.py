@@ -17,14 +17,14 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.kernels.queries import largest_sizes
-from tallytree.kernels.staircase import Predictions, Prior, advance, cells_between, next_blocks
+from tallytree.kernels.staircase.blocks import Predictions, Prior, advance, cells_between, next_blocks
 from tallytree.measure.group_sizes import Place
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
-from tallytree.planning.first_look import look_ends
-from tallytree.planning.plan import LevelPlan, QueryPlan
+from tallytree.planning.group_sizes.first_look import look_ends
+from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.tuning.blocks import FIRST_ROUND, ROW_MARGIN

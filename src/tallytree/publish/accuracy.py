@@ -20,8 +20,8 @@ from tallytree.model.confidential import AssumedCounts
 from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
-from tallytree.release.release import Release
+from tallytree.released.group_sizes.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
+from tallytree.released.group_sizes.release import Release
 from tallytree.report.trade_off import trade_off_svg
 
 _METRIC_NAMES = {"emd": "EMD", "l1": "L1", "count_error": "error of one count"}
@@ -159,7 +159,7 @@ def predict(assumed: AssumedCounts, *, name: str = "", runs: int = 5, epsilon: A
     ----------
     assumed
         Public data that stand in for the confidential ones; see :func:`data_like` and
-        :func:`tallytree.planning.shapes.assumed_counts`.
+        :func:`tallytree.planning.group_sizes.shapes.assumed_counts`.
     runs
         Number of simulated releases.
     epsilon, options

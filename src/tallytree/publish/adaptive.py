@@ -10,8 +10,8 @@ import numpy as np
 
 from tallytree.consistency.staircases import consistent_leaves
 from tallytree.estimate.staircases import Staircases, estimate_of_look, estimate_staircases, prior_below, prior_of_root
-from tallytree.kernels.staircase import Prior
-from tallytree.kernels.staircase_curves import Curves
+from tallytree.kernels.staircase.blocks import Prior
+from tallytree.kernels.staircase.curves import Curves
 from tallytree.measure.group_sizes import Place
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.measure.staircases import measure_first_look, measure_staircases
@@ -19,11 +19,11 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.planning.allocation import shares_for_levels
-from tallytree.planning.first_look import FirstLook, first_look
-from tallytree.planning.goals import goal_from
-from tallytree.planning.memory import MOST_STAIRCASE_CELLS
-from tallytree.planning.plan import LevelPlan, Plan, PublicFacts, level_query, with_shares
+from tallytree.planning.group_sizes.allocation import shares_for_levels
+from tallytree.planning.group_sizes.first_look import FirstLook, first_look
+from tallytree.planning.group_sizes.goals import goal_from
+from tallytree.planning.group_sizes.memory import MOST_STAIRCASE_CELLS
+from tallytree.planning.group_sizes.plan import LevelPlan, Plan, PublicFacts, level_query, with_shares
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress, silent
 

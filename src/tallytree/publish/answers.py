@@ -17,7 +17,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.publish.copies import UNKNOWN, Copies, public_bounds
 from tallytree.publish.intervals import count_intervals
-from tallytree.release.region import Interval, RegionCounts
+from tallytree.released.group_sizes.region import Interval, RegionCounts
 
 
 @dataclass(frozen=True)

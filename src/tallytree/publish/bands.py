@@ -13,8 +13,8 @@ import numpy as np
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.publish.copies import Copies, public_bounds
-from tallytree.release.region import RegionCounts
-from tallytree.release.zero_cells import N_PLACES, places_of
+from tallytree.released.group_sizes.region import RegionCounts
+from tallytree.released.group_sizes.zero_cells import N_PLACES, places_of
 
 # Whole counts that never moved in the copies may still be off by one half.
 _LEAST_SPREAD = 0.5

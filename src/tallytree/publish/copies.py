@@ -26,14 +26,14 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.plan import plan_release
-from tallytree.planning.shapes import redrawn, scattered_totals
+from tallytree.planning.group_sizes.plan import plan_release
+from tallytree.planning.group_sizes.shapes import redrawn, scattered_totals
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.manifest import facts_of
-from tallytree.release.region import RegionCounts
-from tallytree.release.release import Release
+from tallytree.released.group_sizes.manifest import facts_of
+from tallytree.released.group_sizes.region import RegionCounts
+from tallytree.released.group_sizes.release import Release
 
 UNKNOWN = int(np.iinfo(np.int64).max)
 """A bound that is not public."""

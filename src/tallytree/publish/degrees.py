@@ -28,8 +28,8 @@ from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensit
 from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
-from tallytree.release.degrees import DegreeSequence, degrees_manifest, sorted_table
-from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.released.degrees import DegreeSequence, degrees_manifest, sorted_table
+from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
 FIXED_GROUPS = "how many groups there are"

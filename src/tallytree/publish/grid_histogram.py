@@ -16,9 +16,9 @@ from tallytree.model.unit import Unit
 from tallytree.options.choices import GridStrategyName
 from tallytree.options.histogram import GridHistogramOptions
 from tallytree.options.spelled import spelled
-from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
-from tallytree.planning.level_budgets import equal_shares
 from tallytree.planning.noise_variances import level_variances
+from tallytree.planning.ranges.grid_errors import flat_grid_error, grid_range_error
+from tallytree.planning.ranges.level_budgets import equal_shares
 from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
@@ -27,10 +27,10 @@ from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import plan_histogram
 from tallytree.ranges.strategies import GridStrategy
-from tallytree.release.grid_histogram import GridHistogram, axes_from_table, axes_table
-from tallytree.release.histogram_manifest import histogram_manifest, plan_from_manifest
-from tallytree.release.histogram_tables import noisy_of_folder, noisy_table
-from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.released.grid_histogram import GridHistogram, axes_from_table, axes_table
+from tallytree.released.histogram.manifest import histogram_manifest, plan_from_manifest
+from tallytree.released.histogram.tables import noisy_of_folder, noisy_table
+from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
 

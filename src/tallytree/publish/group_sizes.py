@@ -22,18 +22,25 @@ from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, cou
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
-from tallytree.planning.memory import cells_per_level, check_memory
-from tallytree.planning.plan import Plan, PublicFacts, plan_release, with_shares
+from tallytree.planning.group_sizes.memory import cells_per_level, check_memory
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_shares
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.publish.progress import Progress, by_work, silent
 from tallytree.publish.size_bins import run_size_bins
-from tallytree.release.manifest import facts_of, group_sizes_manifest, mechanism_of, with_bins, with_fit, with_split
-from tallytree.release.published import NO_MEASUREMENTS
-from tallytree.release.release import Release
-from tallytree.release.tables import measured_tables, noisy_levels_from_table, regions_from_table
+from tallytree.released.group_sizes.manifest import (
+    facts_of,
+    group_sizes_manifest,
+    mechanism_of,
+    with_bins,
+    with_fit,
+    with_split,
+)
+from tallytree.released.group_sizes.release import Release
+from tallytree.released.group_sizes.tables import measured_tables, noisy_levels_from_table, regions_from_table
+from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
 

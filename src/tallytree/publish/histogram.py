@@ -33,9 +33,9 @@ from tallytree.publish.strategies import choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
-from tallytree.release.histogram import RangeHistogram
-from tallytree.release.histogram_manifest import histogram_manifest, plan_from_manifest
-from tallytree.release.histogram_tables import (
+from tallytree.released.histogram.manifest import histogram_manifest, plan_from_manifest
+from tallytree.released.histogram.release import RangeHistogram
+from tallytree.released.histogram.tables import (
     bins_from_table,
     layout_table,
     noisy_of_folder,
@@ -43,7 +43,7 @@ from tallytree.release.histogram_tables import (
     rows_from_table,
     strategy_tables,
 )
-from tallytree.release.published import NO_MEASUREMENTS
+from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
 

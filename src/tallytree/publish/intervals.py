@@ -24,8 +24,15 @@ from tallytree.model.count_of_counts import CountsBySize, counts_at
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.publish.copies import Copies, copy_release, public_bounds
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.release import CountIntervals, Release
-from tallytree.release.zero_cells import N_PLACES, REACHES, ZeroEnds, first_sizes, groups_per_size, places_of
+from tallytree.released.group_sizes.release import CountIntervals, Release
+from tallytree.released.group_sizes.zero_cells import (
+    N_PLACES,
+    REACHES,
+    ZeroEnds,
+    first_sizes,
+    groups_per_size,
+    places_of,
+)
 
 Numbers = TypeVar("Numbers", IntArray, FloatArray)
 

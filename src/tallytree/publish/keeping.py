@@ -28,7 +28,7 @@ from tallytree.publish.payment import (
     reserve_for,
     with_receipt,
 )
-from tallytree.release.published import Published
+from tallytree.released.published import Published
 from tallytree.storage.folder import Manifest, build_folder
 from tallytree.storage.work import ANSWERS, MEASURED, Work, claim, reopen
 

@@ -17,14 +17,14 @@ from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
-from tallytree.planning.shapes import scattered_counts
+from tallytree.planning.group_sizes.shapes import scattered_counts
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.progress import Progress, silent
 from tallytree.publish.spatial import release_map
-from tallytree.release.spatial import SpatialRelease
-from tallytree.release.spatial_evaluation import HEAD, BoxErrors, error_rows, evaluate_map
+from tallytree.released.maps.evaluation import HEAD, BoxErrors, error_rows, evaluate_map
+from tallytree.released.maps.release import SpatialRelease
 
 METHODS: tuple[MapMethod, ...] = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
 LINE_METHODS: tuple[MapMethod, ...] = ("noisy-first", "structure-first")

@@ -12,8 +12,8 @@ from tallytree.measure.noisy import NoisyCounts, NoisyQuery
 from tallytree.measure.size_bins import measure_size_bins, measure_size_look
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
-from tallytree.planning.plan import Plan, PublicFacts, with_view
-from tallytree.planning.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, with_view
+from tallytree.planning.group_sizes.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
 from tallytree.privacy.noise import DiscreteGaussian
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress, silent

@@ -7,6 +7,8 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.grids import read_grid
+from tallytree.maps.draft import Measurement, combine_measurements
+from tallytree.maps.estimates import estimate_map
 from tallytree.measure.spatial import measure_map
 from tallytree.model.arrays import BoolArray
 from tallytree.model.box_tree import BoxTree
@@ -17,12 +19,10 @@ from tallytree.options.spelled import spelled_alone
 from tallytree.privacy.budget import Budget
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import Payment, payment_from
-from tallytree.release.published import NO_MEASUREMENTS
-from tallytree.release.spatial import SpatialRelease, noise_variances
-from tallytree.release.spatial_manifest import planned_manifest, with_measurements
-from tallytree.release.spatial_tables import layout_table, measurements_from_table, noisy_table, tree_from_table
-from tallytree.spatial.draft import Measurement, combine_measurements
-from tallytree.spatial.estimates import estimate_map
+from tallytree.released.maps.manifest import planned_manifest, with_measurements
+from tallytree.released.maps.release import SpatialRelease, noise_variances
+from tallytree.released.maps.tables import layout_table, measurements_from_table, noisy_table, tree_from_table
+from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
 # Methods that choose boundaries by the exponential mechanism, whose loss is not that of Gaussian noise.

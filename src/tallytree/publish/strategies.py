@@ -16,13 +16,13 @@ from tallytree.model.range_tree import RangeTree
 from tallytree.options.choices import Allocation
 from tallytree.options.choices import Strategy as StrategyName
 from tallytree.options.histogram import StrategyOptions
-from tallytree.planning.branching import best_branching
-from tallytree.planning.choose_strategy import StrategyChoice, choose_strategy
-from tallytree.planning.level_budgets import equal_shares, level_shares
-from tallytree.planning.matrix_mechanism import eigen_select, low_rank
 from tallytree.planning.noise_variances import NoiseKind
-from tallytree.planning.optimised import MOST_DENSE_BINS, OptimisedMatrix, optimised_strategy
-from tallytree.planning.workloads import AllRanges, Workload, given_ranges, identity, prefixes
+from tallytree.planning.ranges.branching import best_branching
+from tallytree.planning.ranges.choose_strategy import StrategyChoice, choose_strategy
+from tallytree.planning.ranges.level_budgets import equal_shares, level_shares
+from tallytree.planning.ranges.matrix_mechanism import eigen_select, low_rank
+from tallytree.planning.ranges.optimised import MOST_DENSE_BINS, OptimisedMatrix, optimised_strategy
+from tallytree.planning.ranges.workloads import AllRanges, Workload, given_ranges, identity, prefixes
 from tallytree.privacy.budget import Budget, Exact, exact
 from tallytree.ranges.strategies import (
     MatrixStrategy,

@@ -39,9 +39,9 @@ from tallytree.privacy.budget import Definition
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.payment import Payment, paid_noise, payment_from, report_release
 from tallytree.ranges.streams import estimate_stream
-from tallytree.release.opening import open_folder
-from tallytree.release.stream import StreamRelease, load_stream
-from tallytree.release.stream_manifest import KIND, same_stream, steps_of, stream_manifest, stream_plan
+from tallytree.released.opening import open_folder
+from tallytree.released.stream.release import StreamRelease, load_stream
+from tallytree.released.stream.manifest import KIND, same_stream, steps_of, stream_manifest, stream_plan
 from tallytree.storage.folder import Manifest, write_folder
 from tallytree.storage.rename import move_new
 from tallytree.storage.work import BUILT, REPLACED, Work, claim

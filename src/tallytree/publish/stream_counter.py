@@ -23,8 +23,8 @@ from tallytree.publish.payment import Payment, paid_noise, payment_from
 from tallytree.ranges.answers import Answer
 from tallytree.ranges.intervals import check_level
 from tallytree.ranges.streams import StreamEstimator, estimate_stream
-from tallytree.release.stream import StreamRelease
-from tallytree.release.stream_manifest import stream_manifest
+from tallytree.released.stream.release import StreamRelease
+from tallytree.released.stream.manifest import stream_manifest
 
 
 class StreamCounter(Confidential):

@@ -8,8 +8,8 @@ from typing import get_args
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.tree_nonnegative import nonnegative_least_squares, split_downwards, sum_leaves, zero_subtrees
-from tallytree.kernels.tree_rounding import round_tree
+from tallytree.kernels.trees.nonnegative import nonnegative_least_squares, split_downwards, sum_leaves, zero_subtrees
+from tallytree.kernels.trees.rounding import round_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
 from tallytree.options.choices import Nonnegative

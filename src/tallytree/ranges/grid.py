@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from tallytree.kernels.box_moments import BoxNoise, box_moments
+from tallytree.kernels.boxes.moments import BoxNoise, box_moments
 from tallytree.kernels.range_moments import quartics
-from tallytree.kernels.tree_least_squares import tree_least_squares, variances_from_below
+from tallytree.kernels.trees.least_squares import tree_least_squares, variances_from_below
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths, read_only
 
 

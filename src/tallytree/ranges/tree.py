@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tallytree.kernels.range_moments import TreeNoise, running_sum, tree_moments, tree_noise
-from tallytree.kernels.tree_least_squares import tree_least_squares, variances_from_below
+from tallytree.kernels.trees.least_squares import tree_least_squares, variances_from_below
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.ranges.tree_layout import TreeLayout
 

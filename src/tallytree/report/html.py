@@ -10,13 +10,13 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from tallytree.errors import RequestError
-from tallytree.release.degrees import DegreeSequence
-from tallytree.release.evaluation import Evaluation
-from tallytree.release.grid_histogram import GridHistogram
-from tallytree.release.histogram import RangeHistogram
-from tallytree.release.release import Release
-from tallytree.release.spatial import SpatialRelease
-from tallytree.release.stream import StreamRelease
+from tallytree.released.degrees import DegreeSequence
+from tallytree.released.grid_histogram import GridHistogram
+from tallytree.released.group_sizes.evaluation import Evaluation
+from tallytree.released.group_sizes.release import Release
+from tallytree.released.histogram.release import RangeHistogram
+from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.stream.release import StreamRelease
 from tallytree.report.maps import map_payload
 from tallytree.report.payload import (
     degrees_payload,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.kernels.tree_least_squares import variances_from_below
+from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.privacy.guarantee import budget_of
-from tallytree.release.spatial import SpatialRelease
+from tallytree.released.maps.release import SpatialRelease
 from tallytree.report.payload import USE, common_facts, plural
 
 # The page draws at most so many cells per side, and works standard errors out from at most so many boxes.

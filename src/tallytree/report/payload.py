@@ -12,13 +12,13 @@ from tallytree.model.bins import Bins
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.privacy.guarantee import budget_of
-from tallytree.release.degrees import DegreeSequence
-from tallytree.release.evaluation import Evaluation
-from tallytree.release.grid_histogram import GridHistogram
-from tallytree.release.histogram import RangeHistogram
-from tallytree.release.release import CountIntervals, Release
-from tallytree.release.stream import StreamRelease
-from tallytree.release.zero_cells import REACHES
+from tallytree.released.degrees import DegreeSequence
+from tallytree.released.grid_histogram import GridHistogram
+from tallytree.released.group_sizes.evaluation import Evaluation
+from tallytree.released.group_sizes.release import CountIntervals, Release
+from tallytree.released.group_sizes.zero_cells import REACHES
+from tallytree.released.histogram.release import RangeHistogram
+from tallytree.released.stream.release import StreamRelease
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 # The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.

@@ -23,11 +23,11 @@ import numpy as np
 from tallytree.errors import StorageError
 from tallytree.estimate.unattributed import estimate_sorted_counts
 from tallytree.kernels.range_moments import running_sum
-from tallytree.kernels.tree_nonnegative import split_downwards, zero_subtrees
+from tallytree.kernels.trees.nonnegative import split_downwards, zero_subtrees
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
 from tallytree.options.choices import DegreeMethod
-from tallytree.planning.level_budgets import equal_shares
+from tallytree.planning.ranges.level_budgets import equal_shares
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, add_noise
 from tallytree.privacy.randomness import KeyStream

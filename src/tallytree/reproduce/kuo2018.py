@@ -18,10 +18,10 @@ import numpy as np
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import sum_over_regions
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.planning.error_formulas import omniscient_error
+from tallytree.planning.group_sizes.error_formulas import omniscient_error
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
-from tallytree.release.evaluation import evaluate
+from tallytree.released.group_sizes.evaluation import evaluate
 from tallytree.reproduce import datasets
 from tallytree.reproduce.cells import Cell
 from tallytree.reproduce.housing import housing_counts

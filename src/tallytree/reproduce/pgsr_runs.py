@@ -19,7 +19,7 @@ from tallytree.consistency.counts_tree import count_violations, relax_counts
 from tallytree.consistency.cumulative_tree import fit_cumulative_then_tree, relax_cumulative
 from tallytree.consistency.joint_fit import make_whole
 from tallytree.consistency.topdown import fit_top_down
-from tallytree.kernels.tree_allocation import allocate_over_tree
+from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy

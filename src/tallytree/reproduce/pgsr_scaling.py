@@ -27,7 +27,7 @@ from tallytree.consistency.solver_programs import (
     solve_cumulative,
 )
 from tallytree.consistency.topdown import fit_top_down
-from tallytree.kernels.tree_allocation import allocate_over_tree
+from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.reproduce.cells import Cell
 from tallytree.reproduce.pgsr_runs import Exact, Noisy

@@ -15,8 +15,8 @@ from tallytree.errors import StorageError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
 from tallytree.options.choices import Allocation
-from tallytree.planning.branching import best_branching, regular_tree_error
-from tallytree.planning.grid_errors import flat_grid_error, grid_range_error
+from tallytree.planning.ranges.branching import best_branching, regular_tree_error
+from tallytree.planning.ranges.grid_errors import flat_grid_error, grid_range_error
 from tallytree.publish.histogram import histogram
 from tallytree.reproduce.cells import Cell
 

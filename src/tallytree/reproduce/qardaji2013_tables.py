@@ -14,16 +14,16 @@ import numpy as np
 
 from tallytree.model.arrays import FloatArray
 from tallytree.model.range_tree import RangeTree, height
-from tallytree.planning.branching import best_branching, regular_tree_error
-from tallytree.planning.matrix_mechanism import eigen_select, expected_error, low_rank
-from tallytree.planning.optimised import optimised_strategy
-from tallytree.planning.range_errors import flat_range_error, n_ranges, wavelet_range_error
-from tallytree.planning.range_formulas import (
+from tallytree.planning.ranges.branching import best_branching, regular_tree_error
+from tallytree.planning.ranges.errors import flat_range_error, n_ranges, wavelet_range_error
+from tallytree.planning.ranges.formulas import (
     consistent_error_estimate,
     smallest_useful_grid,
     tree_error_approximation,
 )
-from tallytree.planning.workloads import AllRanges
+from tallytree.planning.ranges.matrix_mechanism import eigen_select, expected_error, low_rank
+from tallytree.planning.ranges.optimised import optimised_strategy
+from tallytree.planning.ranges.workloads import AllRanges
 from tallytree.reproduce.cells import Cell
 
 UNIT = "average variance, ε = 1"

@@ -17,7 +17,11 @@ import numpy as np
 
 from tallytree.errors import StorageError
 from tallytree.ingest.grids import count_points
-from tallytree.kernels.box_trees import fewest_boxes
+from tallytree.kernels.boxes.trees import fewest_boxes
+from tallytree.maps.answers import MapSurface
+from tallytree.maps.draft import combine_measurements
+from tallytree.maps.estimates import estimate_map
+from tallytree.maps.methods import SPARSE
 from tallytree.measure.spatial import NoisyMap, measure_map
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
@@ -28,10 +32,6 @@ from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress, silent
 from tallytree.reproduce.cells import Cell
-from tallytree.spatial.answers import MapSurface
-from tallytree.spatial.draft import combine_measurements
-from tallytree.spatial.estimates import estimate_map
-from tallytree.spatial.methods import SPARSE
 
 EPSILONS = ("0.01", "0.1", "1")
 NAMED = (

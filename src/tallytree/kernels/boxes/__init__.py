@@ -1,0 +1,1 @@
+"""Kernels on boxes and bins: trees of boxes, their moments, and partitions."""

@@ -1,0 +1,1 @@
+"""Kernels on tables with given sums: projections and the steps between them."""

@@ -1,0 +1,53 @@
+"""From the name of a method to a grown tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from tallytree.errors import RequestError
+from tallytree.maps.draft import Draft
+from tallytree.maps.grids import adaptive_grid, flat, hierarchical, uniform_grid
+from tallytree.maps.partitions import noisy_first, structure_first
+from tallytree.maps.trees import adaptive_tree, kd_tree, quadtree
+from tallytree.options.choices import MapMethod
+from tallytree.options.maps import MethodOptions
+
+GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
+    "flat": flat,
+    "hierarchical": hierarchical,
+    "uniform-grid": uniform_grid,
+    "adaptive-grid": adaptive_grid,
+    "quadtree": quadtree,
+    "quad-opt": quadtree,
+    "kd-tree": kd_tree,
+    "kd-hybrid": kd_tree,
+    "adaptive-tree": adaptive_tree,
+}
+GROW_LINE: dict[str, Callable[[Draft, MethodOptions], None]] = {
+    "noisy-first": noisy_first,
+    "structure-first": structure_first,
+}
+
+# Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
+SPARSE = ("adaptive-tree",)
+
+# Up to so many cells the flat method is best or close to it, whatever the data (qardaji2013 §5: up to 4,096 in two dimensions
+# where all cells are dense; adaptive trees are ahead earlier where they are not).
+FEW_CELLS = 1024
+
+
+def automatic_method(shape: tuple[int, ...]) -> MapMethod:
+    """The method that ``auto`` takes, from the public size of the grid alone."""
+    return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive-tree"
+
+
+def grow(draft: Draft, options: MethodOptions) -> MapMethod:
+    """Grow the draft by the method asked for; returns the method used."""
+    method = automatic_method(draft.shape) if options.method == "auto" else options.method
+    known = GROW_LINE if len(draft.shape) == 1 else GROW
+    if method not in known:
+        raise RequestError(f"With {len(draft.shape)} columns the method is one of {', '.join(known)}, not {method}.")
+    known[method](draft, replace(options, method=method))
+    return method

@@ -1,0 +1,94 @@
+"""How much memory a release will take, from public facts alone, so that one that cannot run says so before it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.model.arrays import IntArray
+from tallytree.planning.group_sizes.plan import LevelPlan, Plan, PublicFacts
+from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, tail_lengths
+
+BYTES_PER_CELL = 8
+# Working space of an estimate beside its noisy values, in cells of the level being estimated: measured peaks, rounded up.
+WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0, "staircase": 16.0}
+WORKING_CELLS |= {"bins": 24.0, "blocks": 24.0}
+# Sizes that a staircase tells apart are known only after the first look; most data need fewer than this. Tables of regions ×
+# sizes never grow beyond half a GiB each.
+STAIRCASE_SIZES = 64
+MOST_STAIRCASE_CELLS = 1 << 26
+
+
+def cells_per_level(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> list[int]:
+    """Noisy numbers that each level will take; ``n_groups`` holds the public number of groups of every region.
+
+    Where the largest size is yet to be measured, the views that depend on it count as one cell per region.
+    """
+    cells = []
+    for level in plan.levels:
+        here = n_groups[facts.hierarchy.level_slice(level.level)]
+        cells.append(_cells(level, here, plan.max_size or 1) if level.query is not None else 0)
+    return cells
+
+
+def _cells(level: LevelPlan, n_groups: IntArray, max_size: int) -> int:
+    assert level.query is not None
+    match level.view:
+        case "naive" | "chain":
+            return len(n_groups) * (max_size + 1)
+        case "cumulative":
+            return len(n_groups) * max_size
+        case "sizes":
+            return int(n_groups.sum())
+        case "staircase" | "bins" | "blocks":
+            return min(len(n_groups) * STAIRCASE_SIZES, MOST_STAIRCASE_CELLS)
+        case "hybrid":
+            std = level.query.noise.std
+            # Twice the margin stands for the margin and the groups above the threshold.
+            tail = 2 * tail_lengths(n_groups, n_groups, std, n_regions=len(n_groups))
+            return int(hybrid_thresholds(n_groups, std).sum() + np.minimum(tail, n_groups).sum())
+
+
+def predicted_bytes(plan: Plan, cells: Sequence[int]) -> int:
+    """Peak memory: all noisy values, and the working space of the level that needs most."""
+    working = max(WORKING_CELLS[level.view] * n_cells for level, n_cells in zip(plan.levels, cells))
+    return int(BYTES_PER_CELL * (sum(cells) + working))
+
+
+def available_memory() -> int:
+    """Bytes that this process may still take: what the machine has free, or the limit of its control group if lower."""
+    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    meminfo = Path("/proc/meminfo")
+    if meminfo.is_file():
+        facts = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+        free = int(facts.get("MemAvailable", facts["MemTotal"]).split()[0]) * 1024
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.is_file() and limit.read_text().strip().isdigit():
+        free = min(free, int(limit.read_text()))
+    return free
+
+
+def check_memory(plan: Plan, cells: Sequence[int], available: int | None = None) -> None:
+    """Refuse a plan whose predicted memory exceeds what is available."""
+    available = available_memory() if available is None else available
+    needed = predicted_bytes(plan, cells)
+    if needed <= available:
+        return
+    worst = max(plan.levels, key=lambda level: cells[level.level])
+    raise RequestError(
+        f"This release would need about {needed / 1e9:,.1f} GB of memory, mostly for view {worst.view!r} at level "
+        f"{worst.name!r} with {cells[worst.level]:,} numbers to measure; {available / 1e9:,.1f} GB are free. "
+        f"{_advice(worst)} Nothing was measured and no budget was spent."
+    )
+
+
+def _advice(level: LevelPlan) -> str:
+    match level.view:
+        case "naive" | "cumulative" | "chain":
+            return "Take view 'hybrid' there, lower max_size, or use a larger machine or --engine spark."
+        case _:
+            return "Use a larger machine or --engine spark."

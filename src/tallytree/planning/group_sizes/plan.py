@@ -1,0 +1,335 @@
+"""What a release will measure, decided before anything confidential is read.
+
+A :class:`~tallytree.options.ReleaseOptions` is what the user asked for; a :class:`Plan` is what follows from it and from
+public facts: per level the view, the share of the budget, the sensitivity and the noise. The manifest of a release is
+written from its plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import get_args
+
+from tallytree.errors import RequestError
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.group_sizes.goals import goal_from
+from tallytree.planning.group_sizes.mechanisms import (
+    TRAITS,
+    check_instance,
+    check_programs,
+    check_solver_noise,
+    largest_table,
+    totals_kept,
+)
+from tallytree.planning.group_sizes.size_bins import looks_first, single_sizes
+from tallytree.privacy.budget import Budget, Definition, Exact, exact, noise_for
+from tallytree.privacy.noise import Noise
+from tallytree.privacy.sensitivity import (
+    Sensitivity,
+    chain_sensitivity,
+    counts_sensitivity,
+    cumulative_sensitivity,
+    group_totals_sensitivity,
+    hybrid_sensitivity,
+    largest_size_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
+    sizes_sensitivity,
+)
+from tallytree.privacy.stated_budget import refuse_many_changes
+from tallytree.tuning.look import FIRST_LOOK_SHARE
+
+# What the user may choose; the others belong to their mechanisms alone.
+VIEWS: tuple[View, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks"))
+
+# Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
+# hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
+LARGEST_SIZE_SHARE = Fraction(1, 100)
+GROUP_TOTALS_SHARE = Fraction(1, 20)
+# Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
+MOST_ADAPTIVE_REGIONS = 1_000_000
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a group."""
+
+    hierarchy: Hierarchy
+    groups_public: bool
+    max_quantity: int
+    contributions: int = 1
+    whole_groups: bool = False
+    least_size: int = 0
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """One measured query family: its part of the budget, what one entity can change, and the noise that hides it."""
+
+    budget: Fraction
+    sensitivity: Sensitivity
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """One level of the hierarchy; nothing is measured there when ``query`` is None."""
+
+    level: int
+    name: str
+    view: View
+    norm: Norm
+    share: Fraction
+    query: QueryPlan | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a release will measure, and how it will be made consistent.
+
+    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``. While
+    ``awaits_look`` the levels are those of a split that gives everything to the leaves, until the first look has been taken
+    and :func:`with_shares` replaces them.
+    """
+
+    request: ReleaseOptions
+    mechanism: Mechanism
+    merge: Merge
+    budget: Budget
+    levels: tuple[LevelPlan, ...]
+    max_size: int | None
+    most_sizes: int
+    largest_size: QueryPlan | None
+    group_totals: tuple[QueryPlan, ...]
+    totals: Totals
+    time_limit: float | None
+    for_levels: Fraction
+    first_look: QueryPlan | None = None
+    awaits_look: bool = False
+
+
+def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
+    """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
+    n_levels = facts.hierarchy.n_levels
+    mechanism = _mechanism(request, facts)
+    totals = totals_kept(mechanism, request.totals)
+    views = _views(request.view, mechanism, n_levels)
+    shares = _shares(request.budget, n_levels, mechanism)
+    budget = request.loss()
+    max_size = _max_size(request.max_size)
+    if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
+        bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
+        views = ("blocks" if bins.block else "bins",) * n_levels
+    goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
+    check_instance(mechanism, facts.hierarchy, max_size)
+    _check_mechanism(request, mechanism, facts)
+    needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
+    measures_max_size = needs_max_size and max_size is None
+
+    largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    has_totals = facts.groups_public or facts.whole_groups
+    looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
+    totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
+    look_part = budget.total * FIRST_LOOK_SHARE if looks else Fraction(0)
+
+    def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
+        return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
+
+    plan = Plan(
+        # With the mechanism's name, so that it can be asked for again whatever the default is then.
+        request=replace(request, mechanism=mechanism),
+        mechanism=mechanism,
+        merge=request.merge,
+        budget=budget,
+        levels=tuple(
+            LevelPlan(level, name, view, _norm(request.norm, view, budget.definition), Fraction(0), None)
+            for level, (name, view) in enumerate(zip(facts.hierarchy.level_names, views))
+        ),
+        max_size=max_size,
+        most_sizes=largest_table(mechanism, facts.hierarchy),
+        largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
+        group_totals=()
+        if has_totals
+        else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
+        totals=totals,
+        time_limit=_seconds(request.time_limit),
+        for_levels=budget.total - largest_part - totals_part - look_part,
+        first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
+    )
+    awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
+    plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look)
+    every_level = [view_sensitivity(view, facts, level) for level, view in enumerate(views)]
+    refuse_many_changes(budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))])
+    check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
+    if mechanism == "tree-program" and max_size is not None:
+        check_programs(facts.hierarchy, max_size, half_width(plan.levels))
+    return plan
+
+
+def level_query(plan: Plan, facts: PublicFacts, level: int, share: Fraction) -> QueryPlan:
+    """What a share of the levels' budget buys on a level."""
+    sensitivity = view_sensitivity(plan.levels[level].view, facts, level)
+    part = plan.for_levels * share
+    return QueryPlan(part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity))
+
+
+def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
+    """The plan with the levels' budget split like this, for good; nothing is measured on a level with share 0."""
+    levels = tuple(
+        replace(level, share=share, query=level_query(plan, facts, level.level, share) if share > 0 else None)
+        for level, share in zip(plan.levels, shares, strict=True)
+    )
+    return replace(plan, levels=levels, awaits_look=False)
+
+
+def with_view(plan: Plan, facts: PublicFacts, view: View) -> Plan:
+    """The plan with the same shares for another view on every level, for good."""
+    levels = tuple(replace(level, view=view) for level in plan.levels)
+    return with_shares(replace(plan, levels=levels), facts, [level.share for level in plan.levels])
+
+
+def half_width(levels: Sequence[LevelPlan]) -> int:
+    """Half-width of the value windows of ``tree-program``: three times the noise variance (fioretto2021, footnote 2)."""
+    return 3 * math.ceil(max(level.query.noise.variance for level in levels if level.query is not None))
+
+
+def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
+    """How much one unit can change all answers of a view on one level."""
+    match view:
+        case "naive":
+            return counts_sensitivity(contributions=facts.contributions)
+        case "sizes":
+            return sizes_sensitivity(**_units(facts))
+        case "cumulative":
+            return cumulative_sensitivity(**_units(facts))
+        case "hybrid" | "staircase":
+            return hybrid_sensitivity(**_units(facts))
+        case "bins":
+            return size_bins_sensitivity()
+        case "blocks":
+            return size_blocks_sensitivity()
+        case "chain":
+            return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
+
+
+def _units(facts: PublicFacts) -> dict[str, int]:
+    return {"max_quantity": facts.max_quantity, "contributions": facts.contributions}
+
+
+def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
+    """The mechanism asked for. Views belong to matching, and so do trees whose tables of regions × sizes would be too large."""
+    small = facts.hierarchy.n_regions <= MOST_ADAPTIVE_REGIONS
+    default: Mechanism = "adaptive" if request.view is None and small else "matching"
+    if facts.whole_groups:
+        default = "size-bins"
+    return default if request.mechanism is None else request.mechanism
+
+
+def _check_mechanism(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
+    if facts.whole_groups and mechanism != "size-bins":
+        raise RequestError(
+            f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, leave mechanism and view out "
+            "or say mechanism='size-bins'."
+        )
+    if mechanism == "size-bins" and not facts.whole_groups:
+        raise RequestError(
+            "mechanism 'size-bins' protects whole groups. Read the data with unit='group' (--unit group)."
+        )
+    if facts.whole_groups and facts.groups_public:
+        raise RequestError(
+            "Public numbers of groups would tell of the protected group; with unit='group' they are private."
+        )
+    if mechanism == "tree-relaxed" and not request.repair:
+        raise RequestError(
+            "mechanism 'tree-relaxed' rounds a real solution, after which children need not add up; such a table is not "
+            "released. Say repair=True (--repair) to round it so that everything adds up, or choose tree-dp."
+        )
+    if mechanism == "chain" and not facts.groups_public:
+        raise RequestError(
+            "mechanism 'chain' needs public group totals: a group that comes and goes with its only entity changes every "
+            "later entry of the chain. Choose cumulative-relaxed or matching."
+        )
+
+
+def _seconds(given: Exact | None) -> float | None:
+    if given is None:
+        return None
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise RequestError(f"time_limit is {given}; give a number of seconds above 0.")
+    return seconds
+
+
+def _views(given: View | Sequence[View] | None, mechanism: Mechanism, n_levels: int) -> tuple[View, ...]:
+    fixed = TRAITS[mechanism].view
+    if fixed is not None:
+        if given is not None and set([given] if isinstance(given, str) else given) != {fixed}:
+            raise RequestError(f"mechanism {mechanism!r} measures the {fixed} view on every level; leave view out.")
+        return (fixed,) * n_levels
+    one: View = "hybrid" if given is None or not isinstance(given, str) else given
+    names = [one] * n_levels if given is None or isinstance(given, str) else list(given)
+    if len(names) != n_levels:
+        raise RequestError(
+            f"view has {len(names)} entries for {n_levels} levels. Give one name, or one per level, root first."
+        )
+    for name in names:
+        if name not in VIEWS:
+            raise RequestError(f"view {name!r} belongs to a mechanism of its own. Choose one of: {', '.join(VIEWS)}.")
+    return tuple(names)
+
+
+def _shares(given: Split | Sequence[Exact], n_levels: int, mechanism: str) -> tuple[Fraction, ...]:
+    """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018 §6.2.2).
+
+    ``"auto"`` leaves it to the mechanism: adaptive plans a split after its first look, others share equally.
+    """
+    if mechanism == "adaptive" and given == "auto":
+        return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
+    if mechanism == "bottom-up":
+        if not isinstance(given, str):
+            raise RequestError("mechanism 'bottom-up' gives the whole budget to the leaves; leave budget out.")
+        return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
+    if isinstance(given, str):
+        return (Fraction(1, n_levels),) * n_levels
+    may_skip = mechanism == "adaptive"
+    shares = tuple(Fraction(0) if may_skip and _is_zero(share) else exact(share, "a budget share") for share in given)
+    if len(shares) != n_levels:
+        raise RequestError(f"budget has {len(shares)} shares for {n_levels} levels. Give one per level, root first.")
+    if sum(shares) != 1:
+        raise RequestError(
+            f"The budget shares add up to {float(sum(shares)):g}, not 1. Give shares that add up to exactly 1."
+        )
+    if shares[-1] == 0:
+        raise RequestError("The last level needs a share of the budget: its tables are not told by the levels above.")
+    return shares
+
+
+def _is_zero(share: object) -> bool:
+    """Whether a level is meant to be left out; anything else must be a positive number."""
+    return isinstance(share, int | float | str | Fraction) and str(share).strip() in ("0", "0.0")
+
+
+def _max_size(given: int | str | None) -> int | None:
+    if not isinstance(given, int):
+        return None
+    if given < 1:
+        raise RequestError(f"max_size is {given}; it must be at least 1, or 'auto'.")
+    return given
+
+
+def _norm(given: Norm | None, view: View, definition: Definition) -> Norm:
+    """L1 for cumulative counts, L2 for sorted sizes, unless asked otherwise (kuo2018 §4.2, §4.3).
+
+    Under Gaussian noise L2 is the distance of likely truths, for cumulative counts too.
+    """
+    if given is None:
+        return 1 if view == "cumulative" and definition == "pure" else 2
+    return given

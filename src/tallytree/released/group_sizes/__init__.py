@@ -1,0 +1,1 @@
+"""Released group sizes: regions and their tables, what is asked of them, and the manifest."""

@@ -1,0 +1,195 @@
+"""A release of group sizes: tables that add up, with the manifest that says how they came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.errors import RequestError, VerificationError
+from tallytree.measure.noisy import NoisyCounts
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.notebook import html_table
+from tallytree.released.checks import Check, Verification, check_counts
+from tallytree.released.group_sizes.manifest import KIND
+from tallytree.released.group_sizes.region import Interval, RegionCounts, questions_of
+from tallytree.released.group_sizes.tables import (
+    counts_from_table,
+    counts_reader,
+    counts_table,
+    hierarchy_from_table,
+    noisy_reader,
+    path_array,
+    regions_reader,
+)
+from tallytree.released.group_sizes.zero_cells import ZeroEnds
+from tallytree.released.published import Published
+from tallytree.released.questions import Question, Reply
+from tallytree.storage.folder import Folder, Manifest
+
+
+@dataclass(frozen=True, eq=False)
+class CountIntervals:
+    """Standard error and interval of every released count, run by run of the release; upper ends of counts that are 0."""
+
+    confidence: float
+    std_error: FloatArray
+    low: IntArray
+    high: IntArray
+    zeros: ZeroEnds
+
+    def __repr__(self) -> str:
+        return f"CountIntervals({len(self.low):,} counts, confidence {self.confidence:g})"
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Published):
+    """Released counts of groups by size for every region of a hierarchy.
+
+    Attributes
+    ----------
+    hierarchy
+        The regions.
+    counts
+        Released counts by size of every region, numbered as in the hierarchy.
+    n_groups
+        Number of groups of every region that the release keeps to.
+    manifest
+        Mechanism, privacy, what is public: everything that ``manifest.json`` will hold.
+    noisy
+        The raw measurements, or None when the release was loaded without them.
+    intervals
+        Standard errors and intervals of the counts, where they were asked for.
+    """
+
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "a release of group sizes"
+    answers: ClassVar[frozenset[str]] = frozenset(
+        {"region", "size", "at_least", "largest", "quantile", "mean", "total", "confidence", "copies"}
+    )
+
+    hierarchy: Hierarchy
+    counts: CountsBySize
+    n_groups: IntArray
+    manifest: Manifest
+    noisy: NoisyCounts | None = field(default=None, repr=False)
+    intervals: CountIntervals | None = field(default=None, repr=False)
+
+    def region(self, path: str) -> RegionCounts:
+        """Counts of one region, by its path from the root (``"US/Georgia"``)."""
+        index = self.hierarchy.find(path)
+        counts = self.counts.region(index)
+        return RegionCounts(self.hierarchy.paths[index], counts.size, counts.count)
+
+    def table(self) -> pa.Table:
+        """All counts as an Arrow table: level, region, size, count; rows with count 0 left out.
+
+        With intervals, columns std_error, low and high follow.
+        """
+        table = counts_table(self.hierarchy, self.counts)
+        for name, values in self._interval_columns().items():
+            table = table.append_column(name, pa.array(values))
+        return table
+
+    def _interval_columns(self) -> dict[str, FloatArray | IntArray]:
+        if self.intervals is None:
+            return {}
+        return {name: getattr(self.intervals, name) for name in ("std_error", "low", "high")}
+
+    def verify(self) -> Verification:
+        """Check integers, nonnegativity, group totals and tree sums."""
+        whole = Check("counts are nonnegative integers", self.counts.count.dtype == np.int64)
+        all_totals = self.manifest["totals"]["kept"] == "every region"
+        return Verification((whole, *check_counts(self.hierarchy, self.counts, self.n_groups, all_totals=all_totals)))
+
+    def _reply(self, question: Question) -> Reply:
+        """What was asked about one region, the root by default; without a question, its counts."""
+        return self.reply(question)
+
+    def reply(self, question: Question, intervals: Mapping[str, Interval] | None = None) -> Reply:
+        """Answers, with intervals by question where :func:`tallytree.ask` has simulated them."""
+        if (question.copies or question.confidence) and intervals is None:
+            raise RequestError(
+                "Intervals need simulated copies of the release: use tallytree.ask(release, copies=40, …)."
+            )
+        counts = self.region(self.root if question.region is None else question.region)
+        asked = questions_of(question)
+        facts: dict[str, Any]
+        if not asked:
+            rows = [[int(size), int(count)] for size, count in zip(counts.size, counts.count)]
+            return Reply(
+                counts.path, ("size", "count"), rows, {"region": counts.path, "groups": counts.n_groups, "counts": rows}
+            )
+        found = {words: ask(counts) for words, ask in asked.items()}
+        facts = {"region": counts.path, **found}
+        if not intervals:
+            return Reply(counts.path, ("question", "answer"), [list(pair) for pair in found.items()], facts)
+        ends = [(intervals[words].std_error, intervals[words].low, intervals[words].high) for words in found]
+        told = [[words, answer, *end] for (words, answer), end in zip(found.items(), ends)]
+        facts["intervals"] = {words: vars(intervals[words]) for words in found}
+        return Reply(counts.path, ("question", "answer", "std_error", "low", "high"), told, facts)
+
+    @property
+    def root(self) -> str:
+        """Path of the root."""
+        return str(self.hierarchy.paths[0])
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.RecordBatchReader]:
+        """Counts, regions and the raw measurements, in streams."""
+        paths = path_array(self.hierarchy)
+        tables = {
+            "counts.parquet": counts_reader(self.hierarchy, self.counts, paths, self._interval_columns()),
+            "regions.parquet": regions_reader(self.hierarchy, self.n_groups, paths),
+        }
+        if noisy and self.noisy is not None:
+            tables["noisy.parquet"] = noisy_reader(self.hierarchy, self.noisy, paths)
+        return tables
+
+    def saved_manifest(self) -> Manifest:
+        """The manifest, and the confidence of the intervals where there are any."""
+        if self.intervals is None:
+            return self.manifest
+        facts = {"confidence": self.intervals.confidence, "zeros": self.intervals.zeros.to_json()}
+        return {**self.manifest, "intervals": facts}
+
+    def __repr__(self) -> str:
+        return self._described(repr(self.hierarchy))
+
+    def _repr_html_(self) -> str:
+        tree, facts = self.hierarchy, self.manifest["privacy"]["levels"]
+        groups = [int(self.n_groups[tree.level_slice(level)].sum()) for level in range(tree.n_levels)]
+        rows = [
+            [name, tree.level_size(level), groups[level], facts[level]["view"], facts[level]["share"]]
+            for level, name in enumerate(tree.level_names)
+        ]
+        columns = ["level", "regions", "groups", "view", "share of the budget"]
+        caption = f"Release by {self.manifest['mechanism']['name']}"
+        return html_table(caption, columns, rows, note=self.manifest["privacy"]["statement"])
+
+
+def load_release(folder: Folder) -> Release:
+    """The release of group sizes of a folder; its raw measurements stay on disk."""
+    manifest = dict(folder.manifest)
+    regions = folder.table("regions.parquet")
+    hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
+    table = folder.table("counts.parquet", names=("region",))
+    counts = counts_from_table(hierarchy, table)
+    intervals = _intervals(table, manifest.pop("intervals", None))
+    return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest, intervals=intervals)
+
+
+def _intervals(table: pa.Table, facts: Mapping[str, Any] | None) -> CountIntervals | None:
+    """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
+    if facts is None:
+        if "std_error" in table.column_names:
+            raise VerificationError(
+                "manifest.json lacks the confidence of the intervals in counts.parquet.", ("manifest.json",)
+            )
+        return None
+    std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
+    return CountIntervals(facts["confidence"], std_error, low, high, ZeroEnds.from_json(facts.get("zeros", [])))

@@ -1,0 +1,1 @@
+"""Released range histograms: counts per bin, their tables and the manifest."""

@@ -1,0 +1,108 @@
+"""The manifest of a range histogram: how it was made and what it promises, enough to load it and to check it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tallytree.errors import RequestError
+from tallytree.model.arrays import IntArray
+from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.range_tree import RangeTree
+from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
+from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
+from tallytree.ranges.plan import HistogramPlan, plan_histogram
+from tallytree.ranges.strategies import (
+    GridStrategy,
+    MatrixStrategy,
+    Strategy,
+    TreeStrategy,
+    WaveletStrategy,
+    query_name,
+)
+from tallytree.released.group_sizes.manifest import kept_rows
+from tallytree.storage.folder import Manifest
+from tallytree.storage.versions import library_versions
+
+KIND = "histogram"
+GRID_KIND = "grid-histogram"
+
+
+def histogram_manifest(
+    plan: HistogramPlan, histogram: ConfidentialHistogram, *, published: dict[str, Any], reason: str, secure: bool
+) -> Manifest:
+    """Everything that ``manifest.json`` says about a range histogram, all of it public."""
+    unit = histogram.unit
+    return {
+        "kind": KIND if len(histogram.axes) == 1 else GRID_KIND,
+        "mechanism": describe_strategy(plan.strategy) | {"reason": reason},
+        "published": published,
+        "privacy": {
+            **guarantee_to_json(Guarantee(plan.budget, unit, (), secure)),
+            "levels": [_level(plan, level) for level in range(len(plan.noise))],
+            "composition": record_to_json(composition_of(plan, unit.words)),
+        },
+        "public": {"bins": "the edges or categories of the bins", "outside": histogram.note},
+        **kept_rows(histogram.part),
+        "versions": library_versions(),
+    }
+
+
+def composition_of(plan: HistogramPlan, unit: str) -> Composition:
+    """The tree of all measurements of a plan: its levels, one after the other."""
+    name, query = plan.strategy.name, query_name(plan.strategy)
+    return Composition(
+        "sequential",
+        tuple(
+            MechanismRecord(name, level, query, unit, plan.sensitivities[level], noise, plan.budget.total * share)
+            for level, (noise, share) in enumerate(zip(plan.noise, plan.strategy.shares))
+            if noise is not None
+        ),
+    )
+
+
+def _level(plan: HistogramPlan, level: int) -> dict[str, Any]:
+    share, noise, bound = plan.strategy.shares[level], plan.noise[level], plan.sensitivities[level]
+    facts: dict[str, Any] = {"level": level, "query": query_name(plan.strategy), "share": str(share)}
+    facts[plan.budget.symbol] = str(plan.budget.total * share)
+    if noise is not None:
+        facts["sensitivity"] = {"l1": bound.l1, "l2_squared": bound.l2_squared}
+        facts |= noise_to_json(noise)
+    return facts
+
+
+def describe_strategy(strategy: Strategy) -> dict[str, Any]:
+    """A strategy as the manifest holds it; the rows of a matrix are a table of their own."""
+    facts: dict[str, Any] = {"name": strategy.name, "bins": strategy.n_bins}
+    match strategy:
+        case TreeStrategy():
+            facts |= {"kind": "tree", "widths": list(strategy.tree.widths)}
+        case WaveletStrategy():
+            facts |= {"kind": "wavelet"}
+        case MatrixStrategy():
+            facts |= {"kind": "matrix", "rows": len(strategy.rows)}
+        case GridStrategy():
+            facts |= {"kind": "grid", "shape": list(strategy.shape), "widths": list(strategy.widths)}
+    return facts | {"shares": [str(share) for share in strategy.shares]}
+
+
+def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Strategy:
+    """The strategy that :func:`describe_strategy` described."""
+    shares = tuple(Fraction(share) for share in facts["shares"])
+    match facts["kind"]:
+        case "tree":
+            return TreeStrategy(facts["name"], RangeTree(int(facts["bins"]), tuple(facts["widths"])), shares)
+        case "wavelet":
+            return WaveletStrategy(int(facts["bins"]), shares)
+        case "matrix" if rows is not None:
+            return MatrixStrategy(facts["name"], rows)
+        case "grid":
+            return GridStrategy(facts["name"], tuple(facts["shape"]), tuple(facts["widths"]), shares)
+    raise RequestError(f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree.")
+
+
+def plan_from_manifest(manifest: Manifest, rows: IntArray | None) -> HistogramPlan:
+    """The plan that a manifest describes; its noise is computed anew from budget and sensitivity, not believed."""
+    privacy = manifest["privacy"]
+    strategy = strategy_from_manifest(manifest["mechanism"], rows)
+    return plan_histogram(strategy, budget_of(privacy), contributions=int(privacy["unit"]["contributions"]))

@@ -1,0 +1,247 @@
+"""A released range histogram: counts per bin that answer any range, with error bars and the manifest of their
+origin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.errors import RequestError
+from tallytree.kernels.range_moments import running_sum
+from tallytree.measure.histogram import NoisyHistogram
+from tallytree.model.arrays import FloatArray, IntArray, read_only
+from tallytree.model.bins import Bins
+from tallytree.model.notebook import html_table
+from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
+from tallytree.ranges.estimates import range_errors
+from tallytree.ranges.grid import GridErrors
+from tallytree.ranges.intervals import check_level, half_widths
+from tallytree.ranges.matrix import MatrixErrors
+from tallytree.ranges.plan import HistogramPlan
+from tallytree.ranges.quantiles import check_quantile, normal_width, quantile_interval, quantile_position
+from tallytree.ranges.strategies import TreeStrategy
+from tallytree.ranges.tree import TreeErrors, fewest_blocks
+from tallytree.ranges.wavelet import WaveletErrors
+from tallytree.released.checks import Verification
+from tallytree.released.histogram.manifest import KIND, plan_from_manifest
+from tallytree.released.histogram.tables import (
+    bins_from_table,
+    bins_table,
+    check_histogram,
+    noisy_of_folder,
+    noisy_table,
+    rows_from_table,
+    strategy_tables,
+)
+from tallytree.released.published import Published
+from tallytree.released.questions import Question, Reply, parse_range
+from tallytree.storage.folder import Folder, Manifest
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile and where the true one may lie: a number, or the name of a category.
+
+    ``standard_error`` is half the interval over the width of a normal one; None for categories.
+    """
+
+    value: float | str
+    standard_error: float | None
+    low: float | str
+    high: float | str
+    level: float = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class RangeHistogram(Published):
+    """Counts per bin, made to answer range counts.
+
+    Attributes
+    ----------
+    bins
+        The bins.
+    counts
+        Published counts, one per bin; every range is the sum of its bins.
+    estimates
+        The unbiased estimates behind them; they may be negative and fractional.
+    plan
+        Strategy and noise.
+    manifest
+        Strategy, privacy, what is public: everything that ``manifest.json`` will hold.
+    noisy
+        The raw measurements, or None when they were left out.
+
+    Examples
+    --------
+    >>> import tallytree as tt
+    >>> ages = tt.histogram([31, 35, 62, 8, 44], width=10, bounds=(0, 100), epsilon=1, insecure_seed=1)
+    >>> ages.range(30, 50).standard_error < 10
+    True
+    """
+
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "a histogram"
+    answers: ClassVar[frozenset[str]] = frozenset({"ranges", "quantile", "confidence"})
+
+    bins: Bins
+    counts: FloatArray | IntArray
+    estimates: FloatArray
+    plan: HistogramPlan
+    manifest: Manifest
+    noisy: NoisyHistogram | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.counts) != self.bins.n_bins or len(self.estimates) != self.bins.n_bins:
+            raise RequestError("A histogram needs one count and one estimate per bin.")
+        read_only(self.counts)
+        read_only(self.estimates)
+
+    @cached_property
+    def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
+        """How uncertain the unbiased estimates are."""
+        errors = range_errors(self.plan.strategy, self.plan.noise)
+        if isinstance(errors, GridErrors):
+            raise RequestError("A range histogram has one dimension; load it as a grid histogram.")
+        return errors
+
+    @cached_property
+    def _published_sums(self) -> FloatArray | IntArray:
+        return np.concatenate([np.zeros(1, dtype=self.counts.dtype), np.cumsum(self.counts)])
+
+    @cached_property
+    def _unbiased_sums(self) -> FloatArray:
+        return running_sum(self.estimates)
+
+    def range(self, low: object, high: object, *, level: float = 0.95) -> Answer:
+        """How many entities lie from edge ``low`` up to edge ``high``; for categories, from one to the other
+        inclusive."""
+        return self.ranges([(low, high)], level=level)[0]
+
+    def ranges(self, ranges: Sequence[tuple[object, object]] | FloatArray, *, level: float = 0.95) -> Answers:
+        """Many ranges at once, each a pair of low and high."""
+        return self._answer(self.bins.spans(ranges), level)
+
+    def prefix_sums(self, *, level: float = 0.95) -> Answers:
+        """How many entities lie below each edge but the first: one answer per bin, the last one the total."""
+        ends = np.arange(1, self.bins.n_bins + 1)
+        return self._answer((np.zeros_like(ends), ends), level)
+
+    def total(self, *, level: float = 0.95) -> Answer:
+        """How many entities there are."""
+        return self._answer((np.array([0]), np.array([self.bins.n_bins])), level)[0]
+
+    def bin_answers(self, *, level: float = 0.95) -> Answers:
+        """Every bin with its uncertainty."""
+        starts = np.arange(self.bins.n_bins)
+        return self._answer((starts, starts + 1), level)
+
+    def _answer(self, spans: tuple[IntArray, IntArray], level: float) -> Answers:
+        strategy = self.plan.strategy
+        is_flat = isinstance(strategy, TreeStrategy) and strategy.tree.n_levels == 1
+        return answer_ranges(
+            self._published_sums,
+            self._unbiased_sums,
+            self.errors,
+            spans,
+            level=check_level(level),
+            bin_noise=self.plan.noise[0] if is_flat else None,
+        )
+
+    def quantile(self, q: float, *, level: float = 0.95) -> Quantile:
+        """The value that the share ``q`` of all entities lies below; within a bin entities count as spread evenly."""
+        share = check_quantile(q)
+        position = quantile_position(self._published_sums, share)
+        first, last = quantile_interval(self._unbiased_sums, self.errors, share, check_level(level))
+        if self.bins.categories is not None:
+            names = self.bins.categories
+            place = min(int(np.ceil(position)) - 1 if position > 0 else 0, len(names) - 1)
+            return Quantile(names[place], None, names[min(first, place)], names[max(last - 1, place)], level)
+        edges = self.bins.edges
+        value = float(np.interp(position, np.arange(len(edges)), edges))
+        low, high = min(float(edges[first]), value), max(float(edges[last]), value)
+        return Quantile(value, (high - low) / 2 / normal_width(level), low, high, level)
+
+    def quantiles(self, shares: Sequence[float], *, level: float = 0.95) -> list[Quantile]:
+        """Several quantiles."""
+        return [self.quantile(q, level=level) for q in shares]
+
+    def fewest_blocks(self, low: object, high: object, *, level: float = 0.95) -> Answer:
+        """A range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, for comparison."""
+        if self.noisy is None or not isinstance(self.errors, TreeErrors):
+            raise RequestError("Fewest blocks need the raw measurements of a 'flat' or 'hierarchical' histogram.")
+        span = self.bins.spans([(low, high)])
+        estimate, variance, cumulant = fewest_blocks(self.errors, self.noisy.levels, *span)
+        ends = whole_interval(estimate, half_widths(variance, cumulant, check_level(level)), estimate)
+        return Answers(estimate, np.sqrt(variance), *ends, level=level)[0]
+
+    def table(self) -> pa.Table:
+        """All bins as an Arrow table: bin, low and high or category, count, estimate, standard_error."""
+        return bins_table(self.bins, self.counts, self.estimates, self.errors)
+
+    def verify(self) -> Verification:
+        """Check that counts are as promised and follow from the raw measurements, where these are at hand."""
+        return check_histogram(self.counts, self.estimates, self.errors, self.manifest, self.noisy)
+
+    def _reply(self, question: Question) -> Reply:
+        """Ranges and a quantile; without a question, every bin."""
+        confidence = 0.95 if question.confidence is None else question.confidence
+        rows: list[list[object]] = []
+        if question.ranges:
+            pairs = [self._as_asked(parse_range(text)) for text in question.ranges]
+            for text, a in zip(question.ranges, self.ranges(pairs, level=confidence), strict=True):
+                rows.append([f"{text} count", a.estimate, a.standard_error, a.low, a.high])
+        if question.quantile is not None:
+            q = self.quantile(question.quantile, level=confidence)
+            rows.append([f"quantile {question.quantile:g}", q.value, q.standard_error, q.low, q.high])
+        if not rows:
+            bins = self.table()
+            every = bins.to_pylist()
+            return Reply("bins", bins.column_names, [list(row.values()) for row in every], {"bins": every})
+        columns = ("question", "estimate", "standard_error", "low", "high")
+        facts = {"confidence": confidence, "answers": [dict(zip(columns, row)) for row in rows]}
+        return Reply("answers", columns, [["–" if cell is None else cell for cell in row] for row in rows], facts)
+
+    def _as_asked(self, pair: tuple[object, object]) -> tuple[object, object]:
+        """Ends of a range of categories are names, even where they look like numbers."""
+        names = self.bins.categories
+        if names is None or isinstance(pair[0], str):
+            return pair
+        low, high = (f"{end:g}" if f"{end:g}" in names else str(end) for end in pair)
+        return low, high
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
+        """Bins, the coefficients of a strategy matrix, and the raw measurements."""
+        tables = {"counts.parquet": self.table(), **strategy_tables(self.plan.strategy)}
+        if noisy and self.noisy is not None:
+            tables["noisy.parquet"] = noisy_table(self.noisy)
+        return tables
+
+    def __repr__(self) -> str:
+        return self._described(repr(self.bins))
+
+    def _repr_html_(self) -> str:
+        edges, names = self.bins.edges, self.bins.categories
+        labels = names if names is not None else (f"{low:g} to {high:g}" for low, high in pairwise(edges))
+        rows = zip(labels, self.counts.tolist())
+        caption = f"Range histogram of {self.bins.n_bins:,} bins, {self.plan.strategy.name}"
+        note = self.manifest["privacy"]["statement"]
+        return html_table(caption, ["bin", "count"], rows, n_rows=self.bins.n_bins, note=note)
+
+
+def load_histogram(folder: Folder) -> RangeHistogram:
+    """The range histogram of a folder, with its raw measurements where they were saved."""
+    table = folder.table("counts.parquet")
+    bins = bins_from_table(table)
+    has_rows = folder.has("strategy.parquet")
+    rows = rows_from_table(folder.table("strategy.parquet"), bins.n_bins) if has_rows else None
+    plan = plan_from_manifest(folder.manifest, rows)
+    counts, estimates = table["count"].to_numpy(), table["estimate"].to_numpy()
+    return RangeHistogram(
+        bins, np.array(counts), np.array(estimates), plan, folder.manifest, noisy_of_folder(folder, plan)
+    )

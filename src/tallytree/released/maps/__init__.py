@@ -1,0 +1,1 @@
+"""Released maps: counts of boxes, their tables and checks, and the manifest."""

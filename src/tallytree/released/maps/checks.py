@@ -1,0 +1,127 @@
+"""Checks that a map must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tallytree.maps.draft import Measurement, combine_measurements
+from tallytree.maps.estimates import MapEstimates, estimate_map
+from tallytree.measure.spatial import CellCharges
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.privacy.accounting import noise_from_json
+from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.exponential import exponential_rate
+from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.sensitivity import (
+    deviation_score_sensitivity,
+    histogram_sensitivity,
+    median_score_sensitivity,
+)
+from tallytree.released.checks import Check, Verification
+from tallytree.storage.folder import Manifest
+
+CLOSE = 1e-9
+
+
+def check_map(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement] | None) -> Verification:
+    """All checks; the last two need the raw measurements."""
+    tree, published = estimates.tree, estimates.published
+    promised = manifest["published"]
+    checks = [
+        Check("boxes tile the map", tree.tiles() and _is_tiling(estimates)),
+        Check("counts add up from boxes to the boxes around them", _adds_up(estimates, published)),
+        check_steps(manifest),
+    ]
+    if promised["nonnegative"]:
+        checks.append(Check("counts are nonnegative", bool(np.all(published >= 0))))
+    if promised["integers"]:
+        checks.append(Check("counts are whole numbers", published.dtype == np.int64))
+    if measurements is not None:
+        checks.append(check_charges(estimates, manifest, measurements))
+        checks.append(Check("counts follow from the noisy ones", _follows(estimates, manifest, measurements)))
+    return Verification(tuple(checks))
+
+
+def _is_tiling(estimates: MapEstimates) -> bool:
+    """Leaves of the map tile it: their volumes add up to it and no leaf lies below another."""
+    tree, leaves = estimates.tree, estimates.leaves
+    return not bool(np.any(tree.below(leaves) & leaves)) and int(tree.volume[leaves].sum()) == int(tree.volume[0])
+
+
+def _adds_up(estimates: MapEstimates, values: FloatArray | IntArray) -> bool:
+    tree = estimates.tree
+    if tree.n_nodes == 1:
+        return True
+    sums = np.bincount(tree.parent[1:], weights=values[1:].astype(np.float64), minlength=tree.n_nodes)
+    inner = ~tree.is_leaf
+    scale = max(1.0, float(np.abs(values).max()))
+    return bool(np.all(np.abs(sums[inner] - values[inner]) <= CLOSE * scale))
+
+
+def check_steps(manifest: Manifest) -> Check:
+    """Noise and rates of every step, worked out anew from its share of the budget, are the stated ones."""
+    try:
+        holds = _noise_holds(manifest)
+    except (KeyError, TypeError, ValueError):
+        holds = False
+    return Check("noise and rates of every step cost what the manifest states", holds)
+
+
+def _noise_holds(manifest: Manifest) -> bool:
+    """Whether noise and rates, worked out anew from shares and sensitivities, are the stated ones."""
+    budget, contributions = budget_of(manifest["privacy"]), int(manifest["privacy"]["unit"]["contributions"])
+    for step in manifest["privacy"]["steps"]:
+        part = Budget(budget.definition, budget.total * Fraction(step["share"]))
+        if str(part.total) != step[budget.symbol]:
+            return False
+        if "noise" in step:
+            if noise_from_json(step) != noise_for(part, histogram_sensitivity(contributions=contributions)):
+                return False
+        elif Fraction(step["rate"]) != exponential_rate(part, _score_sensitivity(step["query"], contributions)):
+            return False
+    return True
+
+
+def _score_sensitivity(query: str, contributions: int) -> int:
+    if query == "boundary":
+        return deviation_score_sensitivity(contributions=contributions).l1
+    return median_score_sensitivity(contributions=contributions).l1
+
+
+def check_charges(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> Check:
+    """What every cell was asked for, added up from the raw measurements."""
+    within = _within_budget(estimates, manifest, measurements)
+    return Check("no cell was asked for more than the whole budget", within)
+
+
+def _within_budget(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> bool:
+    """Whether the counts of every cell, with all medians on top, stay within the whole budget."""
+    charges = CellCharges(estimates.tree.shape)
+    tree = estimates.tree
+    medians = sum((Fraction(step["share"]) for step in manifest["privacy"]["steps"] if "rate" in step), Fraction(0))
+    try:
+        for one in measurements:
+            charges.charge(tree.low[one.nodes], tree.high[one.nodes], one.share)
+    except ValueError:
+        return False
+    return charges.most() + medians <= 1
+
+
+def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> bool:
+    values, variances = combine_measurements(estimates.tree.n_nodes, list(measurements))
+    promised = manifest["published"]
+    again = estimate_map(
+        estimates.tree,
+        values,
+        variances,
+        leaves=estimates.leaves,
+        nonnegative=promised["nonnegative"],
+        integers=promised["integers"],
+        sparse=promised.get("sparse", False),
+    )
+    scale = CLOSE * max(1.0, float(np.abs(again.unbiased).max()))
+    same = np.allclose(again.unbiased, estimates.unbiased, rtol=0, atol=scale)
+    return bool(same and np.allclose(again.published, estimates.published, rtol=0, atol=scale))

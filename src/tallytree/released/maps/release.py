@@ -1,0 +1,177 @@
+"""A released map: counts of boxes that answer any box query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.errors import RequestError
+from tallytree.maps.answers import MapAnswer, MapAnswers, MapSurface, boxes_in_cells, interpolate
+from tallytree.maps.draft import Measurement
+from tallytree.maps.estimates import MapEstimates
+from tallytree.maps.picture import save_picture
+from tallytree.model.arrays import FloatArray
+from tallytree.model.confidential_grid import Box
+from tallytree.model.notebook import html_table
+from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.sensitivity import histogram_sensitivity
+from tallytree.released.checks import Verification
+from tallytree.released.maps.checks import check_map
+from tallytree.released.maps.manifest import KIND
+from tallytree.released.maps.tables import boxes_table, estimates_from_table, measurements_from_table, noisy_table
+from tallytree.released.published import Published
+from tallytree.released.questions import Question, Reply, parse_box
+from tallytree.storage.folder import Folder, Manifest
+
+
+@dataclass(frozen=True, eq=False)
+class SpatialRelease(Published):
+    """Counts of boxes that tile a map, made to answer how many points lie in any box.
+
+    Attributes
+    ----------
+    estimates
+        The boxes with their unbiased and published counts.
+    manifest
+        Method, privacy, what is public: everything that ``manifest.json`` will hold.
+    measurements
+        The raw noisy counts, or None when they were left out.
+
+    Examples
+    --------
+    >>> import numpy as np, tallytree as tt
+    >>> points = np.random.default_rng(1).normal(0.5, 0.1, size=(10_000, 2))
+    >>> city = tt.spatial(points, box=[(0, 1), (0, 1)], outside="clip", epsilon=1, insecure_seed=1)
+    >>> answer = city.range([(0.4, 0.6), (0.4, 0.6)])
+    >>> bool(abs(answer.estimate - 4660) < 500)
+    True
+    """
+
+    kind: ClassVar[str] = KIND
+    title: ClassVar[str] = "a map"
+    answers: ClassVar[frozenset[str]] = frozenset({"ranges"})
+
+    estimates: MapEstimates
+    manifest: Manifest
+    measurements: tuple[Measurement, ...] | None = field(default=None, repr=False)
+
+    @property
+    def method(self) -> str:
+        """The method used."""
+        return self.mechanism
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the dimensions."""
+        return tuple(self.manifest["columns"])
+
+    @property
+    def box(self) -> Box:
+        """Lower and upper end of every dimension."""
+        return tuple((float(low), float(high)) for low, high in self.manifest["box"])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of the fine grid per dimension."""
+        return self.estimates.tree.shape
+
+    @property
+    def note(self) -> str:
+        """How parts of boxes are answered, and what standard errors leave out."""
+        return str(self.manifest["uniformity"])
+
+    @cached_property
+    def surface(self) -> MapSurface:
+        """The counts spread over the fine grid."""
+        return MapSurface(self.estimates)
+
+    def range(self, box: Sequence[Sequence[float]]) -> MapAnswer:
+        """How many points lie in a box, given as one pair (low, high) per column."""
+        return self.ranges([box])[0]
+
+    def ranges(self, boxes: Sequence[Sequence[Sequence[float]]] | FloatArray) -> MapAnswers:
+        """Many boxes at once: a list of boxes, or an array of shape (boxes, columns, 2)."""
+        low, high = boxes_in_cells(boxes, self.box, self.shape)
+        return MapAnswers(self.surface, low, high, self.surface.answer(low, high))
+
+    def total(self) -> MapAnswer:
+        """How many points there are."""
+        return self.range(self.box)
+
+    def grid(self, resolution: int | Sequence[int]) -> FloatArray:
+        """Published counts on a regular grid with so many cells per column, whatever boxes were counted."""
+        cells = (resolution,) * len(self.shape) if isinstance(resolution, int) else tuple(resolution)
+        if len(cells) != len(self.shape) or min(cells) < 1 or math.prod(cells) > 1 << 26:
+            raise RequestError(f"A grid has at least one cell per column, {1 << 26:,} at most in all; got {cells}.")
+        lines = [np.arange(n + 1) * (extent / n) for n, extent in zip(cells, self.shape)]
+        corners = np.stack([axis.ravel() for axis in np.meshgrid(*lines, indexing="ij")], axis=1)
+        sums = interpolate(self.surface.sums, corners).reshape([n + 1 for n in cells])
+        for axis in range(sums.ndim):
+            sums = np.diff(sums, axis=axis)
+        return sums
+
+    def table(self) -> pa.Table:
+        """The boxes as an Arrow table: node, parent, depth, leaf, low and high per column, count, estimate, standard_error."""
+        return boxes_table(self.estimates, self.columns, self.box)
+
+    def picture(self, path: str | Path, *, size: int = 768) -> Path:
+        """Save a map picture (PNG): darker is denser, on a logarithmic scale."""
+        return save_picture(self.surface.density, path, size=size)
+
+    def verify(self) -> Verification:
+        """Check that boxes tile the map, that counts add up and follow from the raw measurements, and what they cost."""
+        return check_map(self.estimates, self.manifest, self.measurements)
+
+    def _reply(self, question: Question) -> Reply:
+        """Boxes; without a question, the whole map's total."""
+        asked = [(text, parse_box(text, "--range")) for text in question.ranges] or [("everything", list(self.box))]
+        columns = ("box", "estimate", "standard_error", "by_area")
+        answers = self.ranges([box for _, box in asked])
+        rows = [[text, *asdict(answer).values()] for (text, _), answer in zip(asked, answers)]
+        facts = {"note": self.note, "answers": [dict(zip(columns, row)) for row in rows]}
+        return Reply("boxes", columns, rows, facts, note=self.note)
+
+    def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
+        """Boxes and the raw measurements."""
+        tables = {"counts.parquet": self.table()}
+        if noisy and self.measurements is not None:
+            tables["noisy.parquet"] = noisy_table(self.measurements)
+        return tables
+
+    def __repr__(self) -> str:
+        return self._described(f"{' x '.join(self.columns)}, {self.estimates.leaves.sum():,} boxes")
+
+    def _repr_html_(self) -> str:
+        rows = [[name, low, high, cells] for name, (low, high), cells in zip(self.columns, self.box, self.shape)]
+        caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.method}"
+        note = self.manifest["privacy"]["statement"]
+        return html_table(caption, ["column", "from", "to", "cells"], rows, note=note)
+
+
+def load_map(folder: Folder) -> SpatialRelease:
+    """The map of a folder, with its raw measurements where they were saved."""
+    manifest = folder.manifest
+    estimates = estimates_from_table(folder.table("counts.parquet"), manifest["columns"], tuple(manifest["resolution"]))
+    noisy = None
+    if folder.has("noisy.parquet"):
+        noisy = measurements_from_table(folder.table("noisy.parquet"), noise_variances(manifest))
+    return SpatialRelease(estimates, manifest, noisy)
+
+
+def noise_variances(manifest: Manifest) -> dict[str, float]:
+    """Noise variance by share, worked out anew from budget and sensitivity."""
+    budget = budget_of(manifest["privacy"])
+    bound = histogram_sensitivity(contributions=int(manifest["privacy"]["unit"]["contributions"]))
+    shares = {step["share"] for step in manifest["privacy"]["steps"] if "noise" in step}
+    return {
+        share: noise_for(Budget(budget.definition, budget.total * Fraction(share)), bound).variance for share in shares
+    }

@@ -1,0 +1,43 @@
+"""Opening a release folder: the manifest is read once, brought to the present format, and its shape checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tallytree.errors import VerificationError
+from tallytree.released.older import from_format_1
+from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, read_manifest
+
+# What a reader of any kind relies on.
+_NEEDED = {"kind": str, "privacy": Mapping, "public": Mapping, "mechanism": Mapping, "versions": Mapping}
+
+
+def open_folder(path: str | Path) -> Folder:
+    """The folder of a release; VerificationError where its manifest is not one."""
+    raw = read_manifest(path)
+    try:
+        manifest = from_format_1(raw) if raw["format_version"] == 1 else raw
+        files = raw["files"]
+        if not isinstance(files, Mapping) or not all(isinstance(facts, Mapping) for facts in files.values()):
+            raise TypeError("files is not a table of checksums")
+        for name, kind in _NEEDED.items():
+            if not isinstance(manifest[name], kind):
+                raise TypeError(f"{name} is not what it should be")
+    except VerificationError:
+        raise
+    except DAMAGE as error:
+        raise unreadable(path, error) from None
+    own = {name: value for name, value in manifest.items() if name not in ("files", "format_version", OWN_CHECKSUM)}
+    return Folder(Path(path), raw["format_version"], own, files)
+
+
+def unreadable(path: str | Path, error: Exception) -> VerificationError:
+    """A folder whose parts do not fit together, in one sentence."""
+    what = (
+        f"{error.args[0]!r} is missing"
+        if isinstance(error, KeyError) and error.args
+        else str(error) or type(error).__name__
+    )
+    first_line = what.splitlines()[0][:200] if what else type(error).__name__
+    return VerificationError(f"{path} is not a whole release: {first_line.rstrip('.')}.", (MANIFEST,))

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.maps.answers import MapSurface
+from tallytree.maps.draft import Draft, combine_measurements
+from tallytree.maps.estimates import estimate_map
+from tallytree.maps.methods import grow
+from tallytree.model.box_tree import box_sums, prefix_sums
+from tallytree.options.maps import MethodOptions
+from tests.maps.surveys import PlainSurvey
+
+
+def lonely_cells():
+    """A few cells hold everything."""
+    counts = np.zeros((128, 128), dtype=np.int64)
+    counts[0, 0], counts[100, 3], counts[77, 90] = 30_000, 5000, 2000
+    return counts
+
+
+def noisy_map(counts, seed, epsilon):
+    survey = PlainSurvey(counts, epsilon)
+    draft = Draft(counts.shape, survey)
+    rng = np.random.default_rng(seed)
+    exact = survey.count
+
+    def count(low, high, share, query):
+        return exact(low, high, share, query) + np.rint(rng.laplace(0, 1 / (epsilon * float(share)), len(low))).astype(
+            int
+        )
+
+    survey.count = count
+    grow(draft, MethodOptions(method="adaptive-tree"))
+    tree, measurements = draft.finish()
+    return tree, *combine_measurements(tree.n_nodes, measurements)
+
+
+def test_sparse_estimates_add_up_and_are_closer_where_data_are_sparse():
+    counts, errors = lonely_cells(), np.zeros(2)
+    ends = np.sort(np.random.default_rng(1).integers(0, 129, size=(500, 2, 2)), axis=2)
+    low, high = (ends[(ends[:, :, 0] < ends[:, :, 1]).all(axis=1)][:, :, side] for side in (0, 1))
+    truth = box_sums(prefix_sums(counts), low, high)
+    for seed in range(5):
+        tree, values, variances = noisy_map(counts, seed, 0.05)
+        for place, sparse in enumerate((False, True)):
+            found = estimate_map(tree, values, variances, sparse=sparse)
+            sums = np.bincount(tree.parent[1:], weights=found.published[1:], minlength=tree.n_nodes)
+            assert np.all(found.published >= 0)
+            assert np.array_equal(sums[~tree.is_leaf], found.published[~tree.is_leaf])
+            errors[place] += np.abs(MapSurface(found).answer(low.astype(float), high.astype(float)) - truth).mean()
+    assert errors[1] < 0.95 * errors[0]
+
+
+def test_unbiased_estimates_do_not_depend_on_sparsity():
+    tree, values, variances = noisy_map(lonely_cells(), 1, 0.05)
+    plain, sparse = (estimate_map(tree, values, variances, sparse=flag) for flag in (False, True))
+    assert np.array_equal(plain.unbiased, sparse.unbiased)
+    both = [estimate_map(tree, values, variances, nonnegative=False, sparse=flag).published for flag in (False, True)]
+    assert np.array_equal(*both)
+
+
+@pytest.mark.parametrize(("method", "sparse"), [("adaptive-tree", True), ("quadtree", False)])
+def test_the_manifest_says_how_counts_were_made_nonnegative(method, sparse):
+    release = tt.spatial(counts=lonely_cells(), method=method, epsilon=0.1, insecure_seed=1)
+    assert release.manifest["published"] == {"nonnegative": True, "integers": True, "sparse": sparse}
+    assert release.verify()
+    release.manifest["published"]["sparse"] = not sparse
+    assert [check.name for check in release.verify().checks if not check.passed] == [
+        "counts follow from the noisy ones"
+    ]
