@@ -276,6 +276,7 @@ PLANTED = {
     "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
+    "stream in three runs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "whole groups, bound 40": (planning, "size_blocks_sensitivity"),
     "whole groups, bound 12, zcdp": (planning, "size_blocks_sensitivity"),
     "chain": (planning, "chain_sensitivity"),

@@ -77,7 +77,6 @@ def test_refusals_change_nothing(place: Path, capsys: pytest.CaptureFixture[str]
         (["--until", "2025-01-11", "--horizon", "366"], "holds another stream: horizon"),
         (["--until", "2025-01-11", "--rho", "1"], "holds another stream: rho"),
         (["--until", "2025-01-11", "--every", "week"], "holds another stream: every"),
-        (["--until", "2025-01-11", "--horizon", "soon"], "--horizon is a whole number"),
         (["--until", "2025-01-11", "--column", "time"], "has no column 'time'"),
         (["--until", "soon"], "A date is written as in 2025-01-31"),
     ):
@@ -96,7 +95,7 @@ def test_refusals_change_nothing(place: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_stream_without_a_horizon(capsys: pytest.CaptureFixture[str]) -> None:
-    without = [*STREAM[: STREAM.index("365")], "none", *STREAM[STREAM.index("365") + 1 :]]
+    without = [word for word in STREAM if word not in ("--horizon", "365")]
     for until in ("2025-01-10", "2025-02-10"):
         assert run(*without, "--until", until) == 0
     assert tt.load("out").plan.epochs == (2**10, 2**20)

@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import tallytree as tt
-from tallytree.errors import InputError, RequestError, StorageError, TallytreeError
+from tallytree.errors import InputError, PaidNotFinishedError, RequestError, StorageError, TallytreeError
 from tallytree.kinds.verbs import verify_privacy
 from tallytree.privacy.budget import Budget
+from tallytree.privacy.journal import _read
 from tallytree.privacy.ledger import create_account, list_accounts
 from tallytree.publish.payment import Payment
 from tallytree.storage.folder import _write_table, write_manifest
-from tallytree.storage.work import REPLACED, claim, work_folder
+from tallytree.storage.rename import move_new
+from tallytree.storage.work import ANSWERS, REPLACED, claim, work_folder
 from tests.forging import forge
 
 ARRIVALS = np.random.default_rng(1).integers(0, 50, 60)
@@ -87,29 +90,61 @@ def test_a_stream_is_paid_for_once(tmp_path: Path) -> None:
         tt.stream(counts=ARRIVALS[:3], ledger=ledger, dataset="visits", **free)
 
 
-def test_a_run_that_died_before_it_reported_is_reported_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def die(*arguments: Any, **options: Any) -> None:
+    raise RuntimeError("the power failed")
+
+
+# Where a run dies, and whether its steps are in place by then.
+DEATHS = {
+    "tallytree.publish.keeping.build_folder": False,  # all rows are drawn and kept
+    "tallytree.publish.keeping.finish": False,
+    "tallytree.storage.work.Work.put_into_place": False,
+    "tallytree.publish.keeping.report_release": True,
+}
+
+
+@pytest.mark.parametrize("where", DEATHS)
+@pytest.mark.parametrize("before", [0, 3])
+def test_what_a_run_that_died_has_drawn_is_released_by_the_next(
+    where: str, before: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = str(tmp_path / "ledger.db")
+    """Whether the first run dies or a later one; and the next one goes further."""
+    ledger, out = str(tmp_path / "ledger.db"), tmp_path / "out"
     create_account(ledger, "visits", ONE)
-    options: dict[str, Any] = {
-        "horizon": 60,
-        "epsilon": 1,
-        "out": tmp_path / "out",
-        "ledger": ledger,
-        "dataset": "visits",
-    }
-
-    def die(*arguments: Any) -> None:
-        raise RuntimeError("the power failed")
-
+    options: dict[str, Any] = {"horizon": 60, "epsilon": 1, "out": out, "ledger": ledger, "dataset": "visits"}
+    if before:
+        tt.stream(counts=ARRIVALS[:before], **options)
     with monkeypatch.context() as patch:
-        patch.setattr("tallytree.publish.stream.report_release", die)
-        with pytest.raises(RuntimeError):
-            tt.stream(counts=ARRIVALS[:5], **options)
-    assert list_accounts(ledger)[0].unfinished
-    tt.stream(counts=ARRIVALS[:6], **options)
-    assert not list_accounts(ledger)[0].unfinished
+        patch.setattr("tallytree.publish.stream.finish" if where.endswith(".finish") else where, die)
+        with pytest.raises(PaidNotFinishedError, match="tallytree resume"):
+            tt.stream(counts=ARRIVALS[:9], **options)
+    assert out.exists() == (DEATHS[where] or before > 0)
+    answers = work_folder(out) / ANSWERS
+    kept = np.concatenate([_read(file)[1] for file in sorted(answers.glob("*.answer"))])
+    with pytest.raises(PaidNotFinishedError, match="up to step 9 already"):
+        tt.stream(counts=ARRIVALS[:8], **options)
+    made = tt.stream(counts=ARRIVALS[:12], **options)
+    rows = made.tables(noisy=True)["noisy.parquet"]
+    drawn = rows.filter((pc.field("step") >= before) & (pc.field("step") < 9))["value"].to_pylist()
+    assert sorted(drawn) == sorted(kept.tolist())
+    (account,) = list_accounts(ledger)
+    assert (account.spent, account.unfinished) == (1, ())
+    tt.verify(out).raise_if_failed()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.db", "out"]
+
+
+def test_a_run_that_died_is_finished_without_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    first = tt.stream(counts=ARRIVALS[:5], horizon=60, epsilon=1, out=out)
+    with monkeypatch.context() as patch:
+        patch.setattr("tallytree.storage.work.Work.put_into_place", die)
+        with pytest.raises(PaidNotFinishedError):
+            tt.stream(counts=ARRIVALS[:9], horizon=60, epsilon=1, out=out)
+    assert tt.load(out).table().equals(first.table())
+    made = tt.resume(out)
+    assert made.n_steps == 9
+    assert_starts_with(tt.load(out).table(), first.table())
+    assert_starts_with(tt.stream(counts=ARRIVALS[:20], horizon=60, epsilon=1, out=out).table(), made.table())
 
 
 def test_another_run_at_the_same_time_is_refused(tmp_path: Path) -> None:
@@ -227,18 +262,32 @@ def test_a_stream_that_was_set_aside_by_a_run_that_died_goes_on(tmp_path: Path) 
 
 
 def test_a_write_that_fails_leaves_the_stream_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system cannot exchange folders, and the disk is full when the old one is set aside."""
     out = tmp_path / "out"
     first = tt.stream(counts=ARRIVALS[:5], horizon=60, epsilon=1, out=out)
+    moves = iter([OSError(28, "No space left on device")])
 
-    def set_aside_and_fail(work: Any, built: Path) -> None:
-        work.target.rename(work.path / REPLACED)
-        raise OSError(28, "No space left on device")
+    def move(work: Path, target: Path) -> None:
+        for error in moves:
+            raise error
+        move_new(work, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr("tallytree.storage.work.Work.put_into_place", set_aside_and_fail)
-        with pytest.raises(StorageError, match="No space left"):
+        patch.setattr("tallytree.storage.work.swap", lambda work, target: False)
+        patch.setattr("tallytree.storage.work.move_new", move)
+        with pytest.raises(PaidNotFinishedError, match="No space left"):
             tt.stream(counts=ARRIVALS[:9], horizon=60, epsilon=1, out=out)
     assert tt.load(out).table().equals(first.table())
+    assert_starts_with(tt.stream(counts=ARRIVALS[:9], horizon=60, epsilon=1, out=out).table(), first.table())
+
+
+def test_a_stream_that_was_estimated_again_does_not_go_on(tmp_path: Path) -> None:
+    """Its rows are those of another folder, and steps after them would be drawn in both."""
+    tt.stream(counts=ARRIVALS[:5], horizon=60, epsilon=1, out=tmp_path / "out")
+    tt.re_estimate(tmp_path / "out").save(tmp_path / "again")
+    tt.verify(tmp_path / "again").raise_if_failed()
+    with pytest.raises(RequestError, match="estimated again from another folder"):
+        tt.stream(counts=ARRIVALS[:6], horizon=60, epsilon=1, out=tmp_path / "again")
 
 
 def test_other_folders_are_not_touched(tmp_path: Path) -> None:
@@ -257,6 +306,8 @@ def test_other_folders_are_not_touched(tmp_path: Path) -> None:
         ({}, "either a table or counts"),
         ({"counts": [1], "source": [1]}, "either a table or counts"),
         ({"counts": [1], "until": 1}, "go with a table"),
+        ({"counts": [1], "strategy": "square-root", "branching": 2}, "are of trees"),
+        ({"counts": [1], "strategy": "square-root", "inference": False}, "are of trees"),
         ({"counts": [1], "unit": "who"}, "unit"),
         ({"counts": [1], "where": "a=b"}, "where"),
         ({"source": pa.table({"t": [1]})}, "needs column=, when a row came, and until="),
@@ -291,6 +342,18 @@ def test_ranges_of_steps_are_differences_with_errors_that_hold() -> None:
     for pair in ((0, 3), (3, 2), (1, 61)):
         with pytest.raises(RequestError, match="Ranges run from one step"):
             made.range(*pair)
+
+
+def test_epsilon_and_delta_are_kept_and_stated(tmp_path: Path) -> None:
+    made = tt.stream(counts=ARRIVALS, horizon=365, epsilon=1, delta="1e-6", out=tmp_path / "out")
+    assert "(ε, δ)-differential privacy, ε = 1, δ = 1e-6" in made.manifest["privacy"]["statement"]
+    assert made.mechanism == "square-root"
+    assert verify_privacy(tmp_path / "out")
+    stated = {"epsilon": 1, "delta": "1e-6"}
+    for many in ({"contributions": 2**20 // 365 + 1, "horizon": 365}, {"contributions": 2}):
+        with pytest.raises(RequestError, match="One unit may change"):
+            tt.stream(counts=ARRIVALS, **stated, **many)
+    assert tt.stream(counts=ARRIVALS, **stated, contributions=2**20 // 365, horizon=365).n_steps == 60
 
 
 def test_dates_name_steps() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,10 @@ class ConfidentialArrivals(Confidential):
     def n_steps(self) -> int:
         """How many steps are over."""
         return len(self.counts)
+
+    def up_to(self, n_steps: int) -> ConfidentialArrivals:
+        """The arrivals of the first steps alone."""
+        return replace(self, counts=self.counts[:n_steps])
 
     def _shown(self) -> str:
         return f"{self.n_steps:,} steps"

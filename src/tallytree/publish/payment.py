@@ -105,8 +105,11 @@ def _refuse_other_rows(part: Part | None, where: dict[str, str] | None) -> None:
 
 
 def digest_of_request(manifest: Manifest) -> str:
-    """SHA-256 of what is asked for: the manifest without the versions of libraries, which may change between two tries."""
-    asked = {name: value for name, value in manifest.items() if name != "versions"}
+    """SHA-256 of what is asked for: the manifest without the versions of libraries, which may change between two tries, and
+    without how far a stream is.
+    """
+    changing = ("versions", *manifest.get("grows", ()))
+    asked = {name: value for name, value in manifest.items() if name not in changing}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 

@@ -6,74 +6,63 @@ of the steps that are new, and replaces the folder as a whole. Neither exact cou
 Why runs together cost what one run costs. Every row is drawn once: a run measures the rows of steps that no run before it
 has released, and those released are copied. Rows of one run have noise from one key, each at a place of its own, rows of
 different runs from keys that are drawn independently; either way the noise of a row is independent of that of all others
-and has the law that the plan gives it. Its exact part is that of the first run that could measure it, as long as the past
-does not change. So the rows of any number of runs are distributed as those of one run over the same steps, and one run is
-what was planned and paid for. That later arrivals may depend on what was published before changes nothing: a row depends
-on no later arrival (Denisov, McMahan, Rush, Smith and Thakurta 2022 for Gaussian noise; adaptive composition for trees).
+and has the law that the plan gives it. (What rows of a square root share is not noise but the past: noise that is added to
+one of them is in every later estimate, which is post-processing.) The exact part of a row is that of the first run that
+could measure it, as long as the past does not change. So the rows of any number of runs are distributed as those of one run
+over the same steps, and one run is what was planned and paid for. That later arrivals may depend on what was published
+before changes nothing: a row depends on no later arrival (Denisov, McMahan, Rush, Smith and Thakurta 2022 for Gaussian
+noise; adaptive composition for trees).
 
-A run that dies before its folder is in place has published nothing, so the next one may draw those rows anew.
+A run that dies has kept the rows it drew (:mod:`tallytree.privacy.journal`); the next one finishes it with them before it
+goes on.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.steps import read_steps
 from tallytree.measure.stream import measure_arrivals
+from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_stream import ConfidentialArrivals
-from tallytree.model.part import Part, part_from
-from tallytree.model.steps import steps_from
+from tallytree.model.steps import Steps, steps_from
 from tallytree.model.unit import ENTITY, Unit
-from tallytree.planning.streams import StreamStrategy, plan_stream
-from tallytree.privacy.budget import Definition
-from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise, payment_from, report_release
+from tallytree.options.groups import rows_to_read
+from tallytree.options.spelled import spelled_alone
+from tallytree.options.stream import StreamOptions
+from tallytree.planning.streams import planned_stream
+from tallytree.publish.keeping import finish, kept_on_failure, made_in, paid_noise
+from tallytree.publish.payment import Payment, payment_from, report_release
 from tallytree.ranges.streams import estimate_stream
 from tallytree.released.opening import open_folder
-from tallytree.released.stream.release import StreamRelease, load_stream
+from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.released.stream.manifest import KIND, same_stream, steps_of, stream_manifest, stream_plan
-from tallytree.storage.folder import Manifest, write_folder
-from tallytree.storage.rename import move_new
-from tallytree.storage.work import BUILT, REPLACED, Work, claim
+from tallytree.released.stream.release import StreamRelease, load_stream, noisy_of_folder, noisy_table
+from tallytree.storage.folder import Folder, Manifest
+from tallytree.storage.work import Work, claim
+
+# In what a run has measured: the steps that were released before it, as they were.
+_RELEASED = "released.parquet"
 
 
-def stream(
-    source: Any = None,
-    *,
-    horizon: int | None,
-    until: object = None,
-    epsilon: object = None,
-    rho: object = None,
-    definition: Definition = "pure",
-    counts: Any = None,
-    column: str | None = None,
-    start: object = None,
-    every: str | None = None,
-    count: str | None = None,
-    table: str | None = None,
-    sql: str | None = None,
-    where: str | tuple[str, str] | Part | None = None,
-    strategy: StreamStrategy | Literal["auto"] = "auto",
-    branching: int | None = None,
-    inference: bool = True,
-    unit: str = ENTITY,
-    contributions: int = 1,
-    entity: str = "row",
-    out: str | Path | None = None,
-    insecure_seed: int | None = None,
-    ledger: str | Payment | None = None,
-    dataset: str | None = None,
-) -> StreamRelease:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class StreamKeywords(StreamOptions):
+    """The keywords of :func:`stream`: its options, and data in another form."""
+
+    counts: Any = None
+
+
+@spelled_alone(StreamKeywords)
+def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> StreamRelease:
     """Release how many entities came so far, after every step up to ``until``; go on where the folder ``out`` ends.
 
     The past must not change between two runs: a row that moves from one step to another is not covered by the guarantee. Count
@@ -81,32 +70,13 @@ def stream(
 
     Parameters
     ----------
-    source, count, table, sql, where
-        A table, as for :func:`tallytree.histogram`; all of it, at every run.
-    column
-        When a row came: the number of its step, or a date or time.
-    start, every
-        The number of the first step (1 by default). For dates: ``every`` is ``"day"``, ``"week"`` or ``"month"``, and
-        ``start`` the date on which the first one begins.
-    until
-        The last step that is over, public: its number, or its last day. Later rows are not counted yet.
+    source
+        A table of any form that :func:`tallytree.read` takes; all of it, at every run.
+    options
+        What the steps are and how to count; may be spelled as keywords, ``stream(source, epsilon=1, …)``. The privacy loss is
+        that of the whole stream, however many runs it takes, and is paid at the first one.
     counts
         Instead of a table: arrivals per step, of all steps so far.
-    horizon
-        Largest number of steps, public; None where it is not known. The error grows with its logarithm only.
-    epsilon, rho, definition
-        The privacy loss of the whole stream, however many runs it takes.
-    strategy, branching, inference
-        As for :class:`tallytree.StreamCounter`.
-    unit, contributions, entity
-        As for :func:`tallytree.histogram`; of a unit's rows the first ``contributions`` in time count.
-    out
-        The folder in which the stream lives. If it holds a stream already, that one goes on: the request must be the same,
-        what was released stays as it is, and nothing is paid. Without it the release is made in memory and cannot go on.
-    insecure_seed
-        For tests and experiments only: repeatable noise. The release is marked "not private".
-    ledger, dataset
-        Budget account that pays for the whole stream at its first run; see :func:`tallytree.release`.
 
     Examples
     --------
@@ -114,110 +84,95 @@ def stream(
     >>> visits.n_steps, visits.total().estimate == visits.counts[-1]
     (3, True)
     """
-    plan = plan_stream(
-        stated_budget(epsilon, rho, definition),
-        horizon,
-        strategy=strategy,
-        contributions=contributions,
-        branching=branching,
-        inference=inference,
-    )
-    steps, part, payment = steps_from(start, every), part_from(where), payment_from(ledger, dataset)
-    if (source is None) == (counts is None):
-        raise RequestError("Give either a table or counts=, one of the two.")
-    if counts is not None:
-        _refuse_table_options(column, count, table, sql, until, unit=unit, where=part)
-        arrivals = ConfidentialArrivals(_given(counts), unit=Unit(entity, "", contributions))
-    else:
-        if column is None or until is None:
-            raise RequestError(
-                "A stream of a table needs column=, when a row came, and until=, the last step that is over. It is public, so "
-                "it is not taken from the data."
-            )
-        arrivals = read_steps(
-            source,
-            column,
-            steps,
-            _checked_number(steps.until(until), horizon),
-            count=count,
-            table=table,
-            sql=sql,
-            unit=unit,
-            contributions=contributions,
-            entity=entity,
-            where=part,
-        )
+    plan = planned_stream(options.loss(), options, contributions=options.contributions)
+    steps, payment = steps_from(options.start, options.every), payment_from(options)
+    arrivals = _confidential(source, counts, steps, options)
+    seed = options.insecure_seed
     manifest = stream_manifest(
         plan,
         steps,
-        _checked_number(arrivals.n_steps, horizon),
+        _checked_number(arrivals.n_steps, options.horizon),
         arrivals.unit,
         note=arrivals.note,
         part=arrivals.part,
-        secure=insecure_seed is None,
+        secure=seed is None,
     )
-    if out is None:
-        return _first(arrivals, manifest, insecure_seed, payment)
-    with _claimed(out) as work:
-        return _in_folder(work, arrivals, manifest, insecure_seed, payment)
+    if options.out is None:
+        return _measured(arrivals, manifest, None, seed, payment)
+    while True:
+        work = claim(options.out, overwrite=True)
+        with kept_on_failure(work):
+            made = _run(work, arrivals, manifest, seed, payment)
+        if made.n_steps == arrivals.n_steps:
+            return made
 
 
-def _in_folder(
+def _run(
     work: Work, arrivals: ConfidentialArrivals, manifest: Manifest, insecure_seed: int | None, payment: Payment | None
 ) -> StreamRelease:
-    """Start the stream of a folder, or go on with it."""
-    target = work.target
-    if not target.exists() or not any(target.iterdir()):
-        made = _first(arrivals, manifest, insecure_seed, payment)
-        _write(work, made)
-        if payment is not None:
-            report_release(payment, target)
+    """Start the stream of a folder or go on with it: up to where a run that died was going, or else to the last step."""
+    earlier = _earlier(work.target, manifest, payment)
+    n_steps, done = work.note().get("n_steps", arrivals.n_steps), 0 if earlier is None else earlier.n_steps
+    for reached, told in ((done, "is released"), (n_steps, "is being released")):
+        if arrivals.n_steps < reached:
+            last = steps_of(manifest)[0].name(reached - 1)
+            raise RequestError(f"{work.target} {told} up to step {last} already; name a step that is not before it.")
+    if earlier is None or n_steps > done:
+        asked = {**(manifest if earlier is None else earlier.manifest), "n_steps": n_steps}
+        asked["versions"] = manifest["versions"]
+        pays = payment if earlier is None else None
+        made = made_in(work, partial(_measured, arrivals.up_to(n_steps), asked, earlier, insecure_seed, pays))
+        finish(work, made, payment=payment)
         return made
-    earlier = _earlier(target, manifest, payment)
     if payment is not None:
-        report_release(payment, target)  # in case the run that paid died before it could
-    if arrivals.n_steps < earlier.n_steps:
-        last = earlier.steps.name(earlier.n_steps - 1)
-        raise RequestError(f"{target} is released up to step {last} already; name a step that is not before it.")
-    if arrivals.n_steps == earlier.n_steps:
-        return earlier
-    made = _next(arrivals, earlier, manifest, insecure_seed)
-    _write(work, made)
-    return made
+        report_release(payment, work.target)  # in case the run that paid died before it could
+    work.release()
+    return earlier
 
 
-def _first(
-    arrivals: ConfidentialArrivals, manifest: Manifest, insecure_seed: int | None, payment: Payment | None
+def _measured(
+    arrivals: ConfidentialArrivals,
+    manifest: Manifest,
+    earlier: StreamRelease | None,
+    insecure_seed: int | None,
+    payment: Payment | None,
 ) -> StreamRelease:
-    """Pay for a stream and release the steps that are over."""
+    """Pay for a stream, unless it is under way, and release the steps that are new."""
+    plan, n_steps = stream_plan(manifest), arrivals.n_steps
+    first, known = (0, np.zeros(0, dtype=np.int64)) if earlier is None else (earlier.n_steps, earlier.noisy)
+    assert known is not None
+    with paid_noise(payment, manifest, insecure_seed) as paid:
+        rows = np.concatenate([known, measure_arrivals(plan, arrivals, paid.stream, first=first)])
+        tables = {"noisy.parquet": noisy_table(plan, n_steps, rows)}
+        if earlier is not None:
+            tables[_RELEASED] = earlier.table()
+        paid.measured(paid.manifest, tables)
+    return stream_from_noisy(rows, paid.manifest, tables.get(_RELEASED))
+
+
+def stream_from_noisy(rows: IntArray, manifest: Manifest, released: pa.Table | None = None) -> StreamRelease:
+    """The stream that follows from noisy rows: post-processing only. Steps of ``released`` stay as they are, bit by bit."""
     plan, (steps, n_steps) = stream_plan(manifest), steps_of(manifest)
-    with paid_noise(payment, manifest, insecure_seed) as (paid, key):
-        rows = measure_arrivals(plan, arrivals, key, first=0)
     found = estimate_stream(plan, rows, n_steps)
-    return StreamRelease(steps, plan, found.estimate, np.sqrt(found.variance), paid, rows)
+    estimates, errors = found.estimate, np.sqrt(found.variance)
+    if released is not None:
+        for numbers, name in ((estimates, "estimate"), (errors, "std_error")):
+            numbers[: released.num_rows] = released[name].to_numpy()
+    return StreamRelease(steps, plan, estimates, errors, manifest, rows)
 
 
-def _next(
-    arrivals: ConfidentialArrivals, earlier: StreamRelease, manifest: Manifest, insecure_seed: int | None
-) -> StreamRelease:
-    """Release the steps that are new; those of the earlier release stay as they are, to the last bit."""
-    assert earlier.noisy is not None
-    first = earlier.n_steps
-    kept = {name: manifest[name] for name in ("n_steps", "versions")}
-    with paid_noise(None, {**earlier.manifest, **kept}, insecure_seed) as (said, key):
-        rows = np.concatenate([earlier.noisy, measure_arrivals(earlier.plan, arrivals, key, first=first)])
-    found = estimate_stream(earlier.plan, rows, arrivals.n_steps)
-    return replace(
-        earlier,
-        estimates=np.concatenate([earlier.estimates, found.estimate[first:]]),
-        std_errors=np.concatenate([earlier.std_errors, np.sqrt(found.variance[first:])]),
-        manifest=said,
-        noisy=rows,
-    )
+def estimate_again(folder: Folder) -> StreamRelease:
+    """A stream estimated again from the noisy rows of a folder."""
+    rows = noisy_of_folder(folder)
+    if rows is None:
+        raise RequestError(NO_MEASUREMENTS)
+    return stream_from_noisy(rows, folder.manifest, folder.table(_RELEASED) if folder.has(_RELEASED) else None)
 
 
-def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> StreamRelease:
-    """The stream of a folder that is whole, is the one that is asked for and can go on."""
+def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> StreamRelease | None:
+    """The stream of a folder that is whole, is the one that is asked for and can go on; None where there is none yet."""
+    if not target.exists() or not any(target.iterdir()):
+        return None
     folder = open_folder(target)
     if folder.manifest["kind"] != KIND:
         raise StorageError(f"{target} holds a release of another kind. Choose another folder.")
@@ -230,6 +185,8 @@ def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> Strea
             f"{target} holds another stream: {', '.join(different)} differ. A stream keeps its request from the first step on; "
             "start another one in another folder."
         )
+    if "estimated_from" in folder.manifest:
+        raise RequestError(f"{target} was estimated again from another folder; the stream goes on in that one.")
     receipt = folder.manifest["privacy"].get("ledger")
     if payment is not None and (receipt is None or receipt["dataset"] != payment.dataset):
         paid = "without a ledger" if receipt is None else f"from the account {receipt['dataset']!r}"
@@ -241,38 +198,40 @@ def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> Strea
     return earlier
 
 
-def _write(work: Work, made: StreamRelease) -> None:
-    made.verify().raise_if_failed()
-    built = work.path / BUILT
-    shutil.rmtree(built, ignore_errors=True)  # of a run that died
-    write_folder(built, made.tables(noisy=True), made.saved_manifest())
-    try:
-        work.put_into_place(built)
-    except OSError as error:
-        raise StorageError(f"Writing {work.target} failed: {error.strerror or error}. Nothing was changed.") from error
-
-
-@contextmanager
-def _claimed(out: str | Path) -> Iterator[Work]:
-    """The folder of a stream for one process alone."""
-    work = claim(out, overwrite=True)
-    try:
-        _restore(work)
-        yield work
-    finally:
-        try:
-            _restore(work)
-        except OSError:
-            work.leave()  # what was set aside stays for the next run
-            raise
-        work.release()
-
-
-def _restore(work: Work) -> None:
-    """Bring back a stream that was set aside by a run that died before it put the longer one into its place."""
-    aside = work.path / REPLACED
-    if aside.exists() and not work.target.exists():
-        move_new(aside, work.target)
+def _confidential(source: Any, counts: Any, steps: Steps, options: StreamOptions) -> ConfidentialArrivals:
+    """The exact arrivals per step, of a table or as they were given."""
+    if (source is None) == (counts is None):
+        raise RequestError("Give either a table or counts=, one of the two.")
+    part = rows_to_read(options.where, options)
+    if source is not None:
+        if options.column is None or options.until is None:
+            raise RequestError(
+                "A stream of a table needs column=, when a row came, and until=, the last step that is over. It is public, so "
+                "it is not taken from the data."
+            )
+        return read_steps(
+            source,
+            options.column,
+            steps,
+            _checked_number(steps.until(options.until), options.horizon),
+            count=options.count,
+            table=options.table,
+            sql=options.sql,
+            unit=options.unit,
+            contributions=options.contributions,
+            entity=options.entity,
+            where=part,
+        )
+    if any(getattr(options, name) is not None for name in ("column", "count", "table", "sql", "until")):
+        raise RequestError("column=, count=, table=, sql= and until= go with a table; counts= are of all steps so far.")
+    if options.unit != ENTITY:
+        raise RequestError(UNIT_NEEDS_TABLE)
+    if part is not None:
+        raise RequestError(WHERE_NEEDS_TABLE)
+    arrivals = check_counts(counts)
+    if arrivals.ndim != 1:
+        raise InputError(f"Arrivals have one dimension, one number per step; got {arrivals.ndim}.")
+    return ConfidentialArrivals(arrivals, unit=Unit(options.entity, "", options.contributions))
 
 
 def _checked_number(n_steps: int, horizon: int | None) -> int:
@@ -281,19 +240,3 @@ def _checked_number(n_steps: int, horizon: int | None) -> int:
     if horizon is not None and n_steps > horizon:
         raise RequestError(f"The stream has {n_steps:,} steps, more than its horizon of {horizon:,}.")
     return n_steps
-
-
-def _given(counts: Any) -> Any:
-    arrivals = check_counts(counts)
-    if arrivals.ndim != 1:
-        raise InputError(f"Arrivals have one dimension, one number per step; got {arrivals.ndim}.")
-    return arrivals
-
-
-def _refuse_table_options(*options: object, unit: str, where: Part | None) -> None:
-    if any(option is not None for option in options):
-        raise RequestError("column=, count=, table=, sql= and until= go with a table; counts= are of all steps so far.")
-    if unit != ENTITY:
-        raise RequestError(UNIT_NEEDS_TABLE)
-    if where is not None:
-        raise RequestError(WHERE_NEEDS_TABLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from threading import Lock
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,18 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
 from tallytree.model.steps import Steps
 from tallytree.model.unit import Unit
-from tallytree.planning.streams import StreamStrategy, plan_stream
-from tallytree.privacy.budget import Definition
-from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.payment import Payment, paid_noise, payment_from
+from tallytree.options.choices import StreamStrategyName
+from tallytree.options.groups import Loss, PaidFrom, Paying
+from tallytree.options.stream import CounterOptions
+from tallytree.planning.streams import planned_stream
+from tallytree.privacy.budget import Definition, Exact
+from tallytree.publish.keeping import paid_noise
+from tallytree.publish.payment import payment_from
 from tallytree.ranges.answers import Answer
 from tallytree.ranges.intervals import check_level
 from tallytree.ranges.streams import StreamEstimator, estimate_stream
-from tallytree.released.stream.release import StreamRelease
 from tallytree.released.stream.manifest import stream_manifest
+from tallytree.released.stream.release import StreamRelease
 
 
 class StreamCounter(Confidential):
@@ -37,23 +40,11 @@ class StreamCounter(Confidential):
     Parameters
     ----------
     horizon
-        Largest number of steps, public; None where it is not known. The error grows with its logarithm only, so be
-        generous.
-    epsilon, rho, definition
-        The privacy loss of the whole stream.
+        Largest number of steps, public; None where it is not known.
     contributions
         How many entities of one unit may come, in any steps; the unit is protected.
-    entity
-        What that unit is called in the privacy statement.
-    strategy
-        ``square-root``, ``tree``, or ``auto``: the first under zCDP, the second under pure differential privacy.
-    branching, inference
-        Of a tree: steps per block of the second level, the best by default; False for counts of blocks as they are. With 2
-        and False a tree is the mechanism of Chan, Shi and Song 2011.
-    insecure_seed
-        For tests and experiments only: repeatable noise.
-    ledger, dataset
-        Budget account that pays for the whole stream before its first step; see :func:`tallytree.release`.
+    epsilon, rho, delta, definition, entity, strategy, branching, inference, insecure_seed, ledger, dataset
+        As for :func:`tallytree.stream`; the account pays for the whole stream before its first step.
 
     Examples
     --------
@@ -67,28 +58,24 @@ class StreamCounter(Confidential):
         self,
         horizon: int | None,
         *,
-        epsilon: object = None,
-        rho: object = None,
+        epsilon: Exact | None = None,
+        rho: Exact | None = None,
+        delta: Exact | None = None,
         definition: Definition = "pure",
         contributions: int = 1,
         entity: str = "row",
-        strategy: StreamStrategy | Literal["auto"] = "auto",
+        strategy: StreamStrategyName = "auto",
         branching: int | None = None,
         inference: bool = True,
         insecure_seed: int | None = None,
-        ledger: str | Payment | None = None,
+        ledger: str | PaidFrom | None = None,
         dataset: str | None = None,
     ) -> None:
-        self.budget = stated_budget(epsilon, rho, definition)
-        self.plan = plan_stream(
-            self.budget,
-            horizon,
-            strategy=strategy,
-            contributions=contributions,
-            branching=branching,
-            inference=inference,
-        )
-        self.horizon, self.noise = horizon, self.plan.epoch(0).noise
+        loss = Loss(epsilon=epsilon, rho=rho, delta=delta, definition=definition)
+        counted = CounterOptions(horizon=horizon, strategy=strategy, branching=branching, inference=inference)
+        self.budget, self.horizon = loss.loss(), counted.horizon
+        self.plan = planned_stream(self.budget, counted, contributions=contributions)
+        self.noise = self.plan.epoch(0).noise
         manifest = stream_manifest(
             self.plan,
             Steps(),
@@ -97,10 +84,10 @@ class StreamCounter(Confidential):
             note="arrivals were added one step after the other",
             secure=insecure_seed is None,
         )
+        payment = payment_from(Paying(ledger=ledger, dataset=dataset))
         self._lock, self._end = Lock(), ExitStack()
-        self._manifest, self._stream = self._end.enter_context(
-            paid_noise(payment_from(ledger, dataset), manifest, insecure_seed)
-        )
+        paid = self._end.enter_context(paid_noise(payment, manifest, insecure_seed))
+        self._manifest, self._stream = paid.manifest, paid.stream
         self._arrivals = np.zeros(64, dtype=np.int64)
         self._rows: list[IntArray] = []
         self._estimator = StreamEstimator(self.plan)

@@ -91,8 +91,9 @@ def _check_request(folder: Folder) -> Check:
 
 
 def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
-    """The same as for every kind, and that the record and what is held fixed are those of a stream with this plan."""
-    return (*check_privacy(folder), check_stream_record(folder.manifest))
+    """The same as for every kind, and that record, figures per level and what is held fixed are those of the plan."""
+    cost, sensitivities, _ = check_privacy(folder)
+    return cost, sensitivities, check_stream_record(folder.manifest)
 
 
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:

@@ -19,6 +19,9 @@ from tallytree.storage.versions import library_versions
 KIND = "stream"
 # What changes when a stream goes on; for everything else the ledger vouches, see storage.folder.lasting_digest.
 GROWS = ("n_steps", "versions", "files", "sha256")
+_STEPS_ARE_PUBLIC = "where steps begin and end, and how many are over"
+# What of the privacy block is asked for; the rest follows from it, and from the plan.
+_ASKED = ("private", "definition", "epsilon", "rho", "stated", "unit", "fixed")
 # A row that moves from one step to another between two runs changes the noisy rows of both, by more than the sensitivity.
 FIXED = ("how many steps are over", "that a row stays in the step in which it was first counted")
 
@@ -44,7 +47,7 @@ def stream_manifest(
             "levels": _levels(plan),
             "composition": record_to_json(plan.record(unit.words)),
         },
-        "public": {"steps": "where steps begin and end, and how many are over", "rows": note},
+        "public": {"steps": _STEPS_ARE_PUBLIC, "rows": note},
         **kept_rows(part),
         "versions": library_versions(),
     }
@@ -104,6 +107,7 @@ def check_stream_record(manifest: Manifest) -> Check:
         "fixed": list(FIXED) == stated["fixed"],
         "grows": list(GROWS) == manifest["grows"],
         "horizon": plan.horizon is None or n_steps <= plan.horizon,
+        "public": manifest["public"] == {"steps": _STEPS_ARE_PUBLIC, "rows": str(manifest["public"]["rows"])},
         "start": str(steps.start) == manifest["steps"]["start"],
     }
     wrong = [name for name, right in expected.items() if not right]
@@ -116,7 +120,7 @@ def same_stream(one: Manifest, other: Manifest) -> list[str]:
     """What two manifests say differently, but for how far the streams are, who paid, and the versions of libraries."""
 
     def asked(manifest: Manifest) -> dict[str, Any]:
-        privacy = {name: value for name, value in manifest["privacy"].items() if name not in ("ledger", "statement")}
+        privacy = {name: value for name, value in manifest["privacy"].items() if name in _ASKED}
         rest = {name: manifest.get(name) for name in ("kind", "where")}
         return {**rest, **manifest["mechanism"], **manifest["steps"], **privacy, "rows": manifest["public"]["rows"]}
 

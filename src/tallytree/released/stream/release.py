@@ -143,8 +143,7 @@ class StreamRelease(Published):
         """Counts per step, and the noisy rows."""
         tables = {"counts.parquet": self.table()}
         if noisy and self.noisy is not None:
-            step, level = rows_table(self.plan, self.n_steps)
-            tables["noisy.parquet"] = pa.table({"step": step, "level": level, "value": self.noisy})
+            tables["noisy.parquet"] = noisy_table(self.plan, self.n_steps, self.noisy)
         return tables
 
     def verify(self) -> Verification:
@@ -186,19 +185,30 @@ class StreamRelease(Published):
         return html_table(caption, ["step", "count so far"], rows, n_rows=self.n_steps, note=note)
 
 
+def noisy_table(plan: StreamPlan, n_steps: int, rows: IntArray) -> pa.Table:
+    """The noisy rows with their steps and levels, as a folder holds them."""
+    step, level = rows_table(plan, n_steps)
+    return pa.table({"step": step, "level": level, "value": rows})
+
+
+def noisy_of_folder(folder: Folder) -> IntArray | None:
+    """The noisy rows of a folder; None where they were left out."""
+    if not folder.has("noisy.parquet"):
+        return None
+    table = folder.table("noisy.parquet")
+    expected = rows_table(stream_plan(folder.manifest), steps_of(folder.manifest)[1])
+    for name, column in zip(("step", "level"), expected):
+        if not np.array_equal(table[name].to_numpy(), column):
+            raise InputError("The noisy rows are not those of the steps of this stream.")
+    return np.array(table["value"].to_numpy(), dtype=np.int64)
+
+
 def load_stream(folder: Folder) -> StreamRelease:
     """The stream of a folder, with its noisy rows where they were saved."""
-    plan, (steps, n_steps) = stream_plan(folder.manifest), steps_of(folder.manifest)
-    table = folder.table("counts.parquet")
+    steps, table = steps_of(folder.manifest)[0], folder.table("counts.parquet")
     estimates, errors = (np.array(table[name].to_numpy(), dtype=np.float64) for name in ("estimate", "std_error"))
-    noisy = None
-    if folder.has("noisy.parquet"):
-        rows = folder.table("noisy.parquet")
-        for name, expected in zip(("step", "level"), rows_table(plan, n_steps)):
-            if not np.array_equal(rows[name].to_numpy(), expected):
-                raise InputError("The noisy rows are not those of the steps of this stream.")
-        noisy = np.array(rows["value"].to_numpy(), dtype=np.int64)
-    made = StreamRelease(steps, plan, estimates, errors, folder.manifest, noisy)
+    noisy = noisy_of_folder(folder)
+    made = StreamRelease(steps, stream_plan(folder.manifest), estimates, errors, folder.manifest, noisy)
     if not table.select(["step", "count"]).equals(made.table().select(["step", "count"])):
         raise InputError("Steps and counts are not those that follow from the manifest and the estimates.")
     return made
