@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
-    from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, verify
+    from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, sign, verify
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
@@ -62,6 +62,7 @@ __all__ = [
     "read",
     "release",
     "resume",
+    "sign",
     "spatial",
     "stream",
     "verify",
@@ -100,6 +101,7 @@ _HOMES = {
     "read": "distributed.reading",
     "release": "publish.group_sizes",
     "resume": "kinds.verbs",
+    "sign": "kinds.verbs",
     "spatial": "publish.spatial",
     "stream": "publish.stream",
     "verify": "kinds.verbs",
