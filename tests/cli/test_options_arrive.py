@@ -12,9 +12,8 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-import typer.main
 
-from tallytree.cli import app, main
+from tallytree.cli import load_commands, main
 from tallytree.model.unit import Unit
 from tallytree.options.base import Options
 from tallytree.publish.payment import Payment
@@ -22,7 +21,7 @@ from tallytree.released.group_sizes.release import Release
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.questions import Question, Reply
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = load_commands()
 # Per command what it needs; the module of the publishing function, and its name there.
 RELEASING = {
     "release": ({"out": "out"}, "release_counts"),

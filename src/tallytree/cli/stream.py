@@ -26,20 +26,20 @@ def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> Non
     if printed.json:
         print_json({"out": how.out, **facts})
     else:
-        total = facts["total"]
         say(f"{how.out} holds {facts['steps']:,} steps, up to {facts['last']} ({facts['strategy']})")
         say(facts["statement"])
-        say(f"So far: {total['estimate']:,}, between {total['low']:,} and {total['high']:,}.")
+        say(f"So far: {facts['so_far']}.")
 
 
 def summary(made: StreamRelease) -> dict[str, Any]:
     """What a stream holds, for people and programs. Nothing in it was not released."""
-    privacy = made.manifest["privacy"]
+    privacy, total = made.manifest["privacy"], made.total()
     return {
         "steps": made.n_steps,
         "last": str(made.steps.name(made.n_steps - 1)),
         "strategy": made.mechanism,
         "private": privacy["private"],
         "statement": privacy["statement"],
-        "total": asdict(made.total()),
+        "total": asdict(total),
+        "so_far": f"{total.estimate:,}, between {total.low:,} and {total.high:,}",
     }
