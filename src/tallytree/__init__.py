@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
-    from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, verify
+    from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, sign, verify
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
@@ -55,6 +55,7 @@ __all__ = [
     "read",
     "release",
     "resume",
+    "sign",
     "spatial",
     "verify",
     "with_intervals",
@@ -89,6 +90,7 @@ _HOMES = {
     "read": "distributed.reading",
     "release": "publish.group_sizes",
     "resume": "kinds.verbs",
+    "sign": "kinds.verbs",
     "spatial": "publish.spatial",
     "verify": "kinds.verbs",
     "with_intervals": "publish.intervals",

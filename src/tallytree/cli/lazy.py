@@ -48,6 +48,10 @@ COMMANDS = {
         "finish",
         "Drop what an unfinished release has left. What was paid for it stays paid, and its answers are lost.",
     ),
+    "sign": (
+        "finish",
+        "Sign a release that verifies, so that whoever has your public key can check that it is yours and unchanged.",
+    ),
     "plan": ("plan", "Predict the error of a release from public facts alone, or find the ε that a target needs."),
     "release": ("release", "Release how many groups have each size, at every level."),
     "report": (

@@ -22,7 +22,8 @@ SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
 _LOCK, _NOTE = "lock", "note.json"
 # Files that the program itself puts beside the tables of a release after it was written.
-BESIDE = ("report.html", "card.json", "card.md", "manifest.sig")
+SIGNATURE = "manifest.sig"
+BESIDE = ("report.html", "card.json", "card.md", SIGNATURE)
 
 
 @dataclass(frozen=True)
