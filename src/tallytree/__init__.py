@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
-    from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, sign, verify
+    from tallytree.kinds.verbs import ask, evaluate, export, load, plan, re_estimate, resume, sign, verify
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
@@ -54,6 +54,7 @@ __all__ = [
     "ask",
     "degrees",
     "evaluate",
+    "export",
     "grid_histogram",
     "histogram",
     "load",
@@ -93,6 +94,7 @@ _HOMES = {
     "ask": "kinds.verbs",
     "degrees": "publish.degrees",
     "evaluate": "kinds.verbs",
+    "export": "kinds.verbs",
     "grid_histogram": "publish.grid_histogram",
     "histogram": "publish.histogram",
     "load": "kinds.verbs",

@@ -146,7 +146,8 @@ def _parameter(field: Field[Any], kind: Any, *, needed: bool) -> inspect.Paramet
 
 
 def _flag(name: str, spelling: Spelling, help_text: str) -> Any:
-    return typer.Option(f"--{name.replace('_', '-')}", help=help_text, metavar=spelling.metavar, envvar=spelling.envvar)
+    flags = [f"--{name.replace('_', '-')}", *([spelling.alias] if spelling.alias else [])]
+    return typer.Option(*flags, help=help_text, metavar=spelling.metavar, envvar=spelling.envvar)
 
 
 def _shown_type(kind: Any, spelling: Spelling) -> Any:

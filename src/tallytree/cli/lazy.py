@@ -40,6 +40,10 @@ COMMANDS = {
         "inspect",
         "Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.",
     ),
+    "export": (
+        "export",
+        "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
+    ),
     "resume": (
         "finish",
         "Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.",

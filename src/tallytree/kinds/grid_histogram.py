@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tallytree.exporting.sheets import grid_histogram_sheet
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.grid_histogram import estimate_grid_histogram
 from tallytree.released.grid_histogram import load_grid_histogram
@@ -21,4 +22,5 @@ KIND = Kind(
     plan=No("its standard errors do not depend on the data."),
     intervals="exact, with every answer",
     spark=No("aggregate on the cluster and hand over counts per cell."),
+    sheet=grid_histogram_sheet,
 )

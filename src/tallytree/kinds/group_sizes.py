@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.exporting.geographic import Features, region_features
+from tallytree.exporting.sheet import Sheet
+from tallytree.exporting.sheets import group_sizes_sheet
 from tallytree.kinds.kind import Kind
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.options.exporting import ShapesOptions
 from tallytree.publish import answers
 from tallytree.publish.accuracy import plan_group_sizes
 from tallytree.publish.answers import answer
@@ -22,6 +26,8 @@ from tallytree.released.group_sizes.release import Release, load_release
 from tallytree.released.privacy_checks import check_group_sizes_privacy
 from tallytree.released.questions import Question, Reply
 from tallytree.report.html import group_sizes_page
+from tallytree.shapes.matching import match_outlines
+from tallytree.shapes.outlines import read_outlines
 
 
 def ask(release: Release, question: Question, progress: Progress) -> Reply:
@@ -68,6 +74,14 @@ def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
     return evaluate_group_sizes(release, truth)
 
 
+def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:
+    """Regions of one level with their outlines."""
+    if outlines.shapes is None:
+        raise RequestError("The regions of a release have no shapes of their own: name a file of outlines (--shapes).")
+    found = read_outlines(outlines.shapes, outlines.shapes_id)
+    return region_features(release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level))
+
+
 KIND = Kind(
     name="group-sizes",
     title="a release of group sizes",
@@ -81,5 +95,7 @@ KIND = Kind(
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",
     spark="matching and bottom-up",
+    sheet=group_sizes_sheet,
+    features=features,
     ask=ask,
 )

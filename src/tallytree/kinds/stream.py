@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tallytree.exporting.sheets import stream_sheet
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.stream import estimate_again
 from tallytree.released.privacy_checks import check_stream_privacy
@@ -23,4 +24,5 @@ KIND = Kind(
     ),
     intervals="exact, with every answer",
     spark=No("aggregate on the cluster and hand over counts per step."),
+    sheet=stream_sheet,
 )

@@ -63,6 +63,8 @@ DegreeMethod = Literal["isotonic", "sorted", "noisy"]
 """``isotonic`` is hay2010's S̄, the least-squares fit in rising order; ``sorted`` its S̃_r, sorted and rounded;
 ``noisy`` its S̃."""
 
+ExportFormat = Literal["csv", "xlsx", "parquet", "json-stat", "sdmx-csv", "frictionless", "geojson", "geoparquet"]
+
 
 def names(choice: Any) -> str:
     """The names that a ``Literal`` holds, in words.
