@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
     from tallytree.options.group_sizes import ReleaseOptions
-    from tallytree.options.histogram import GridHistogramOptions, HistogramOptions
-    from tallytree.options.maps import MapOptions
+    from tallytree.options.histogram import HistogramOptions
+    from tallytree.options.maps import GridHistogramOptions, MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.publish.degrees import degrees
     from tallytree.publish.grid_histogram import grid_histogram
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tallytree.publish.intervals import with_intervals
     from tallytree.publish.spatial import spatial
     from tallytree.released.degrees import DegreeSequence
-    from tallytree.released.grid_histogram import GridHistogram
     from tallytree.released.group_sizes.release import Release
     from tallytree.released.histogram.release import RangeHistogram
     from tallytree.released.maps.release import SpatialRelease
@@ -33,7 +32,6 @@ __all__ = [
     "ConfidentialCounts",
     "DegreeSequence",
     "DegreesOptions",
-    "GridHistogram",
     "GridHistogramOptions",
     "Hierarchy",
     "HistogramOptions",
@@ -67,8 +65,7 @@ _HOMES = {
     "ConfidentialCounts": "model.confidential",
     "DegreeSequence": "released.degrees",
     "DegreesOptions": "options.degrees",
-    "GridHistogram": "released.grid_histogram",
-    "GridHistogramOptions": "options.histogram",
+    "GridHistogramOptions": "options.maps",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",

@@ -15,13 +15,14 @@ import numpy.typing as npt
 from tallytree.errors import InputError, RequestError
 from tallytree.kernels.stream_rows import MOST_ARRIVALS, block_sums, square_root_weights, weighted_rows
 from tallytree.model.arrays import IntArray
+from tallytree.model.renamed import keyword_renamed
 from tallytree.planning.streams import StreamPlan, StreamStrategy, plan_stream
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import BitSource, KeyStream
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.ranges.answers import Answer
-from tallytree.ranges.intervals import check_level
+from tallytree.ranges.intervals import check_confidence
 from tallytree.ranges.streams import StreamEstimator
 
 # Levels of the stream's places: more than any tree has, so that no two epochs share a place.
@@ -151,9 +152,10 @@ class StreamCounter:
         self._estimator.push(measure_steps(self.plan, self._arrivals[: step + 1], self._stream, first=step))
         return self.count()
 
-    def count(self, *, level: float = 0.95) -> Answer:
+    @keyword_renamed("level", "confidence")
+    def count(self, *, confidence: float = 0.95) -> Answer:
         """How many entities came so far, from what was released already: asking again costs nothing."""
-        return self._estimator.counts().answers(level=check_level(level))[0]
+        return self._estimator.counts().answers(confidence=check_confidence(confidence))[0]
 
     def __repr__(self) -> str:
         mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
