@@ -4,8 +4,9 @@
         [--jobs 2]
 
 Settings are what scales the noise: how many entities of one unit count (k), how much each may add to a size (z), private
-numbers of groups; also other definitions and mechanisms. Looked at are all released counts, those with a standard error of 2 or
-more apart, and of some regions per level counts that were released as 0, bands and answers. No interval may leave public facts.
+numbers of groups, whole groups protected; also other definitions and mechanisms. Looked at are all released counts, those
+with a standard error of 2 or more apart, and of some regions per level counts that were released as 0, bands and answers. No
+interval may leave public facts.
 Finished releases are kept in bench-results/coverage, so that the script goes on where it was stopped.
 """
 
@@ -27,6 +28,7 @@ from tallytree import ConfidentialCounts, release
 from tallytree.kernels import jit
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import counts_at
+from tallytree.model.unit import Unit
 from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band, cumulative_band
 from tallytree.publish.copies import Copies, copy_release, public_bounds
@@ -63,7 +65,12 @@ class Setting:
 
 
 def _unit(contributions: int) -> dict[str, Any]:
-    return {"unit": "person", "contributions": contributions}
+    return {"unit": Unit("row", "person", contributions)}
+
+
+def _whole_groups(epsilon: str) -> Setting:
+    facts = {"groups_public": False, "unit": Unit(group="household"), "least_size": 1}
+    return Setting(facts, {"epsilon": epsilon})
 
 
 SETTINGS = {
@@ -72,6 +79,8 @@ SETTINGS = {
     "k=10": Setting(_unit(10)),
     "z=10": Setting({"max_quantity": 10}),
     "private groups": Setting({"groups_public": False}),
+    "unit=group": _whole_groups("1"),
+    "unit=group, ε=0.1": _whole_groups("0.1"),
     "k=3, zCDP": Setting(_unit(3), {"definition": "zcdp", "rho": "1/2"}),
     "k=3, private groups, matching": Setting(
         {**_unit(3), "groups_public": False}, {"epsilon": 1, "mechanism": "matching"}

@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     from tallytree.options.histogram import GridHistogramOptions, HistogramOptions
     from tallytree.options.maps import MapOptions
     from tallytree.options.reading import ReadOptions
+    from tallytree.options.stream import StreamOptions
     from tallytree.publish.degrees import degrees
     from tallytree.publish.grid_histogram import grid_histogram
     from tallytree.publish.group_sizes import release
     from tallytree.publish.histogram import histogram
     from tallytree.publish.intervals import with_intervals
     from tallytree.publish.spatial import spatial
+    from tallytree.publish.stream import stream
+    from tallytree.publish.stream_counter import StreamCounter
     from tallytree.released.degrees import DegreeSequence
     from tallytree.released.grid_histogram import GridHistogram
     from tallytree.released.group_sizes.release import Release
     from tallytree.released.histogram.release import RangeHistogram
     from tallytree.released.maps.release import SpatialRelease
+    from tallytree.released.stream.release import StreamRelease
     from tallytree.version import __version__
 
 __all__ = [
@@ -43,6 +47,9 @@ __all__ = [
     "Release",
     "ReleaseOptions",
     "SpatialRelease",
+    "StreamCounter",
+    "StreamOptions",
+    "StreamRelease",
     "__version__",
     "ask",
     "degrees",
@@ -58,6 +65,7 @@ __all__ = [
     "resume",
     "sign",
     "spatial",
+    "stream",
     "verify",
     "with_intervals",
 ]
@@ -79,6 +87,9 @@ _HOMES = {
     "Release": "released.group_sizes.release",
     "ReleaseOptions": "options.group_sizes",
     "SpatialRelease": "released.maps.release",
+    "StreamCounter": "publish.stream_counter",
+    "StreamOptions": "options.stream",
+    "StreamRelease": "released.stream.release",
     "__version__": "version",
     "ask": "kinds.verbs",
     "degrees": "publish.degrees",
@@ -94,6 +105,7 @@ _HOMES = {
     "resume": "kinds.verbs",
     "sign": "kinds.verbs",
     "spatial": "publish.spatial",
+    "stream": "publish.stream",
     "verify": "kinds.verbs",
     "with_intervals": "publish.intervals",
 }

@@ -28,6 +28,7 @@ RELEASING = {
     "histogram": ({"out": "out", "column": "age"}, "release_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "release_spatial"),
     "degrees": ({"out": "out", "column": "a", "public": "groups"}, "release_degrees"),
+    "stream": ({"out": "out", "column": "day", "until": "7"}, "release_stream"),
 }
 # What is typed, and what must arrive; None for a flag without a value. Where commands differ, the command comes first.
 SAMPLES: dict[str, tuple[str | None, Any]] = {
@@ -59,6 +60,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "engine": ("spark", "spark"),
     "entity": ("trip", "trip"),
     "epsilon": ("1/3", "1/3"),
+    "every": ("week", "week"),
     "goal": ("top", "top"),
     "graphical": (None, True),
     "group": ("g", "g"),
@@ -66,6 +68,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "groups": ("g.csv", "g.csv"),
     "groups_private": (None, True),
     "hierarchy": ("h.csv", "h.csv"),
+    "horizon": ("365", 365),
     "idempotency_key": ("k", "k"),
     "insecure_seed": ("6", 6),
     "intervals": ("11", 11),
@@ -85,6 +88,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "method": ("quadtree", "quadtree"),
     "degrees method": ("sorted", "sorted"),
     "n_points": ("100", 100),
+    "no_inference": (None, False),
     "no_noisy": (None, True),
     "nodes": ("n.csv", "n.csv"),
     "nonnegative": ("subtree", "subtree"),
@@ -115,7 +119,9 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "sizes": ("hh1=1,hh7plus=7+", {"hh1": "1", "hh7plus": "7+"}),
     "query size": ("3", 3),
     "sql": ("select 1", "select 1"),
+    "start": ("3", "3"),
     "strategy": ("flat", "flat"),
+    "stream strategy": ("tree", "tree"),
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
     "time_limit": ("3", "3"),
@@ -123,12 +129,19 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "totals": ("root", "root"),
     "truth": ("t.csv", "t.csv"),
     "unit": ("driver", "driver"),
+    "until": ("9", "9"),
     "view": ("sizes,hybrid", ("sizes", "hybrid")),
     "width": ("2.5", 2.5),
     "workload": ("0:18,65:120", ((0.0, 18.0), (65.0, 120.0))),
 }
 # The name of the keyword where it is not that of the flag.
-KEYWORDS = {"allow_negative": "nonnegative", "real": "integers", "range": "ranges", "level": "confidence"}
+KEYWORDS = {
+    "allow_negative": "nonnegative",
+    "no_inference": "inference",
+    "real": "integers",
+    "range": "ranges",
+    "level": "confidence",
+}
 # With which other options an option makes sense: without them it would be refused. None takes one away.
 TOGETHER: dict[str, dict[str, Any]] = {
     "release master": {"engine": "spark"},
@@ -240,7 +253,7 @@ def check(desk: Desk, command: str, name: str, expected: Any) -> None:
         keyword = "overwritten"
     found = str(arrived[keyword]) if name == "where" else arrived[keyword]
     assert found == expected, f"{command} --{name} did not arrive"
-    if name in ("ledger", "dataset", "idempotency_key", "part"):
+    if name in ("ledger", "dataset", "idempotency_key", "part") and command != "stream":  # which pays by itself
         payment = arrived["payment"]
         paid = {"ledger": payment.ledger, "dataset": payment.dataset, "idempotency_key": payment.key}
         paid["part"] = payment.part and f"{payment.part.column}={payment.part.value}"

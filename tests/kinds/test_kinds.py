@@ -26,6 +26,7 @@ MAKERS: dict[str, Any] = {
     "grid-histogram": lambda: tt.grid_histogram([[3, 1], [4, 1]], epsilon=1, insecure_seed=1),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
     "map": lambda: tt.spatial(counts=[[3, 1], [4, 1]], epsilon=1, insecure_seed=1),
+    "stream": lambda: tt.stream(counts=[3, 1, 4], horizon=None, epsilon=1, insecure_seed=1),
 }
 # Every part of a question, and a value for it.
 PARTS = {
@@ -72,6 +73,8 @@ def test_a_part_of_a_question_is_answered_or_refused(
     value = PARTS[part]
     if part == "ranges" and name in ("map", "grid-histogram"):
         value = "0:1,0:1"
+    if part == "ranges" and name == "stream":
+        value = "1:2"
     alone = [flag] if value is None else [flag, *value.split(" ")]
     more = ["--at-least", "2", "--copies", "2"] if name == "group-sizes" and part == "confidence" else []
     more += ["--at-least", "2"] if name == "group-sizes" and part == "share" else []

@@ -19,6 +19,7 @@ from tallytree.released.group_sizes.tables import path_array, sized_columns
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.published import Published
+from tallytree.released.stream.release import StreamRelease
 
 READING = "Every number contains noise. Differences smaller than a few standard errors mean nothing."
 LEVEL = "level"
@@ -142,6 +143,21 @@ def degrees_sheet(sequence: DegreeSequence) -> Sheet:
     codes = {"degree": Codes(degrees, [str(degree) for degree in degrees])}
     about = (*_about(sequence), "Degrees without a row have a count of 0.")
     return Sheet("counts", "Degree sequence", about, made, columns, codes, True)
+
+
+def stream_sheet(release: StreamRelease) -> Sheet:
+    """Step (its number, or its first day), count so far, unbiased estimate, standard error, flag."""
+    made = release.table()
+    steps = made["step"] if release.steps.every is None else made["step"].cast(pa.string())
+    rows, columns = (
+        {"step": steps},
+        [Column("step", "key", "step after which was counted: its number, or its first day")],
+    )
+    rows, columns = _counted(rows, columns, made, np.asarray(made["std_error"]))
+    names = steps.to_pylist()
+    codes = {"step": Codes(names, [str(name) for name in names])}
+    about = (*_about(release), "Counts are of all steps so far.")
+    return Sheet("counts", f"Stream of {release.n_steps:,} steps", about, pa.table(rows), tuple(columns), codes)
 
 
 def map_sheet(release: SpatialRelease) -> Sheet:

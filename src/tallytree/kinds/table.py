@@ -14,6 +14,7 @@ MODULES = {
     "grid-histogram": "tallytree.kinds.grid_histogram",
     "degrees": "tallytree.kinds.degrees",
     "map": "tallytree.kinds.maps",
+    "stream": "tallytree.kinds.stream",
 }
 
 

@@ -108,7 +108,7 @@ def release(
         elif plan.mechanism == "size-bins":
             binned = run_size_bins(counts, plan, facts, stream, progress)
             noisy, leaf_counts = binned.noisy, binned.leaf_counts
-            manifest = with_bins(manifest, binned.plan, counts, binned.bins)
+            manifest = with_bins(manifest, binned.plan, counts, binned.bins, binned.differences)
         else:
             noisy = measure_all(counts, plan, stream, progress)
         paid.measured(manifest, measured_tables(counts.hierarchy, noisy))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tallytree.model.confidential import Description
@@ -118,13 +119,19 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
 
 
-def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
-    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
+def with_bins(
+    manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins, differences: Sequence[tuple[float, float]]
+) -> Manifest:
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound.
+
+    ``differences`` are how far the regions of each level below the root were found to differ, in groups and in shape.
+    """
     chosen = with_split(manifest, plan, counts)
     facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
     views = [level.view for level in plan.levels]
     edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
-    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+    fit = {"differences": [list(found) for found in differences]}
+    return with_fit({**chosen, "mechanism": {**facts, "views": views, **edges}}, fit)
 
 
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
