@@ -219,6 +219,16 @@ CASES["adaptive, no root, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget=[
 CASES["adaptive, private groups, zcdp"] = lambda rng: group_sizes(rng, PRIVATE, **ZCDP)
 CASES["adaptive, units, zcdp"] = lambda rng: group_sizes(rng, UNITS, n_groups=4, **ZCDP)
 
+for _name, _kind, _loss in (
+    ("", PUBLIC, PURE),
+    (", private groups, zcdp", PRIVATE, ZCDP),
+    (", quantities", QUANTITIES | PRIVATE, PURE),
+):
+    for _how, _options in (("adaptive", {}), ("hybrid", {"view": "hybrid"}), ("naive", {"view": "naive"})):
+        CASES[f"{_how}, classes{_name}"] = lambda rng, kind=_kind, loss=_loss, options=_options: group_sizes(
+            rng, kind | {"classes": "1,2-3,4,5-25,26+"}, budget=["0.2", "0.3", "0.5"], **options, **loss
+        )
+
 # A bound of 12 and no look; blocks of bins under zCDP, and of 40 bins; a bound of 200 and none, with a look.
 for _name, _loss, _bound in (
     ("bound 12", PURE, 12),

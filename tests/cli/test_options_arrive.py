@@ -35,6 +35,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "allow_negative": (None, "no"),
     "alpha": ("1/7", "1/7"),
     "at_least": ("7", 7),
+    "between": ("4 5", (4, 5)),
     "bins": ("9", 9),
     "bounds": ("0,120", (0.0, 120.0)),
     "box": ("2:3,4:5", ((2.0, 3.0), (4.0, 5.0))),
@@ -43,6 +44,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "categories": ("u,v", ("u", "v")),
     "cells": ("8", 8),
     "chart": ("c.svg", "c.svg"),
+    "classes": ("0,1-4,5+", ("0", "1-4", "5+")),
     "column": ("c", "c"),
     "columns": ("p,q", ("p", "q")),
     "contributions": ("4", 4),
@@ -106,14 +108,16 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "quantity": ("q", "q"),
     "range": ("1:2", ("1:2",)),
     "real": (None, False),
-    "region": ("US", "US"),
+    "region": ("US", ("US",)),
     "repair": (None, True),
     "resolution": ("64,32", (64, 32)),
     "rho": ("1/5", "1/5"),
     "root": ("US", "US"),
     "runs": ("3", 3),
     "shape": ("poisson:2", "poisson:2"),
+    "share": (None, True),
     "size": ("s", "s"),
+    "sizes": ("hh1=1,hh7plus=7+", {"hh1": "1", "hh7plus": "7+"}),
     "query size": ("3", 3),
     "sql": ("select 1", "select 1"),
     "start": ("3", "3"),
@@ -174,6 +178,8 @@ def flags(command: str, told: dict[str, Any]) -> list[str]:
     for name, text in told.items():
         if text is True:
             words.append(f"--{name.replace('_', '-')}")
+        elif name == "between":
+            words += ["--between", *text.split(" ")]
         elif text is not None:
             words.append(f"--{name.replace('_', '-')}={text}")
     return words
@@ -399,7 +405,7 @@ def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tm
 PLAN: dict[str, dict[str, Any]] = {
     **{
         name: {"groups": "g.csv", "group": "g", "epsilon": "1"}
-        for name in ("levels", "root", "shape", "group", "groups", "unit")
+        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes")
     },
     "group_totals": {"epsilon": "1"},
     "like": {"epsilon": "1"},
@@ -422,6 +428,8 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(plan, "read_totals", lambda table, **options: desk.takes("group_totals")(table, **options))
     monkeypatch.setattr(plan, "protecting_groups", lambda assumed: desk.takes()(unit="group") and assumed)
     monkeypatch.setattr(plan, "named_shape", desk.takes("shape"))
+    monkeypatch.setattr(plan, "in_classes", lambda assumed, classes: assumed)
+    monkeypatch.setattr(plan, "classes_from", desk.takes("classes"))
     monkeypatch.setattr(plan, "parse_target", lambda text: text)
     monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
     monkeypatch.setattr(plan, "assumed_counts", lambda *facts: MagicMock(unit=Unit()))

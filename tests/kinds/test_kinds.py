@@ -30,7 +30,7 @@ MAKERS: dict[str, Any] = {
 # Every part of a question, and a value for it.
 PARTS = {
     "region": "total", "size": "2", "at_least": "2", "largest": "1", "quantile": "0.5", "mean": None, "total": None,
-    "ranges": "0:1",
+    "ranges": "0:1", "between": "1 2", "share": None,
     "confidence": "0.9", "copies": "2",
 }  # fmt: skip
 
@@ -74,8 +74,9 @@ def test_a_part_of_a_question_is_answered_or_refused(
         value = "0:1,0:1"
     if part == "ranges" and name == "stream":
         value = "1:2"
-    alone = [flag] if value is None else [flag, value]
+    alone = [flag] if value is None else [flag, *value.split(" ")]
     more = ["--at-least", "2", "--copies", "2"] if name == "group-sizes" and part == "confidence" else []
+    more += ["--at-least", "2"] if name == "group-sizes" and part == "share" else []
     more += ["--range", "0:1"] if name == "histogram" and part == "confidence" else []
     code = run("query", str(tmp_path / "out"), *alone, *more, "--json")
     told = capsys.readouterr()

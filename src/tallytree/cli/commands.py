@@ -168,4 +168,6 @@ def _shown_type(kind: Any, spelling: Spelling) -> Any:
     if spelling.text is not None:
         return str
     offered = alternatives(kind)
+    if offered == (tuple[int, int],):
+        return offered[0]
     return offered[0] if len(offered) == 1 and offered[0] in (bool, int, float) else str

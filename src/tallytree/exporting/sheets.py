@@ -14,7 +14,7 @@ from tallytree.model.bins import Bins
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.released.degrees import DegreeSequence
 from tallytree.released.group_sizes.release import Release
-from tallytree.released.group_sizes.tables import path_array
+from tallytree.released.group_sizes.tables import path_array, sized_columns
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.published import Published
@@ -38,20 +38,24 @@ def group_sizes_sheet(release: Release) -> Sheet:
         columns.append(Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is"))
     paths = path_array(hierarchy).cast(pa.string())
     rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
-    rows |= {"size": counts.size, "count": counts.count}
+    classes = release.classes
+    rows |= {**sized_columns(counts.size, classes), "count": counts.count}
+    what = "entities in a group" if classes is None else "smallest number of entities in a group of the class"
     columns += [
         Column("region", "key", "path of the region from the root"),
-        Column("size", "key", "entities in a group"),
+        Column("size", "key", what),
+        *([] if classes is None else [Column("class", "label", "class of sizes")]),
         Column("count", "value", "groups of that size"),
     ]
     intervals = release.intervals
     errors = {} if intervals is None else {name: getattr(intervals, name) for name in ("std_error", "low", "high")}
     note = "" if intervals is None else f"; its interval holds with confidence {intervals.confidence:g}"
     rows, columns = with_errors(rows, columns, "count", errors, note)
-    sizes = np.unique(counts.size)
+    sizes = np.unique(counts.size).tolist() if classes is None else list(classes.lows)
+    names = [str(size) for size in sizes] if classes is None else list(classes.labels)
     codes = {
         "region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent),
-        "size": Codes(sizes.tolist(), [str(size) for size in sizes.tolist()]),
+        "size": Codes(sizes, names),
     }
     title = f"Group sizes of {hierarchy.labels[0]}"
     about = (*_about(release), "Sizes that a region has no row for have a count of 0.")
@@ -76,7 +80,7 @@ def _regions(release: Release) -> pa.Table:
 
 def labels_by_level(hierarchy: Hierarchy) -> dict[str, pa.DictionaryArray]:
     """Per level, by the name of its column, the label that each region has there; null for regions above it."""
-    taken = {LEVEL, "region", "size", "count", "std_error", "low", "high", "reliability"}
+    taken = {LEVEL, "region", "size", "class", "count", "std_error", "low", "high", "reliability"}
     found = {}
     for level, name in enumerate(hierarchy.level_names):
         here = hierarchy.level_slice(level)

@@ -47,7 +47,7 @@ def group_sizes_payload(
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
-    entities = plural(release.manifest)
+    entities, classes = plural(release.manifest), release.classes
     levels = ", ".join(
         f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
     )
@@ -58,7 +58,8 @@ def group_sizes_payload(
         "title": f"Group sizes of {hierarchy.labels[0]}",
         "lead": f"How many groups have each size ({entities} per group), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
-        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"},
+        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"}
+        | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "lows": list(classes.lows)}),
         "regions": regions,
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
