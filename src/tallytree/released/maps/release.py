@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -21,7 +20,7 @@ from tallytree.maps.picture import save_picture
 from tallytree.model.arrays import FloatArray
 from tallytree.model.confidential_grid import Box
 from tallytree.model.notebook import html_table
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.sensitivity import histogram_sensitivity
 from tallytree.released.checks import Verification
@@ -173,5 +172,6 @@ def noise_variances(manifest: Manifest) -> dict[str, float]:
     bound = histogram_sensitivity(contributions=int(manifest["privacy"]["unit"]["contributions"]))
     shares = {step["share"] for step in manifest["privacy"]["steps"] if "noise" in step}
     return {
-        share: noise_for(Budget(budget.definition, budget.total * Fraction(share)), bound).variance for share in shares
+        share: noise_for(Budget(budget.definition, budget.total * written_fraction(share)), bound).variance
+        for share in shares
     }
