@@ -146,6 +146,8 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "adaptive-grid": lambda rng: maps(rng, method="adaptive-grid", **PURE),
     "adaptive-grid, units, zcdp": lambda rng: maps(rng, method="adaptive-grid", contributions=3, **ZCDP),
     "adaptive-tree": lambda rng: maps(rng, method="adaptive-tree", **PURE),
+    "adaptive map": lambda rng: maps(rng, method="adaptive", **PURE),
+    "adaptive map, units, zcdp": lambda rng: maps(rng, method="adaptive", contributions=3, **ZCDP),
     "noisy-first": lambda rng: lines(rng, method="noisy-first", **PURE),
     "structure-first": lambda rng: lines(rng, method="structure-first", **PURE),
     "structure-first, units, zcdp": lambda rng: lines(rng, method="structure-first", contributions=2, **ZCDP),

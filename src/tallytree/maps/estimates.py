@@ -14,6 +14,7 @@ from tallytree.kernels.trees.least_squares import (
 from tallytree.kernels.trees.nonnegative import split_downwards
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.kernels.trees.sparse import split_sparsely
+from tallytree.maps.smoothing import smooth_tree
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
 from tallytree.model.box_tree import BoxTree
 
@@ -57,16 +58,20 @@ def estimate_map(
     nonnegative: bool = True,
     integers: bool = True,
     sparse: bool = False,
+    smoothed: bool = False,
 ) -> MapEstimates:
     """Constrained inference over the whole tree, then what is published.
 
     ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher. ``sparse``
-    makes counts nonnegative by how sparse the noisy ones are, instead of as near to least squares as can be.
+    makes counts nonnegative by how sparse the noisy ones are, ``smoothed`` by how they divide, instead of as near to least
+    squares as can be.
     """
     starts = tree.child_starts
     from_below = variances_from_below(variances, starts)
     unbiased = published = tree_least_squares(values, variances, starts, from_below=from_below)
-    if nonnegative and sparse:
+    if nonnegative and smoothed:
+        published = smooth_tree(tree, values, variances).counts
+    elif nonnegative and sparse:
         combined = combined_from_below(values, variances, starts, from_below)
         published = split_sparsely(unbiased[0], combined, from_below, starts, tree.layer_starts)
     elif nonnegative:

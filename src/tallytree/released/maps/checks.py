@@ -121,6 +121,7 @@ def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence
         nonnegative=promised["nonnegative"],
         integers=promised["integers"],
         sparse=promised.get("sparse", False),
+        smoothed=promised.get("smoothed", False),
     )
     scale = CLOSE * max(1.0, float(np.abs(again.unbiased).max()))
     same = np.allclose(again.unbiased, estimates.unbiased, rtol=0, atol=scale)
