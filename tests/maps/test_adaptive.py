@@ -28,7 +28,8 @@ def released(counts, epsilon=1.0, seed=1, **options):
 def test_questions_come_at_few_depths():
     assert asked_depths((256, 256), 1e6) == (3, 5, 7, 8)
     assert asked_depths((256, 256), 10) == (1, 3, 5, 7, 8)
-    assert asked_depths((4096,), 1e6) == (6, 10, 12)
+    assert asked_depths((4096,), 1e6) == (3, 7, 11, 12)
+    assert asked_depths((64, 64, 64), 1e6) == (2, 3, 4, 5, 6)
     assert asked_depths((1, 1), 1e6) == (0,)
 
 
@@ -84,7 +85,7 @@ def test_smoothing_keeps_the_root_and_draws_even_counts_to_even_shares():
     even = rng.poisson(20, (32, 32))
     release = tt.spatial(counts=even, method="quadtree", depth=5, epsilon=0.2, insecure_seed=4)
     estimates, tree = release.estimates, release.estimates.tree
-    smoothed = smooth_tree(tree, *combine_measurements(tree.n_nodes, list(release.measurements)))
+    smoothed = smooth_tree(tree, *combine_measurements(tree.n_nodes, list(release.noisy)))
     assert smoothed.counts[0] == pytest.approx(estimates.unbiased[0])
     assert smoothed.counts.min() >= 0
     assert_adds_up(smoothed.counts, tree.child_starts)

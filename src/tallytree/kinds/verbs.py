@@ -39,7 +39,7 @@ Keywords = ParamSpec("Keywords")
 
 
 def load(path: str | Path) -> Any:
-    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map."""
+    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
     folder = open_folder(path)
     return _loaded(folder, kind_named(folder.manifest["kind"], path))
 

@@ -16,6 +16,8 @@ from tallytree.maps.trees import LEVEL_RATIO, first_level, halvings
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.options.maps import MethodOptions
 
+# The first question is about eighths of every column, or about fewer where there are many columns or few points.
+FIRST_DEPTH = 3
 # Between two questions boxes are cut into 2**4 pieces: few levels with much budget each (qardaji2013 §5 has the same reason).
 PIECES_LOG2 = 4
 # A box is split if its count, times how unevenly counts divide, exceeds this many times 1 / ε of what is left of the budget.
@@ -59,7 +61,7 @@ def adaptive(draft: Draft, options: MethodOptions) -> None:
 def asked_depths(shape: tuple[int, ...], points_times_epsilon: float) -> tuple[int, ...]:
     """How often boxes are halved in every dimension before each question."""
     last = halvings(shape)
-    depths = [min(last, first_level(points_times_epsilon, len(shape)))]
+    depths = [min(last, FIRST_DEPTH, first_level(points_times_epsilon, len(shape)))]
     while depths[-1] < last:
         depths.append(min(last, depths[-1] + max(1, PIECES_LOG2 // len(shape))))
     return tuple(depths)

@@ -28,7 +28,7 @@ COMPOSITION = {
 
 
 def planned_manifest(
-    grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, bool], secure: bool
+    grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, Any], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
     asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name != "method"}
@@ -62,7 +62,7 @@ def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
     published = manifest["published"]
     way = {"sparse": noisy.method in SPARSE, "smoothed": noisy.method in SMOOTHED}
     return manifest | {
-        "published": published | {name: published["nonnegative"] and chosen for name, chosen in way.items()},
+        "published": published | {name: published["nonnegative"] is True and chosen for name, chosen in way.items()},
         "mechanism": {"name": noisy.method, **manifest["mechanism"]},
         "privacy": {**manifest["privacy"], "steps": steps},
     }
