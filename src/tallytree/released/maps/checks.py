@@ -125,8 +125,8 @@ def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence
     if not np.allclose(again, unbiased, rtol=0, atol=scale) or not np.allclose(variances, estimates.variances):
         return False
     rule: MapRule = promised["nonnegative"]
-    sparse = promised.get("sparse", False)
-    counts = nonnegative_counts(tree, unbiased, values, estimates.variances, nonnegative=rule, sparse=sparse)
+    way = {name: promised.get(name, False) for name in ("sparse", "smoothed")}
+    counts = nonnegative_counts(tree, unbiased, values, estimates.variances, nonnegative=rule, **way)
     finished = round_tree(counts, tree.child_starts) if promised["integers"] else counts
     # The nonnegative optimum is worked out from the noisy counts again, as for histograms, so that ties may differ.
     slack = 1.0 if rule == "least-squares" and promised["integers"] else scale
