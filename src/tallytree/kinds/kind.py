@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.model.part import Part
 from tallytree.publish.progress import Progress
 from tallytree.released.checks import Check
 from tallytree.released.published import Published
@@ -43,8 +44,8 @@ class Kind:
         The release again from the raw measurements of a folder: post-processing only.
     ask
         Answers a question; most kinds answer by themselves.
-    evaluate
-        Errors against the truth, from a release, its data and how to read them.
+    evaluate, evaluates_with
+        Errors against the truth, from a release, its data and how to read them; and the names of what may be said of that.
     plan
         Predicted errors of releases like an earlier one.
     intervals, spark
@@ -63,6 +64,7 @@ class Kind:
     plan: Callable[..., Any] | No
     intervals: str | No
     spark: str | No
+    evaluates_with: frozenset[str] = frozenset()
     ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
 
     def verb(self, name: str) -> Callable[..., Any]:
@@ -71,6 +73,12 @@ class Kind:
         if isinstance(found, No):
             raise RequestError(f"{self.title.capitalize()} has no {name!r}: {found.reason}")
         return found
+
+
+def kept_part(release: Published) -> Part | None:
+    """The rows of its source that a release was made from; None for all of them."""
+    kept = release.manifest.get("where")
+    return None if kept is None else Part(kept["column"], kept["value"])
 
 
 def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:

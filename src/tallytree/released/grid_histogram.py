@@ -86,6 +86,10 @@ class GridHistogram(Published):
 
     def boxes(self, boxes: Sequence[tuple[Ends, Ends]], *, level: float = 0.95) -> Answers:
         """Many boxes at once, each a pair of its low and its high corner."""
+        return self.cell_boxes(*self.spans(boxes), level=level)
+
+    def spans(self, boxes: Sequence[tuple[Ends, Ends]]) -> tuple[IntArray, IntArray]:
+        """First and one past last cells of boxes, one row each."""
         lows = np.empty((len(boxes), len(self.axes)), dtype=np.int64)
         highs = np.empty_like(lows)
         for number, box in enumerate(boxes):
@@ -95,7 +99,7 @@ class GridHistogram(Published):
                 )
             for axis, (bins, low, high) in enumerate(zip(self.axes, *box)):
                 lows[number, axis], highs[number, axis] = bins.span(low, high)
-        return self.cell_boxes(lows, highs, level=level)
+        return lows, highs
 
     def cell_boxes(self, lows: IntArray, highs: IntArray, *, level: float = 0.95) -> Answers:
         """Many boxes given by numbers of cells, lows included and highs not; one row each."""
