@@ -25,7 +25,7 @@ def exact_histogram(counts, **options):
 
 
 def test_every_measure_by_hand():
-    found = query_errors("x", [12, 3, 7, 100], [10, 0, 8, 90], total=200, threshold=5, standard_errors=[1, 1, 1, 5])
+    found = query_errors("x", [12, 3, 7, 100], [10, 0, 8, 90], total=200, threshold=5, std_errors=[1, 1, 1, 5])
     assert (found.name, found.queries, found.mean_count) == ("x", 4, 27)
     assert found.mean_error == (2 + 3 + 1 + 10) / 4
     assert found.mean_squared_error == (4 + 9 + 1 + 100) / 4
@@ -35,7 +35,7 @@ def test_every_measure_by_hand():
     assert found.median_error == 2.5
     assert found.error_90 == pytest.approx(3 + 0.7 * 7)  # between the third and the fourth of 1, 2, 3, 10
     assert found.error_99 == pytest.approx(3 + 0.97 * 7)
-    assert found.standard_error == 2
+    assert found.std_error == 2
     assert found.within_two == 3 / 4
     assert query_errors("x", [1], [0], total=5000).mean_relative_error == 1 / 5
     assert query_errors("x", [1], [0], total=5).within_two is None
@@ -76,24 +76,35 @@ def test_given_ranges_counts_and_tables(tmp_path: Path):
         tt.evaluate(made, [1, 2], counts=True)
 
 
-def test_stated_standard_errors_are_those_of_the_answers():
+def test_stated_std_errors_are_those_of_the_answers():
     made = tt.histogram(TRUTH, edges=EDGES, strategy="hierarchical", branching=2, epsilon=1, insecure_seed=3)
     (one,) = tt.evaluate(made, TRUTH, ranges=[(10, 30)]).classes
     answer = made.range(10, 30)
-    assert one.standard_error == pytest.approx(answer.standard_error)
+    assert one.std_error == pytest.approx(answer.std_error)
     assert one.mean_error == abs(answer.estimate - 10)
 
 
-def test_boxes_of_several_columns_by_hand():
-    table = np.array([[3, 0], [1, 6]])
-    made = tt.grid_histogram(counts=[[3, 1], [1, 8]], strategy="flat", epsilon=HUGE, insecure_seed=1)
-    result = {one.name: one for one in tt.evaluate(made, table).classes}
+def test_boxes_of_a_map_by_hand():
+    truth = np.array([[3, 0], [1, 6]])
+    made = tt.spatial(counts=[[3, 1], [1, 8]], method="flat", epsilon=HUGE, insecure_seed=1)
+    result = {one.name: one for one in tt.evaluate(made, truth, counts=True).classes}
     assert result["everything"].mean_error == 3
     assert result["single cells"].mean_error == 3 / 4
-    (column,) = tt.evaluate(made, table, ranges=[((0, 1), (2, 2))]).classes
+    (column,) = tt.evaluate(made, truth, counts=True, ranges=[[(0, 2), (1, 2)]]).classes
     assert (column.mean_count, column.mean_error) == (6, 3)
-    with pytest.raises(RequestError, match="from Python"):
-        tt.evaluate(made, "cells.parquet")
+    with pytest.raises(RequestError, match="on lines of the map's fine grid"):
+        tt.evaluate(made, truth, counts=True, ranges=[[(0, 1.5), (1, 2)]])
+
+
+def test_counts_so_far_by_hand():
+    made = tt.stream(counts=[3, 4, 5], horizon=4, epsilon=HUGE, insecure_seed=1)
+    (so_far,) = tt.evaluate(made, [3, 2, 6]).classes
+    # 3, 7, 12 against 3, 5, 11.
+    assert (so_far.name, so_far.queries, so_far.mean_error, so_far.mean_count) == ("counts so far", 3, 1, 19 / 3)
+    (given,) = tt.evaluate(made, [3, 2, 6], ranges=[(2, 3)], threshold=1).classes
+    assert (given.mean_count, given.mean_error, given.mean_relative_error) == (8, 1, 1 / 8)
+    with pytest.raises(RequestError, match="one count for each"):
+        tt.evaluate(made, [1])
 
 
 def test_degrees_by_hand(tmp_path: Path):
@@ -103,7 +114,7 @@ def test_degrees_by_hand(tmp_path: Path):
     assert (order.queries, order.mean_error, order.mean_squared_error) == (4, 2 / 4, 2 / 4)
     assert order.scaled_error == pytest.approx(0.5 / 9)
     # Degrees 0, 1, 2, 3, 5: 0, 2, 1, 0, 1 nodes against 1, 1, 0, 1, 1.
-    assert (nodes.queries, nodes.mean_error, nodes.standard_error) == (5, 4 / 5, None)
+    assert (nodes.queries, nodes.mean_error, nodes.std_error) == (5, 4 / 5, None)
     pq.write_table(pa.table({"a": ["p", "p", "q"], "b": ["q", "r", "s"]}), tmp_path / "edges.parquet")
     order, _ = tt.evaluate(made, str(tmp_path / "edges.parquet"), edges=["a", "b"]).classes
     assert order.mean_error == 3 / 4  # p and q have two edges, r and s one: 1 1 2 5 against 1 1 2 2

@@ -24,6 +24,10 @@ COMMANDS = {
     ),
     "histogram": ("histogram", "Release a histogram of one column that answers any range, with error bars."),
     "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
+    "stream": (
+        "stream",
+        "Release how many rows came so far, after every step; run it again, with a later --until, to go on.",
+    ),
     "verify": (
         "inspect",
         "Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.",
@@ -35,6 +39,10 @@ COMMANDS = {
     "evaluate": (
         "inspect",
         "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.",
+    ),
+    "export": (
+        "export",
+        "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
     ),
     "resume": (
         "finish",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallytree.exporting.sheets import degrees_sheet
 from tallytree.kinds.kind import Kind, No, kept_part
 from tallytree.options.choices import PublicDegrees
 from tallytree.options.degrees import DegreesOptions
@@ -38,4 +39,5 @@ KIND = Kind(
     plan=No("its error depends on how many degrees are alike, which is not public."),
     intervals=No("the isotonic fit has no simple error law."),
     spark=No("aggregate on the cluster and hand over the counts."),
+    sheet=degrees_sheet,
 )

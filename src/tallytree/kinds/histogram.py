@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.exporting.sheets import histogram_sheet
 from tallytree.ingest.binning import check_counts, count_values
 from tallytree.ingest.values import read_values
 from tallytree.kinds.kind import Kind, No, kept_part
@@ -68,4 +69,5 @@ KIND = Kind(
     plan=No("its standard errors do not depend on the data; the reason of strategy auto states them."),
     intervals="exact, with every answer",
     spark=No("aggregate on the cluster and hand over counts per bin."),
+    sheet=histogram_sheet,
 )

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, overload
 
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError
+from tallytree.exporting.writing import write_export
 from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.choices import MapMethod
+from tallytree.options.exporting import ExportOptions
 from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
 from tallytree.publish.accuracy import Prediction
 from tallytree.publish.keeping import finish
@@ -36,7 +39,7 @@ Keywords = ParamSpec("Keywords")
 
 
 def load(path: str | Path) -> Any:
-    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map."""
+    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
     folder = open_folder(path)
     return _loaded(folder, kind_named(folder.manifest["kind"], path))
 
@@ -307,6 +310,20 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     except OSError as error:
         raise StorageError(f"Cannot write {target}: {error.strerror}.") from None
     return target
+
+
+@spelled(ExportOptions)
+def export(release: Published | str | Path, options: ExportOptions) -> Path:
+    """Write a release for other programs, and return where.
+
+    Parameters
+    ----------
+    release
+        A release of any kind, or the folder of one.
+    """
+    made = load(release) if isinstance(release, str | Path) else release
+    kind = kind_of(made)
+    return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
 
 
 def report_html(release: Published, evaluation: Any = None) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
+from tallytree.model.renamed import renamed
 
 RELATIVE_THRESHOLD = (
     0.001  # θ of relative errors as a part of all entities, where none is given (Qardaji, Yang, Li 2013)
@@ -36,7 +37,7 @@ class QueryErrors:
         The mean error as a part of all entities (DPBench's scaled error).
     median_error, error_90, error_99
         Percentiles of |answer − truth|.
-    standard_error
+    std_error
         Mean of the standard errors that the release states; None where it states none.
     within_two
         Share of queries whose true answer lies within two of those of the published one.
@@ -52,8 +53,10 @@ class QueryErrors:
     median_error: float
     error_90: float
     error_99: float
-    standard_error: float | None
+    std_error: float | None
     within_two: float | None
+
+    standard_error = renamed("std_error", "standard_error")
 
     @property
     def root_mean_square(self) -> float:
@@ -62,7 +65,7 @@ class QueryErrors:
 
 
 HEAD = (
-    "queries", "number", "mean count", "MAE", "MSE", "MRE", "scaled error", "median", "90 %", "99 %", "standard error",
+    "queries", "number", "mean count", "MAE", "MSE", "MRE", "scaled error", "median", "90 %", "99 %", "std error",
     "within 2",
 )  # fmt: skip
 """Heads of the columns of a table of :class:`QueryErrors`, in the order of its fields."""
@@ -75,7 +78,7 @@ def query_errors(
     *,
     total: float,
     threshold: float | None = None,
-    standard_errors: npt.ArrayLike | None = None,
+    std_errors: npt.ArrayLike | None = None,
 ) -> QueryErrors:
     """All measures at once.
 
@@ -85,13 +88,13 @@ def query_errors(
         Number of all entities, by which errors are scaled.
     threshold
         θ of relative errors; a thousandth of the total, and at least 1, where none is given.
-    standard_errors
+    std_errors
         What the release states, one per answer.
     """
     difference = np.abs(_differences(answers, truth))
     median, ninety, ninety_nine = np.percentile(difference, [50, 90, 99]).tolist()
     theta = max(1.0, RELATIVE_THRESHOLD * total) if threshold is None else threshold
-    stated = None if standard_errors is None else np.asarray(standard_errors, dtype=np.float64)
+    stated = None if std_errors is None else np.asarray(std_errors, dtype=np.float64)
     mean_error = mean_absolute_error(answers, truth)
     return QueryErrors(
         name,

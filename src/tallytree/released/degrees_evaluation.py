@@ -33,7 +33,7 @@ def evaluate_degrees(release: DegreeSequence, truth: IntArray, *, threshold: flo
                 exact,
                 total=float(exact.sum()),
                 threshold=1.0 if threshold is None else threshold,
-                standard_errors=spread,
+                std_errors=spread,
             ),
             query_errors(
                 "nodes of each degree", *counts, total=len(exact), threshold=1.0 if threshold is None else threshold

@@ -79,11 +79,9 @@ def evaluate_boxes(
     total = int(sums.flat[-1])
     found = []
     for name, (low, high) in boxes.items():
-        published, standard_errors = answer(low, high)
+        published, std_errors = answer(low, high)
         exact = box_sums(sums, low, high)
-        found.append(
-            query_errors(name, published, exact, total=total, threshold=threshold, standard_errors=standard_errors)
-        )
+        found.append(query_errors(name, published, exact, total=total, threshold=threshold, std_errors=std_errors))
     return QueryEvaluation(tuple(found))
 
 

@@ -1,16 +1,14 @@
-"""Errors of histograms, of one column or several, against exact counts: for the owner of the data."""
+"""Errors of histograms against exact counts: for the owner of the data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.kernels.range_moments import running_sum
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.released.grid_histogram import GridHistogram, box_sums, summed_area
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.query_evaluation import QueryEvaluation, evaluate_boxes
 
@@ -35,24 +33,6 @@ def evaluate_histogram(
         first, last = release.bins.spans(ranges)
         asked = first[:, None], last[:, None]
     return evaluate_boxes(truth, answer, noun="ranges", asked=asked, threshold=threshold)
-
-
-def evaluate_grid_histogram(
-    release: GridHistogram,
-    truth: IntArray,
-    *,
-    ranges: Sequence[tuple[Sequence[Any], Sequence[Any]]] | None = None,
-    threshold: float | None = None,
-) -> QueryEvaluation:
-    """Compare boxes, each a pair of corners where they are given, with exact counts per cell. NOT private."""
-
-    def answer(low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
-        return box_sums(sums, low, high), np.sqrt(release.errors.box_moments(low, high)[0])
-
-    _check_shape(truth, release.counts.shape)
-    sums = summed_area(np.asarray(release.counts, dtype=np.float64))
-    asked = release.spans(ranges) if ranges else None
-    return evaluate_boxes(truth, answer, noun="boxes", asked=asked, threshold=threshold)
 
 
 def _check_shape(truth: IntArray, shape: tuple[int, ...]) -> None:

@@ -18,7 +18,7 @@ def evaluate_map(
     release: SpatialRelease,
     truth: ConfidentialGrid,
     *,
-    ranges: Sequence[Sequence[Sequence[float]]] | None = None,
+    ranges: Sequence[Sequence[Sequence[object]]] | None = None,
     threshold: float | None = None,
 ) -> QueryEvaluation:
     """Compare a map with the exact counts of boxes of three sizes, of cells and of everything, or of given boxes.
@@ -37,7 +37,7 @@ def evaluate_map(
 
     asked = None
     if ranges:
-        low, high = boxes_in_cells(ranges, release.box, release.shape)
+        low, high = boxes_in_cells(ranges, release.frame)
         if max(np.abs(low - np.rint(low)).max(), np.abs(high - np.rint(high)).max()) > 1e-6:
             raise RequestError(
                 "Boxes to compare begin and end on lines of the map's fine grid; the data are counted there."
