@@ -40,6 +40,10 @@ COMMANDS = {
         "inspect",
         "Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.",
     ),
+    "compare": (
+        "compare",
+        "Compare two releases: differences with intervals, and which of them are clear of noise.",
+    ),
     "export": (
         "export",
         "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
