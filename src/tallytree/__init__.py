@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
     from tallytree.options.group_sizes import ReleaseOptions
-    from tallytree.options.histogram import GridHistogramOptions, HistogramOptions
-    from tallytree.options.maps import MapOptions
+    from tallytree.options.histogram import HistogramOptions
+    from tallytree.options.maps import GridHistogramOptions, MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
     from tallytree.publish.degrees import degrees
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tallytree.publish.stream import stream
     from tallytree.publish.stream_counter import StreamCounter
     from tallytree.released.degrees import DegreeSequence
-    from tallytree.released.grid_histogram import GridHistogram
     from tallytree.released.group_sizes.release import Release
     from tallytree.released.histogram.release import RangeHistogram
     from tallytree.released.maps.release import SpatialRelease
@@ -37,7 +36,6 @@ __all__ = [
     "ConfidentialCounts",
     "DegreeSequence",
     "DegreesOptions",
-    "GridHistogram",
     "GridHistogramOptions",
     "Hierarchy",
     "HistogramOptions",
@@ -78,8 +76,7 @@ _HOMES = {
     "ConfidentialCounts": "model.confidential",
     "DegreeSequence": "released.degrees",
     "DegreesOptions": "options.degrees",
-    "GridHistogram": "released.grid_histogram",
-    "GridHistogramOptions": "options.histogram",
+    "GridHistogramOptions": "options.maps",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",

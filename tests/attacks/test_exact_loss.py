@@ -23,7 +23,6 @@ from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.degrees import degrees
-from tallytree.publish.grid_histogram import grid_histogram
 from tallytree.publish.histogram import histogram
 from tallytree.publish.spatial import spatial
 from tallytree.publish.stream import stream
@@ -79,6 +78,10 @@ def maps(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
         return spatial(counts=counts, box=[(0, 8), (0, 4)], **more)
 
     return from_counts(rng, (8, 4), make, **options)
+
+
+def of_edges(counts: Any, **more: Any) -> Any:
+    return spatial(counts=counts, edges=[[0, 1, 5, 6], list("abcd")], **more)
 
 
 def lines(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
@@ -150,8 +153,10 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "matrix": lambda rng: from_counts(rng, (5,), histogram, strategy=MATRIX, **PURE),
     "matrix, zcdp": lambda rng: from_counts(rng, (5,), histogram, strategy=MATRIX, **ZCDP),
     "optimised": lambda rng: from_counts(rng, (6,), histogram, strategy="optimised", **PURE),
-    "grid": lambda rng: from_counts(rng, (3, 4), grid_histogram, strategy="hierarchical", branching=2, **PURE),
-    "grid, units, zcdp": lambda rng: from_counts(rng, (3, 3), grid_histogram, strategy="flat", contributions=2, **ZCDP),
+    "hierarchical map": lambda rng: maps(rng, method="hierarchical", branching=2, **PURE),
+    "flat map, units, zcdp": lambda rng: maps(rng, method="flat", contributions=2, **ZCDP),
+    "one column": lambda rng: lines(rng, method="hierarchical", branching=3, **PURE),
+    "edges": lambda rng: from_counts(rng, (3, 4), of_edges, method="flat", **PURE),
     "kd-tree": lambda rng: maps(rng, method="kd-tree", depth=3, **PURE),
     "kd-tree, zcdp": lambda rng: maps(rng, method="kd-tree", depth=3, **ZCDP),
     "kd-hybrid, units": lambda rng: maps(rng, method="kd-hybrid", depth=3, contributions=2, **PURE),

@@ -32,7 +32,7 @@ RELEASING = {
 }
 # What is typed, and what must arrive; None for a flag without a value. Where commands differ, the command comes first.
 SAMPLES: dict[str, tuple[str | None, Any]] = {
-    "allow_negative": (None, False),
+    "allow_negative": (None, "no"),
     "alpha": ("1/7", "1/7"),
     "at_least": ("7", 7),
     "between": ("4 5", (4, 5)),
@@ -57,6 +57,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "directed": (None, True),
     "dry_run": (None, True),
     "edges": ("0,5", (0.0, 5.0)),
+    "spatial edges": ("0,5;1,2,3", ((0.0, 5.0), (1.0, 2.0, 3.0))),
     "degrees edges": ("a,b", ("a", "b")),
     "engine": ("spark", "spark"),
     "entity": ("trip", "trip"),

@@ -23,7 +23,6 @@ MAKERS: dict[str, Any] = {
         tt.read(PEOPLE, group="household", levels=["state"], public="groups"), epsilon=1, insecure_seed=1
     ),
     "histogram": lambda: tt.histogram([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
-    "grid-histogram": lambda: tt.grid_histogram([[3, 1], [4, 1]], epsilon=1, insecure_seed=1),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
     "map": lambda: tt.spatial(counts=[[3, 1], [4, 1]], epsilon=1, insecure_seed=1),
     "stream": lambda: tt.stream(counts=[3, 1, 4], horizon=None, epsilon=1, insecure_seed=1),
@@ -71,7 +70,7 @@ def test_a_part_of_a_question_is_answered_or_refused(
     made.save(tmp_path / "out")
     flag = "--range" if part == "ranges" else f"--{part.replace('_', '-')}"
     value = PARTS[part]
-    if part == "ranges" and name in ("map", "grid-histogram"):
+    if part == "ranges" and name == "map":
         value = "0:1,0:1"
     if part == "ranges" and name == "stream":
         value = "1:2"

@@ -43,7 +43,9 @@ MAKERS: dict[str, Any] = {
     "histogram": lambda: tt.histogram(np.arange(16), epsilon=1, insecure_seed=1),
     "categories": lambda: tt.histogram(list("abca"), categories=["a", "b", "c"], epsilon=1, insecure_seed=1),
     "matrix": lambda: tt.histogram(np.arange(8), strategy="optimised", epsilon=1, insecure_seed=1),
-    "grid": lambda: tt.grid_histogram(np.arange(16).reshape(4, 4), epsilon=1, insecure_seed=1),
+    "grid": lambda: tt.spatial(
+        counts=np.arange(16).reshape(4, 4), edges=[[0, 1, 2, 4, 8]] * 2, epsilon=1, insecure_seed=1
+    ),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5, 9], epsilon=1, graphical=True, insecure_seed=1),
     "stream": lambda: tt.stream(counts=np.arange(70), horizon=100, epsilon=1, insecure_seed=1),
     "stream, zcdp": lambda: tt.stream(counts=np.arange(70), rho=1, definition="zcdp", insecure_seed=1),

@@ -333,12 +333,12 @@ def test_ranges_of_steps_are_differences_with_errors_that_hold() -> None:
                 truth, answer = int(ARRIVALS[first - 1 : last].sum()), made.range(first, last)
                 held += answer.low <= truth <= answer.high
                 squared += (answer.estimate - truth) ** 2
-                stated += answer.standard_error**2
+                stated += answer.std_error**2
         assert 0.92 <= held / 300 <= 0.99
         assert squared / stated == pytest.approx(1, abs=0.2)
     whole, total = made.range(1, 60), made.total()
     assert (whole.estimate, whole.low, whole.high) == (total.estimate, total.low, total.high)
-    assert whole.standard_error == pytest.approx(total.standard_error)
+    assert whole.std_error == pytest.approx(total.std_error)
     for pair in ((0, 3), (3, 2), (1, 61)):
         with pytest.raises(RequestError, match="Ranges run from one step"):
             made.range(*pair)

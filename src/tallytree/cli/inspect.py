@@ -64,9 +64,6 @@ def query(folder: Folder, asked: QueryOptions) -> None:
     Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
     """
     question = Question(**{part.name: getattr(asked, part.name) for part in fields(Question)})
-    if asked.level is not None:
-        say("--level is now --confidence.")
-        question = replace(question, confidence=asked.level if asked.confidence is None else asked.confidence)
     release = load(folder)
     with progress_bar() as progress:
         reply = ask(release, question, progress=progress)

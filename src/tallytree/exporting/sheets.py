@@ -13,7 +13,6 @@ from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.bins import Bins
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.released.degrees import DegreeSequence
-from tallytree.released.grid_histogram import GridHistogram
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.group_sizes.tables import path_array, sized_columns
 from tallytree.released.histogram.release import RangeHistogram
@@ -119,20 +118,6 @@ def histogram_sheet(histogram: RangeHistogram) -> Sheet:
     return Sheet(
         "counts", f"Histogram of {bins.n_bins:,} bins", _about(histogram), pa.table(rows), tuple(columns), codes
     )
-
-
-def grid_histogram_sheet(histogram: GridHistogram) -> Sheet:
-    """The bin of each axis, count, unbiased estimate, standard error, flag."""
-    made = histogram.table()
-    keys = [f"bin_{axis}" for axis in range(len(histogram.axes))]
-    rows: dict[str, Any] = {name: made[name] for name in keys}
-    columns = [Column(name, "key", f"bin along axis {axis}") for axis, name in enumerate(keys)]
-    cells = np.stack([np.asarray(made[name]) for name in keys], axis=1)
-    variance, _ = histogram.errors.box_moments(cells, cells + 1)
-    rows, columns = _counted(rows, columns, made, np.sqrt(variance))
-    codes = {name: Codes(list(range(axis.n_bins)), _bin_labels(axis)) for name, axis in zip(keys, histogram.axes)}
-    shape = " x ".join(f"{axis.n_bins:,}" for axis in histogram.axes)
-    return Sheet("counts", f"Histogram of {shape} cells", _about(histogram), pa.table(rows), tuple(columns), codes)
 
 
 def degrees_sheet(sequence: DegreeSequence) -> Sheet:

@@ -24,11 +24,12 @@ GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "kd-tree": kd_tree,
     "kd-hybrid": kd_tree,
     "adaptive-tree": adaptive_tree,
-}
-GROW_LINE: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "noisy-first": noisy_first,
     "structure-first": structure_first,
 }
+
+# Methods that merge the bins of one column.
+LINE = ("noisy-first", "structure-first")
 
 # Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
 SPARSE = ("adaptive-tree",)
@@ -43,11 +44,19 @@ def automatic_method(shape: tuple[int, ...]) -> MapMethod:
     return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive-tree"
 
 
+def refuse_unfit(method: MapMethod, n_columns: int) -> None:
+    """Refuse a method that cannot divide a grid of so many columns; all others can divide any number."""
+    if method in LINE and n_columns != 1:
+        others = ", ".join(name for name in GROW if name not in LINE)
+        raise RequestError(
+            f"{method} merges neighbours along one column, and {n_columns} columns have no such order; with more than one "
+            f"column the method is one of {others}."
+        )
+
+
 def grow(draft: Draft, options: MethodOptions) -> MapMethod:
     """Grow the draft by the method asked for; returns the method used."""
     method = automatic_method(draft.shape) if options.method == "auto" else options.method
-    known = GROW_LINE if len(draft.shape) == 1 else GROW
-    if method not in known:
-        raise RequestError(f"With {len(draft.shape)} columns the method is one of {', '.join(known)}, not {method}.")
-    known[method](draft, replace(options, method=method))
+    refuse_unfit(method, len(draft.shape))
+    GROW[method](draft, replace(options, method=method))
     return method

@@ -54,7 +54,7 @@ class QueryOptions(Printing):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(None, help="Old spelling of --confidence.")
+    level: float | None = option(None, help="Old spelling of --confidence.", now=lambda value: ("confidence", value))
     copies: int = option(
         0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
     )

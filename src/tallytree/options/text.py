@@ -28,6 +28,11 @@ def numbers(text: str, flag: str) -> tuple[float, ...]:
         raise RequestError(f"{flag} takes numbers, comma-separated; got {text!r}.") from None
 
 
+def lists(text: str, flag: str) -> tuple[tuple[float, ...], ...]:
+    """Lists of numbers, comma-separated, with semicolons between the lists."""
+    return tuple(numbers(part, flag) for part in text.split(";"))
+
+
 def whole_or_word(text: str, flag: str) -> int | str:
     """A whole number, or a word such as ``auto``, which is checked later."""
     try:

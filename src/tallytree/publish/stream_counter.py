@@ -14,6 +14,7 @@ from tallytree.kernels.stream_rows import MOST_ARRIVALS
 from tallytree.measure.stream import measure_steps
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
+from tallytree.model.renamed import keyword_renamed
 from tallytree.model.steps import Steps
 from tallytree.model.unit import Unit
 from tallytree.options.choices import StreamStrategyName
@@ -24,7 +25,7 @@ from tallytree.privacy.budget import Definition, Exact
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.ranges.answers import Answer
-from tallytree.ranges.intervals import check_level
+from tallytree.ranges.intervals import check_confidence
 from tallytree.ranges.streams import StreamEstimator, estimate_stream
 from tallytree.released.stream.manifest import stream_manifest
 from tallytree.released.stream.release import StreamRelease
@@ -120,13 +121,14 @@ class StreamCounter(Confidential):
             self._estimator.push(rows)
             return self._count(0.95)
 
-    def count(self, *, level: float = 0.95) -> Answer:
+    @keyword_renamed("level", "confidence")
+    def count(self, *, confidence: float = 0.95) -> Answer:
         """How many entities came so far, from what was released already: asking again costs nothing."""
         with self._lock:
-            return self._count(check_level(level))
+            return self._count(check_confidence(confidence))
 
-    def _count(self, level: float) -> Answer:
-        return self._estimator.counts().answers(level=level)[0]
+    def _count(self, confidence: float) -> Answer:
+        return self._estimator.counts().answers(confidence=confidence)[0]
 
     def release(self) -> StreamRelease:
         """All steps so far as a release, to be saved, verified and asked; costs nothing."""

@@ -27,10 +27,10 @@ class RunningCounts:
     variance: FloatArray
     cumulant: FloatArray
 
-    def answers(self, *, level: float = 0.95) -> Answers:
-        """The counts with standard errors and intervals at a confidence level."""
-        low, high = whole_interval(self.estimate, half_widths(self.variance, self.cumulant, level), self.estimate)
-        return Answers(self.estimate, np.sqrt(self.variance), low, high, level=level)
+    def answers(self, *, confidence: float = 0.95) -> Answers:
+        """The counts with standard errors and intervals at a confidence."""
+        low, high = whole_interval(self.estimate, half_widths(self.variance, self.cumulant, confidence), self.estimate)
+        return Answers(self.estimate, np.sqrt(self.variance), low, high, confidence=confidence)
 
 
 def estimate_stream(plan: StreamPlan, rows: IntArray, n_steps: int) -> RunningCounts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tallytree.errors import VerificationError
-from tallytree.released.older import from_format_1
+from tallytree.errors import StorageError, VerificationError
+from tallytree.released.older import GRID_KIND, from_format_1
 from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, read_manifest
 
 # What a reader of any kind relies on.
@@ -29,7 +29,19 @@ def open_folder(path: str | Path) -> Folder:
     except DAMAGE as error:
         raise unreadable(path, error) from None
     own = {name: value for name, value in manifest.items() if name not in ("files", "format_version", OWN_CHECKSUM)}
-    return Folder(Path(path), raw["format_version"], own, files)
+    folder = Folder(Path(path), raw["format_version"], own, files)
+    return _as_map(folder) if manifest["kind"] == GRID_KIND else folder
+
+
+def _as_map(folder: Folder) -> Folder:
+    from tallytree.released.older_grids import as_map  # only older folders need it
+
+    try:
+        return as_map(folder)
+    except (StorageError, VerificationError):
+        raise
+    except DAMAGE as error:
+        raise unreadable(folder.path, error) from None
 
 
 def unreadable(path: str | Path, error: Exception) -> VerificationError:

@@ -41,7 +41,6 @@ from tallytree.privacy.sensitivity import (
 from tallytree.released.checks import Check
 from tallytree.released.group_sizes.manifest import facts_of, mechanism_of
 from tallytree.released.group_sizes.tables import hierarchy_from_table
-from tallytree.released.histogram.manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.released.histogram.manifest import KIND as HISTOGRAM
 from tallytree.released.histogram.manifest import plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
@@ -100,8 +99,8 @@ def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
     """Which boxes a map asks about follows from noisy answers, so its loss is added up cell by cell."""
     made = load_map(folder)
     checks = [check_steps(folder.manifest)]
-    if made.measurements is not None:
-        checks.append(check_charges(made.estimates, folder.manifest, made.measurements))
+    if made.noisy is not None:
+        checks.append(check_charges(made.estimates, folder.manifest, made.noisy))
     return tuple(checks)
 
 
@@ -133,7 +132,7 @@ def record_of(manifest: Manifest) -> Record:
 def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity | None]:
     """The sensitivity that each measurement must have; None where its query is not known."""
     manifest = folder.manifest
-    if manifest["kind"] in (HISTOGRAM, GRID_HISTOGRAM):
+    if manifest["kind"] == HISTOGRAM:
         rows = None
         if folder.has("strategy.parquet"):
             rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))

@@ -77,15 +77,3 @@ def parse_range(text: str) -> tuple[object, object]:
         return float(low), float(high)
     except ValueError:
         return low.strip(), high.strip()
-
-
-def parse_box(text: str, option: str) -> list[tuple[float, float]]:
-    """A box written ``LOW:HIGH,LOW:HIGH``, one range per column."""
-    sides = []
-    for part in text.split(","):
-        low, _, high = part.partition(":")
-        try:
-            sides.append((float(low), float(high)))
-        except ValueError:
-            raise RequestError(f"{option} takes one LOW:HIGH per column, comma-separated; got {text!r}.") from None
-    return sides

@@ -28,7 +28,7 @@ COMPOSITION = {
 
 
 def planned_manifest(
-    grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, bool], secure: bool
+    grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, Any], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
     asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name != "method"}

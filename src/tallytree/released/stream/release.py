@@ -16,7 +16,7 @@ from tallytree.model.notebook import html_table
 from tallytree.model.steps import Steps
 from tallytree.planning.streams import StreamPlan, rows_table
 from tallytree.ranges.answers import Answer, Answers, whole_interval
-from tallytree.ranges.intervals import check_level, half_widths
+from tallytree.ranges.intervals import check_confidence, half_widths
 from tallytree.ranges.streams import RunningCounts, estimate_stream, follows, span_moments
 from tallytree.released.checks import Check, Verification
 from tallytree.released.published import Published
@@ -54,7 +54,7 @@ class StreamRelease(Published):
     --------
     >>> import tallytree as tt
     >>> visits = tt.stream(counts=[31, 35, 62], horizon=365, epsilon=1, insecure_seed=1)
-    >>> visits.range(2, 3).standard_error < 30
+    >>> visits.range(2, 3).std_error < 30
     True
     """
 
@@ -93,22 +93,22 @@ class StreamRelease(Published):
         nothing = np.zeros(len(rows_table(self.plan, self.n_steps)[0]), dtype=np.int64)
         return estimate_stream(self.plan, nothing, self.n_steps)
 
-    def total(self, *, level: float = 0.95) -> Answer:
+    def total(self, *, confidence: float = 0.95) -> Answer:
         """How many entities came so far."""
-        return self.step_answers(level=level)[self.n_steps - 1]
+        return self.step_answers(confidence=confidence)[self.n_steps - 1]
 
-    def step_answers(self, *, level: float = 0.95) -> Answers:
+    def step_answers(self, *, confidence: float = 0.95) -> Answers:
         """How many came so far after each step, with its uncertainty."""
         moments = self._moments
-        half = half_widths(moments.variance, moments.cumulant, check_level(level))
+        half = half_widths(moments.variance, moments.cumulant, check_confidence(confidence))
         ends = whole_interval(self.estimates, half, self.counts)
-        return Answers(self.counts, self.std_errors, *ends, level=level)
+        return Answers(self.counts, self.std_errors, *ends, confidence=confidence)
 
-    def range(self, first: object, last: object, *, level: float = 0.95) -> Answer:
+    def range(self, first: object, last: object, *, confidence: float = 0.95) -> Answer:
         """How many entities came in steps ``first`` to ``last``, both included: their numbers, or days that lie in them."""
-        return self.ranges([(first, last)], level=level)[0]
+        return self.ranges([(first, last)], confidence=confidence)[0]
 
-    def ranges(self, ranges: Sequence[tuple[object, object]], *, level: float = 0.95) -> Answers:
+    def ranges(self, ranges: Sequence[tuple[object, object]], *, confidence: float = 0.95) -> Answers:
         """Many ranges of steps at once."""
         spans = [self._span(first, last) for first, last in ranges]
         moments = np.array([span_moments(self.plan, *span) for span in spans]).reshape(-1, 2)
@@ -116,8 +116,8 @@ class StreamRelease(Published):
         published = np.concatenate([[0], self.counts])
         unbiased = np.concatenate([[0.0], self.estimates])
         centre, count = unbiased[end] - unbiased[first], published[end] - published[first]
-        half = half_widths(moments[:, 0], moments[:, 1], check_level(level))
-        return Answers(count, np.sqrt(moments[:, 0]), *whole_interval(centre, half, count), level=level)
+        half = half_widths(moments[:, 0], moments[:, 1], check_confidence(confidence))
+        return Answers(count, np.sqrt(moments[:, 0]), *whole_interval(centre, half, count), confidence=confidence)
 
     def _span(self, first: object, last: object) -> tuple[int, int]:
         start, end = self.steps.holding(first), self.steps.holding(last)
@@ -165,12 +165,12 @@ class StreamRelease(Published):
         columns = ("question", "estimate", "std_error", "low", "high")
         if not question.ranges:
             columns = ("step", "count", "std_error", "low", "high")
-            found = self.step_answers(level=confidence)
+            found = self.step_answers(confidence=confidence)
             labels = [str(name) for name in self._names.to_pylist()]
         else:
-            found = self.ranges([parse_range(text) for text in question.ranges], level=confidence)
+            found = self.ranges([parse_range(text) for text in question.ranges], confidence=confidence)
             labels = [f"{text} count" for text in question.ranges]
-        rows = [[label, a.estimate, a.standard_error, a.low, a.high] for label, a in zip(labels, found, strict=True)]
+        rows = [[label, a.estimate, a.std_error, a.low, a.high] for label, a in zip(labels, found, strict=True)]
         title = "answers" if question.ranges else "steps"
         facts = {"confidence": confidence, title: [dict(zip(columns, row)) for row in rows]}
         return Reply(title, columns, rows, facts)
