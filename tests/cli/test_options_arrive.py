@@ -56,6 +56,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "delta": ("1/9", "1/9"),
     "depth": ("5", 5),
     "directed": (None, True),
+    "dry_run": (None, True),
     "edges": ("0,5", (0.0, 5.0)),
     "spatial edges": ("0,5;1,2,3", ((0.0, 5.0), (1.0, 2.0, 3.0))),
     "degrees edges": ("a,b", ("a", "b")),
@@ -125,6 +126,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "start": ("3", "3"),
     "strategy": ("flat", "flat"),
     "stream strategy": ("tree", "tree"),
+    "sure": (None, True),
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
     "threshold": ("2.5", 2.5),
@@ -149,6 +151,7 @@ KEYWORDS = {
 # With which other options an option makes sense: without them it would be refused. None takes one away.
 TOGETHER: dict[str, dict[str, Any]] = {
     "release master": {"engine": "spark"},
+    "release shape": {"dry_run": True},
     "spatial alpha": {"method": "adaptive-grid"},
     "spatial cells": {"method": "uniform-grid"},
     "spatial depth": {"method": "quadtree"},
@@ -236,6 +239,8 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
                 module, "with_intervals", lambda release, **options: made.takes()(**options) and release
             )
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)
+            monkeypatch.setattr(module, "refuse_doubts", made.takes("counts"))
+            monkeypatch.setattr(module, "show_preview", made.takes("source"))
     monkeypatch.setattr("tallytree.cli.paying.publish_to", made.publish_to)
     return made
 

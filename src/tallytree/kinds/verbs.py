@@ -327,6 +327,23 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     return target
 
 
+def compare(first: Published, second: Published, **how: Any) -> Any:
+    """Differences of two releases of one kind, and which of them are clear of noise.
+
+    Parameters
+    ----------
+    first, second
+        Releases of group sizes, such as those of two years.
+    how
+        ``rate``, the share of clear changes that may be noise (0.05), and ``copies``, how often a release without intervals is
+        simulated for them (40).
+    """
+    kind = kind_of(first)
+    if kind_of(second).name != kind.name:
+        raise RequestError(f"Releases of one kind are compared; these are {kind.title} and {kind_of(second).title}.")
+    return kind.verb("compare")(first, second, **how)
+
+
 @spelled(ExportOptions)
 def export(release: Published | str | Path, options: ExportOptions) -> Path:
     """Write a release for other programs, and return where.

@@ -61,6 +61,25 @@ class QueryOptions(Printing):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CompareOptions(Printing):
+    """How to compare two releases.
+
+    Attributes
+    ----------
+    rate
+        Share of clear changes that may be noise.
+    copies
+        How often a release without intervals is simulated for them.
+    out
+        File for all differences.
+    """
+
+    rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
+    copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
+    out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EvaluateOptions(Printing):
     """How to compare a release with its data.
 
