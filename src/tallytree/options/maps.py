@@ -100,7 +100,7 @@ class GridOptions(NamedUnit, SourceOptions):
         text=text.box,
     )
     edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
-        None, help="Instead of a box, the edges of the cells of each column: 0,18,65,120;0,6,12,24", text=text.lists
+        None, help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120", text=text.lists
     )
     outside: Outside = option("error", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(
