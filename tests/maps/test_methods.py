@@ -68,6 +68,13 @@ def test_adaptive_grid_follows_the_slides():
     assert tree.is_leaf.sum() == 199
 
 
+@pytest.mark.parametrize(("n_points", "first"), [(100_000, 25), (400_000, 50), (10_000, 10)])
+def test_the_coarse_grid_has_a_quarter_of_the_uniform_grids_cells_per_side(n_points, first):
+    # m1 = max(10, sqrt(N eps / 10) / 4) at eps = 1: 100 / 4, 200 / 4, and 32 / 4, which is below 10.
+    survey, _, _ = grown("adaptive-grid", np.zeros((300, 300), dtype=np.int64), n_points=n_points)
+    assert survey.asked[0] == ("coarse cell", Fraction(1, 2), first**2)
+
+
 def test_trees_share_their_budget_as_they_say():
     counts = np.ones((16, 16), dtype=np.int64)
     assert [share for _, share, _ in grown("quadtree", counts, depth=3)[0].asked] == [Fraction(1, 4)] * 4

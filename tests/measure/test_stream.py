@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError, RequestError
-from tallytree.measure.stream import StreamCounter, measure_steps
+from tallytree.measure.stream import measure_steps
 from tallytree.planning.streams import mean_squared_error, plan_stream, rows_table
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.stream_counter import StreamCounter
 from tallytree.ranges.streams import estimate_stream, follows
 
 
@@ -64,7 +65,7 @@ def test_asking_again_gives_the_same_answer():
 def test_counters_hide_what_they_hold():
     counter = StreamCounter(8, epsilon=1)
     counter.add(123456)
-    assert repr(counter) == "StreamCounter(1 of 8 steps, epsilon = 1, counts hidden)"
+    assert repr(counter) == "StreamCounter(1 of 8 steps, epsilon = 1, values hidden)"
     assert counter.private
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(counter)
@@ -144,4 +145,4 @@ def test_the_mean_squared_error_is_that_of_theory(budget, strategy):
 def test_units_of_several_entities_get_more_noise():
     one, three = (StreamCounter(50, rho=1, definition="zcdp", contributions=k, insecure_seed=1) for k in (1, 3))
     assert three.noise.sigma2 == 9 * one.noise.sigma2
-    assert repr(StreamCounter(None, epsilon=1)) == "StreamCounter(0 of any number of steps, epsilon = 1, counts hidden)"
+    assert repr(StreamCounter(None, epsilon=1)) == "StreamCounter(0 of any number of steps, epsilon = 1, values hidden)"

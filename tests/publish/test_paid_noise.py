@@ -22,6 +22,7 @@ RELEASES: dict[str, tuple[str, Any]] = {
     ),
     "histogram": ("tallytree.publish.histogram.measure_histogram", lambda: tt.histogram([1, 2], epsilon=1)),
     "degrees": ("tallytree.publish.degrees.measure_sorted_counts", lambda: tt.degrees([1, 2], epsilon=1)),
+    "stream": ("tallytree.publish.stream.measure_arrivals", lambda: tt.stream(counts=[1, 2], epsilon=1)),
     "map": ("tallytree.publish.spatial.measure_map", lambda: tt.spatial(counts=[[1, 2], [3, 4]], epsilon=1)),
 }
 

@@ -158,7 +158,8 @@ def _parameter(field: Field[Any], kind: Any, *, needed: bool) -> inspect.Paramet
 
 
 def _flag(name: str, spelling: Spelling, help_text: str) -> Any:
-    return typer.Option(f"--{name.replace('_', '-')}", help=help_text, metavar=spelling.metavar, envvar=spelling.envvar)
+    flags = [f"--{name.replace('_', '-')}", *([spelling.alias] if spelling.alias else [])]
+    return typer.Option(*flags, help=help_text, metavar=spelling.metavar, envvar=spelling.envvar)
 
 
 def _shown_type(kind: Any, spelling: Spelling) -> Any:
@@ -167,4 +168,6 @@ def _shown_type(kind: Any, spelling: Spelling) -> Any:
     if spelling.text is not None:
         return str
     offered = alternatives(kind)
+    if offered == (tuple[int, int],):
+        return offered[0]
     return offered[0] if len(offered) == 1 and offered[0] in (bool, int, float) else str

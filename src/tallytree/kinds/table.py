@@ -13,6 +13,7 @@ MODULES = {
     "histogram": "tallytree.kinds.histogram",
     "degrees": "tallytree.kinds.degrees",
     "map": "tallytree.kinds.maps",
+    "stream": "tallytree.kinds.stream",
 }
 
 

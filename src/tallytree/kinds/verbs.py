@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, overload
 
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError
+from tallytree.exporting.writing import write_export
 from tallytree.kinds.kind import Kind
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.choices import MapMethod
+from tallytree.options.exporting import ExportOptions
 from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
 from tallytree.publish.accuracy import Prediction
 from tallytree.publish.keeping import finish
@@ -28,6 +31,7 @@ from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import DAMAGE, MANIFEST, Folder
+from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
 
@@ -35,7 +39,7 @@ Keywords = ParamSpec("Keywords")
 
 
 def load(path: str | Path) -> Any:
-    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map."""
+    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
     folder = open_folder(path)
     return _loaded(folder, kind_named(folder.manifest["kind"], path))
 
@@ -49,8 +53,44 @@ def _loaded(folder: Folder, kind: Kind) -> Published:
         raise unreadable(folder.path, error) from None
 
 
-def verify(path: str | Path) -> Verification:
-    """Check a release on disk without trusting it: manifest and checksums first, then what its tables promise."""
+def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verification:
+    """Check a release on disk without trusting it: manifest and checksums first, then what its tables promise.
+
+    Parameters
+    ----------
+    public_key
+        File of an Ed25519 key in PEM format: the release must be signed by its owner. Without it a signature is only
+        compared with the files that it covers.
+    """
+    signed = check_signature(path, public_key)
+    return Verification((*_verified(path).checks, *signed))
+
+
+def check_signature(path: str | Path, public_key: str | Path | None) -> tuple[Check, ...]:
+    """Whether the signature of a release holds; nothing to check where there is none and no key is named."""
+    if public_key is None and not is_signed_folder(path):
+        return ()
+    wrong = signature_problems(path, public_key)
+    name = "the signature is of these files" if public_key is None else f"signed with the key of {public_key}"
+    return (Check(name, not wrong, " ".join(wrong)),)
+
+
+def sign(path: str | Path, private_key: str | Path, *, password: bytes | None = None) -> Path:
+    """Sign a release on disk, which must verify: ``manifest.sig`` in its folder. Write its report first, it is signed too.
+
+    Parameters
+    ----------
+    private_key
+        File of an Ed25519 key in PEM format, as ``tallytree sign --new-key`` or OpenSSL makes it.
+    password
+        That protects the key.
+    """
+    _verified(path).raise_if_failed()
+    return write_signature(path, private_key, password)
+
+
+def _verified(path: str | Path) -> Verification:
+    """Everything about a release on disk but its signature."""
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
     try:
@@ -263,6 +303,20 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     except OSError as error:
         raise StorageError(f"Cannot write {target}: {error.strerror}.") from None
     return target
+
+
+@spelled(ExportOptions)
+def export(release: Published | str | Path, options: ExportOptions) -> Path:
+    """Write a release for other programs, and return where.
+
+    Parameters
+    ----------
+    release
+        A release of any kind, or the folder of one.
+    """
+    made = load(release) if isinstance(release, str | Path) else release
+    kind = kind_of(made)
+    return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
 
 
 def report_html(release: Published, evaluation: Any = None) -> str:

@@ -9,6 +9,7 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.histogram import HistogramOptions
 from tallytree.options.maps import GridHistogramOptions, MapOptions, MethodOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.options.stream import StreamOptions
 
 __all__ = [
     "DegreesOptions",
@@ -19,5 +20,6 @@ __all__ = [
     "Options",
     "ReadOptions",
     "ReleaseOptions",
+    "StreamOptions",
     "option",
 ]

@@ -34,6 +34,8 @@ class Spelling:
         What stands for the value in the help.
     flag
         The flag's name where it is not the field's.
+    alias
+        A second flag for the same.
     flips
         The flag says the opposite of the field: ``--real`` is ``integers=False``.
     envvar
@@ -52,6 +54,7 @@ class Spelling:
     text: Callable[[str, str], Any] | None = None
     metavar: str | None = None
     flag: str | None = None
+    alias: str | None = None
     flips: bool = False
     envvar: str | None = None
     least: float | None = None

@@ -49,6 +49,17 @@ def whole_or_numbers(text: str, flag: str) -> int | tuple[float, ...]:
         return numbers(text, flag)
 
 
+def sizes(text: str, flag: str) -> dict[str, str]:
+    """Columns and the size or class that each counts, written ``hh1=1,hh2=2,hh7plus=7+``."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        column, equals, size = part.rpartition("=")
+        if not equals or not column.strip() or column.strip() in found:
+            raise RequestError(f"{flag} takes COLUMN=SIZE, comma-separated, each column once; got {text!r}.")
+        found[column.strip()] = size.strip()
+    return found
+
+
 def cells(text: str, flag: str) -> int | tuple[int, ...]:
     """One whole number, or several, comma-separated."""
     try:

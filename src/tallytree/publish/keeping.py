@@ -124,7 +124,8 @@ def _paid_once(work: Work, payment: Payment | None, manifest: Manifest) -> Manif
 
 def _fresh_note(work: Work, manifest: Manifest, asked: str, key: str) -> dict[str, Any]:
     facts = {"request": asked, "kind": manifest["kind"], "key": key, "state": "paying", "receipt": None}
-    return facts | {"overwrite": work.overwrite}
+    # A stream goes on run by run; what a run that died was up to is finished before the next one goes further.
+    return facts | {"overwrite": work.overwrite} | {name: manifest[name] for name in ("n_steps",) if name in manifest}
 
 
 def _shown(ledger: str) -> str | None:
@@ -165,17 +166,29 @@ def publish_to(
             return None
         raise AssertionError("a key that was used has paid again")
     work = claim(folder, overwrite=overwrite)
-    try:
-        token = _WORK.set(work)
-        try:
-            made = make()
-        finally:
-            _WORK.reset(token)
+    with kept_on_failure(work):
+        made = made_in(work, make)
         finish(work, made, payment=payment, noisy=noisy)
+    return made
+
+
+def made_in(work: Work, make: Callable[[], T]) -> T:
+    """Make a release for a claimed target: its answers are kept in the work folder as they are given."""
+    token = _WORK.set(work)
+    try:
+        return make()
+    finally:
+        _WORK.reset(token)
+
+
+@contextmanager
+def kept_on_failure(work: Work) -> Iterator[None]:
+    """Where making a release fails: drop the claim if nothing was paid, otherwise keep everything and say how to go on."""
+    try:
+        yield
     except BaseException as error:
         _leave(work, error)
         raise
-    return made
 
 
 def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool = True) -> None:
@@ -188,7 +201,6 @@ def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool 
 
 
 def _leave(work: Work, error: BaseException) -> None:
-    """Drop the claim where nothing was paid; otherwise keep everything and say how to go on."""
     state = work.note().get("state")
     if state is None or (state == "paying" and isinstance(error, TallytreeError)):
         work.release()

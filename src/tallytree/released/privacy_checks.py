@@ -46,6 +46,8 @@ from tallytree.released.histogram.manifest import plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
 from tallytree.released.maps.checks import check_charges, check_steps
 from tallytree.released.maps.release import load_map
+from tallytree.released.stream.manifest import KIND as STREAM
+from tallytree.released.stream.manifest import check_stream_record, stream_plan
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -85,6 +87,12 @@ def _check_request(folder: Folder) -> Check:
     return Check(
         "mechanism and regions are those of the request", not wrong, f"{', '.join(wrong)} differ." if wrong else ""
     )
+
+
+def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same as for every kind, and that record, figures per level and what is held fixed are those of the plan."""
+    cost, sensitivities, _ = check_privacy(folder)
+    return cost, sensitivities, check_stream_record(folder.manifest)
 
 
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
@@ -130,6 +138,10 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
             rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
         by_level = plan_from_manifest(manifest, rows).sensitivities
         return [None if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
+    if manifest["kind"] == STREAM:
+        planned = stream_plan(manifest).record(manifest["privacy"]["unit"]["words"])
+        by_query = {(leaf.query, leaf.level, leaf.noise): leaf.sensitivity for leaf in measurements(planned)}
+        return [by_query.get((leaf.query, leaf.level, leaf.noise)) for leaf in measurements(record)]
     contributions = int(manifest["privacy"]["unit"]["contributions"])
     max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)

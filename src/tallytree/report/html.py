@@ -15,8 +15,9 @@ from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.stream.release import StreamRelease
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload, stream_payload
 
 P = TypeVar("P")
 
@@ -41,6 +42,11 @@ def histogram_page(histogram: RangeHistogram, evaluation: object = None) -> str:
 def degrees_page(sequence: DegreeSequence, evaluation: object = None) -> str:
     """The page of a degree sequence."""
     return _page(*_packed(degrees_payload(_without(evaluation, sequence))))
+
+
+def stream_page(release: StreamRelease, evaluation: object = None) -> str:
+    """The page of a stream: its steps, one after the other."""
+    return _page(*_packed(stream_payload(_without(evaluation, release))))
 
 
 def map_page(release: SpatialRelease, evaluation: object = None) -> str:

@@ -16,6 +16,7 @@ from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.release import CountIntervals, Release
 from tallytree.released.group_sizes.zero_cells import REACHES
 from tallytree.released.histogram.release import RangeHistogram
+from tallytree.released.stream.release import StreamRelease
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 # The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.
@@ -46,7 +47,7 @@ def group_sizes_payload(
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
-    entities = plural(release.manifest)
+    entities, classes = plural(release.manifest), release.classes
     levels = ", ".join(
         f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
     )
@@ -57,7 +58,8 @@ def group_sizes_payload(
         "title": f"Group sizes of {hierarchy.labels[0]}",
         "lead": f"How many groups have each size ({entities} per group), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
-        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"},
+        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"}
+        | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "lows": list(classes.lows)}),
         "regions": regions,
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
@@ -131,6 +133,39 @@ def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
         },
         "budget": [],
         "use": [USE[0], USE[3]],
+    }
+
+
+def stream_payload(release: StreamRelease) -> dict[str, Any]:
+    """The page of a stream: one region, steps as bins, with the counts so far."""
+    answers, total, entities = release.step_answers(), release.total(), plural(release.manifest)
+    labels = [str(release.steps.name(step)) for step in range(release.n_steps)]
+    ends = zip(answers.low.tolist(), answers.high.tolist())
+    return {
+        **common_facts(release.manifest, release.verify().checks),
+        "title": f"Stream of {release.n_steps:,} steps",
+        "lead": f"How many {entities} came so far, after each of {release.n_steps:,} steps from {labels[0]} to {labels[-1]}.",
+        "words": {
+            "groups": f"{entities} so far",
+            "size": "step",
+            "largest": "",
+            "bin": labels,
+            "edges": None,
+            "axis": "step",
+        },
+        "facts": [
+            [f"{entities} so far", f"{total.estimate:,.6g}"],
+            ["standard error of that", f"{total.std_error:,.3g}"],
+            ["steps", f"{release.n_steps:,}"],
+        ],
+        "regions": {
+            "labels": ["all"],
+            "parent": [-1],
+            "runs": [_interleave(np.flatnonzero(release.counts), release.counts[release.counts != 0])],
+            "bounds": [[[step, low, high] for step, (low, high) in enumerate(ends)]],
+        },
+        "budget": _budget(release.manifest),
+        "use": [*USE[:1], "Counts may fall a little from one step to the next: each has noise of its own."],
     }
 
 
