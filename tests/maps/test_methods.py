@@ -20,7 +20,7 @@ def fits(method, shape):
 def grown(method, counts, *, epsilon=1.0, **options):
     survey = PlainSurvey(counts, epsilon)
     draft = Draft(counts.shape, survey)
-    grow(draft, MethodOptions(method=method, **options))
+    grow(draft, MethodOptions(mechanism=method, **options))
     tree, measurements = draft.finish()
     return survey, tree, measurements
 
@@ -143,7 +143,7 @@ def test_trees_too_large_for_memory_are_refused_before_they_grow():
     draft = Draft((20_000, 20_000), survey)
     for method, options in [("flat", {}), ("uniform-grid", {"cells": 10_000}), ("quadtree", {"depth": 14})]:
         with pytest.raises(RequestError, match=r"GiB; at most"):
-            grow(draft, MethodOptions(method=method, **options))
+            grow(draft, MethodOptions(mechanism=method, **options))
     assert survey.asked == []
 
 

@@ -264,7 +264,7 @@ class PlanKeywords(ReleaseOptions):
 
 
 class Planning(Protocol[Keywords]):
-    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their mechanism."""
 
     @overload
     def __call__(
@@ -272,7 +272,7 @@ class Planning(Protocol[Keywords]):
     ) -> Prediction: ...
     @overload
     def __call__(
-        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+        self, like: SpatialRelease, /, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
     ) -> MapPrediction: ...
 
 
@@ -297,7 +297,7 @@ def plan(
     runs
         Simulated releases per prediction.
     options
-        As for :func:`tallytree.release`; of a map, ``method`` alone.
+        As for :func:`tallytree.release`; of a map, ``mechanism`` alone.
     """
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(

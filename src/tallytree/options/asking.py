@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
@@ -54,7 +54,7 @@ class QueryOptions(Printing):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(None, help="Old spelling of --confidence.", now=lambda value: ("confidence", value))
+    level: float | None = option(None, help="Old spelling of --confidence.", now=spelled_now("confidence"))
     copies: int = option(
         0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
     )
@@ -149,10 +149,13 @@ class VariantOptions(Options):
     Attributes
     ----------
     mechanism, view, budget
-        As for :class:`~tallytree.options.ReleaseOptions`.
+        As for :class:`~tallytree.options.ReleaseOptions`; of a map its mechanism alone.
+    method
+        Old spelling of ``mechanism``.
     """
 
-    mechanism: Mechanism | None = option(None, help="Only this mechanism.")
+    mechanism: Mechanism | MapMethod | None = option(None, help="Only this mechanism.")
+    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     view: View | Sequence[View] | None = option(
         None, help="Only this view, or one per level, comma-separated.", text=one_or_many
     )
@@ -167,8 +170,6 @@ class PlanOptions(Printing):
     ----------
     epsilon, target
         Predict the errors at this privacy loss, or find the smallest one that meets a target.
-    method
-        Of a map: only this method.
     runs
         Simulated releases per prediction.
     chart
@@ -177,7 +178,6 @@ class PlanOptions(Printing):
 
     epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
     target: str | None = option(None, help='Find the smallest ε, for example "county: emd<=20".')
-    method: MapMethod | None = option(None, help="Of a map: only this method.")
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
     chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
 
