@@ -12,20 +12,23 @@ if TYPE_CHECKING:
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
     from tallytree.options.group_sizes import ReleaseOptions
-    from tallytree.options.histogram import GridHistogramOptions, HistogramOptions
-    from tallytree.options.maps import MapOptions
+    from tallytree.options.histogram import HistogramOptions
+    from tallytree.options.maps import GridHistogramOptions, MapOptions
     from tallytree.options.reading import ReadOptions
+    from tallytree.options.stream import StreamOptions
     from tallytree.publish.degrees import degrees
     from tallytree.publish.grid_histogram import grid_histogram
     from tallytree.publish.group_sizes import release
     from tallytree.publish.histogram import histogram
     from tallytree.publish.intervals import with_intervals
     from tallytree.publish.spatial import spatial
+    from tallytree.publish.stream import stream
+    from tallytree.publish.stream_counter import StreamCounter
     from tallytree.released.degrees import DegreeSequence
-    from tallytree.released.grid_histogram import GridHistogram
     from tallytree.released.group_sizes.release import Release
     from tallytree.released.histogram.release import RangeHistogram
     from tallytree.released.maps.release import SpatialRelease
+    from tallytree.released.stream.release import StreamRelease
     from tallytree.version import __version__
 
 __all__ = [
@@ -33,7 +36,6 @@ __all__ = [
     "ConfidentialCounts",
     "DegreeSequence",
     "DegreesOptions",
-    "GridHistogram",
     "GridHistogramOptions",
     "Hierarchy",
     "HistogramOptions",
@@ -43,6 +45,9 @@ __all__ = [
     "Release",
     "ReleaseOptions",
     "SpatialRelease",
+    "StreamCounter",
+    "StreamOptions",
+    "StreamRelease",
     "__version__",
     "ask",
     "degrees",
@@ -58,6 +63,7 @@ __all__ = [
     "resume",
     "sign",
     "spatial",
+    "stream",
     "verify",
     "with_intervals",
 ]
@@ -69,8 +75,7 @@ _HOMES = {
     "ConfidentialCounts": "model.confidential",
     "DegreeSequence": "released.degrees",
     "DegreesOptions": "options.degrees",
-    "GridHistogram": "released.grid_histogram",
-    "GridHistogramOptions": "options.histogram",
+    "GridHistogramOptions": "options.maps",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",
@@ -79,6 +84,9 @@ _HOMES = {
     "Release": "released.group_sizes.release",
     "ReleaseOptions": "options.group_sizes",
     "SpatialRelease": "released.maps.release",
+    "StreamCounter": "publish.stream_counter",
+    "StreamOptions": "options.stream",
+    "StreamRelease": "released.stream.release",
     "__version__": "version",
     "ask": "kinds.verbs",
     "degrees": "publish.degrees",
@@ -94,6 +102,7 @@ _HOMES = {
     "resume": "kinds.verbs",
     "sign": "kinds.verbs",
     "spatial": "publish.spatial",
+    "stream": "publish.stream",
     "verify": "kinds.verbs",
     "with_intervals": "publish.intervals",
 }

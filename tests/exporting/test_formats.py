@@ -37,8 +37,12 @@ def with_errors() -> Any:
     return tt.with_intervals(tt.release(counts, epsilon=1, insecure_seed=1), copies=5)
 
 
-MADE: dict[str, Any] = {**MAKERS, "with intervals": with_errors}
-KIND_OF = {name: "group-sizes" if name == "with intervals" else name for name in MADE}
+def by_week() -> Any:
+    return tt.stream(counts=[3, 1, 4], start="2025-01-06", every="week", epsilon=1, insecure_seed=1)
+
+
+MADE: dict[str, Any] = {**MAKERS, "with intervals": with_errors, "by week": by_week}
+KIND_OF = {**{name: name for name in MAKERS}, "with intervals": "group-sizes", "by week": "stream"}
 
 
 @pytest.fixture(scope="module", params=[name for name in MADE if not isinstance(KINDS[KIND_OF[name]].sheet, No)])

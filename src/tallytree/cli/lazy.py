@@ -24,6 +24,10 @@ COMMANDS = {
     ),
     "histogram": ("histogram", "Release a histogram of one column that answers any range, with error bars."),
     "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
+    "stream": (
+        "stream",
+        "Release how many rows came so far, after every step; run it again, with a later --until, to go on.",
+    ),
     "verify": (
         "inspect",
         "Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.",

@@ -46,7 +46,7 @@ class Features:
 def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Features:
     """One row per region: its path, its labels, groups, and per size its count, standard error and flag."""
     tree, regions = release.hierarchy, shaped.regions
-    sizes = np.unique(release.counts.size)
+    sizes = np.array(sheet.codes["size"].values)
     if len(sizes) > MOST_SIZES:
         raise RequestError(
             f"The release has {len(sizes):,} sizes, a column each here; at most {MOST_SIZES} make a map. Release classes "
@@ -61,7 +61,7 @@ def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Feat
     row[regions] = np.arange(len(regions))
     of_run = row[release.counts.region_of_run()]
     kept = np.flatnonzero(of_run >= 0)
-    size = np.searchsorted(sizes, release.counts.size[kept])
+    size = np.searchsorted(sizes, np.asarray(sheet.table["size"])[kept])
     for name in sheet.names("value", "error", "flag"):
         values = np.full((len(sizes), len(regions)), 0 if name == "count" else None, dtype=object)
         values[size, of_run[kept]] = np.array(sheet.table[name].to_pylist(), dtype=object)[kept]

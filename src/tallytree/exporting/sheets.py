@@ -13,12 +13,12 @@ from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.bins import Bins
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.released.degrees import DegreeSequence
-from tallytree.released.grid_histogram import GridHistogram
 from tallytree.released.group_sizes.release import Release
-from tallytree.released.group_sizes.tables import path_array
+from tallytree.released.group_sizes.tables import path_array, sized_columns
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.published import Published
+from tallytree.released.stream.release import StreamRelease
 
 READING = "Every number contains noise. Differences smaller than a few standard errors mean nothing."
 LEVEL = "level"
@@ -38,20 +38,24 @@ def group_sizes_sheet(release: Release) -> Sheet:
         columns.append(Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is"))
     paths = path_array(hierarchy).cast(pa.string())
     rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
-    rows |= {"size": counts.size, "count": counts.count}
+    classes = release.classes
+    rows |= {**sized_columns(counts.size, classes), "count": counts.count}
+    what = "entities in a group" if classes is None else "smallest number of entities in a group of the class"
     columns += [
         Column("region", "key", "path of the region from the root"),
-        Column("size", "key", "entities in a group"),
+        Column("size", "key", what),
+        *([] if classes is None else [Column("class", "label", "class of sizes")]),
         Column("count", "value", "groups of that size"),
     ]
     intervals = release.intervals
     errors = {} if intervals is None else {name: getattr(intervals, name) for name in ("std_error", "low", "high")}
     note = "" if intervals is None else f"; its interval holds with confidence {intervals.confidence:g}"
     rows, columns = with_errors(rows, columns, "count", errors, note)
-    sizes = np.unique(counts.size)
+    sizes = np.unique(counts.size).tolist() if classes is None else list(classes.lows)
+    names = [str(size) for size in sizes] if classes is None else list(classes.labels)
     codes = {
         "region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent),
-        "size": Codes(sizes.tolist(), [str(size) for size in sizes.tolist()]),
+        "size": Codes(sizes, names),
     }
     title = f"Group sizes of {hierarchy.labels[0]}"
     about = (*_about(release), "Sizes that a region has no row for have a count of 0.")
@@ -76,7 +80,7 @@ def _regions(release: Release) -> pa.Table:
 
 def labels_by_level(hierarchy: Hierarchy) -> dict[str, pa.DictionaryArray]:
     """Per level, by the name of its column, the label that each region has there; null for regions above it."""
-    taken = {LEVEL, "region", "size", "count", "std_error", "low", "high", "reliability"}
+    taken = {LEVEL, "region", "size", "class", "count", "std_error", "low", "high", "reliability"}
     found = {}
     for level, name in enumerate(hierarchy.level_names):
         here = hierarchy.level_slice(level)
@@ -116,20 +120,6 @@ def histogram_sheet(histogram: RangeHistogram) -> Sheet:
     )
 
 
-def grid_histogram_sheet(histogram: GridHistogram) -> Sheet:
-    """The bin of each axis, count, unbiased estimate, standard error, flag."""
-    made = histogram.table()
-    keys = [f"bin_{axis}" for axis in range(len(histogram.axes))]
-    rows: dict[str, Any] = {name: made[name] for name in keys}
-    columns = [Column(name, "key", f"bin along axis {axis}") for axis, name in enumerate(keys)]
-    cells = np.stack([np.asarray(made[name]) for name in keys], axis=1)
-    variance, _ = histogram.errors.box_moments(cells, cells + 1)
-    rows, columns = _counted(rows, columns, made, np.sqrt(variance))
-    codes = {name: Codes(list(range(axis.n_bins)), _bin_labels(axis)) for name, axis in zip(keys, histogram.axes)}
-    shape = " x ".join(f"{axis.n_bins:,}" for axis in histogram.axes)
-    return Sheet("counts", f"Histogram of {shape} cells", _about(histogram), pa.table(rows), tuple(columns), codes)
-
-
 def degrees_sheet(sequence: DegreeSequence) -> Sheet:
     """Degree and how many nodes have it."""
     made = sequence.table()
@@ -138,6 +128,21 @@ def degrees_sheet(sequence: DegreeSequence) -> Sheet:
     codes = {"degree": Codes(degrees, [str(degree) for degree in degrees])}
     about = (*_about(sequence), "Degrees without a row have a count of 0.")
     return Sheet("counts", "Degree sequence", about, made, columns, codes, True)
+
+
+def stream_sheet(release: StreamRelease) -> Sheet:
+    """Step (its number, or its first day), count so far, unbiased estimate, standard error, flag."""
+    made = release.table()
+    steps = made["step"] if release.steps.every is None else made["step"].cast(pa.string())
+    rows, columns = (
+        {"step": steps},
+        [Column("step", "key", "step after which was counted: its number, or its first day")],
+    )
+    rows, columns = _counted(rows, columns, made, np.asarray(made["std_error"]))
+    names = steps.to_pylist()
+    codes = {"step": Codes(names, [str(name) for name in names])}
+    about = (*_about(release), "Counts are of all steps so far.")
+    return Sheet("counts", f"Stream of {release.n_steps:,} steps", about, pa.table(rows), tuple(columns), codes)
 
 
 def map_sheet(release: SpatialRelease) -> Sheet:

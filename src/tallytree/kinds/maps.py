@@ -35,9 +35,10 @@ def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **so
     kept = release.manifest.get("where")
     part = None if kept is None else Part(kept["column"], kept["value"])
     columns = list(release.columns)
-    options = GridOptions(columns=columns, box=release.box, resolution=release.shape, **source)
+    even: dict[str, Any] = {"box": release.box, "resolution": release.shape}
+    options = GridOptions(columns=columns, **(even if release.axes is None else {"edges": release.axes}), **source)
     points, given = (None, truth) if counts else (truth, None)
-    return read_grid(points, given, options, part=part, one_column=len(columns) == 1)
+    return read_grid(points, given, options, part=part)
 
 
 def features(release: SpatialRelease, sheet: Sheet, outlines: ShapesOptions) -> Features:
@@ -58,7 +59,7 @@ KIND = Kind(
     estimate=estimate_again,
     evaluate=evaluate,
     plan=plan_map,
-    intervals=No("standard errors are of the noise alone; what evenly spread points cost is not known."),
+    intervals="exact where no box is cut: flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid",
     spark=No("aggregate on the cluster and hand over counts per cell."),
     sheet=map_sheet,
     features=features,

@@ -35,6 +35,8 @@ GridStrategyName = Literal["auto", "flat", "hierarchical"]
 WorkloadName = Literal["ranges", "prefixes", "identity"]
 Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]
 Outside = Literal["error", "clip", "drop"]
+StreamStrategy = Literal["square-root", "tree"]
+StreamStrategyName = Literal["auto", "square-root", "tree"]
 Nonnegative = Literal["top-down", "least-squares", "subtree", "no"]
 """How negative estimates are avoided.
 
@@ -54,6 +56,7 @@ MapMethod = Literal[
     "kd-tree",
     "kd-hybrid",
     "adaptive-tree",
+    "adaptive",
     "noisy-first",
     "structure-first",
 ]

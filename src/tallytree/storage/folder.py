@@ -31,7 +31,10 @@ MOST_DICTIONARY_BYTES = 1 << 28
 Manifest = dict[str, Any]
 
 # What reading a damaged folder may raise: a manifest may hold anything anywhere, a table any column.
-DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException)
+DAMAGE = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError,
+    pa.ArrowException,
+)  # fmt: skip
 
 
 def write_folder(
@@ -104,6 +107,21 @@ def own_checksum(facts: Manifest) -> str:
     """SHA-256 of facts as they are written, without the line of the checksum itself. Finds damage, not forgery."""
     rest = {name: value for name, value in facts.items() if name != OWN_CHECKSUM}
     return hashlib.sha256(rendered(rest).encode()).hexdigest()
+
+
+def lasting_digest(text: bytes) -> str:
+    """SHA-256 by which a ledger knows a release: of its manifest, less the entries that the manifest itself says will grow.
+
+    A stream goes on after it was paid for; its manifest names the entries that then change under ``grows``, which never
+    does. So whoever adds that list to another manifest, or a name to it, changes the digest.
+    """
+    manifest = json.loads(text)
+    growing = manifest.get("grows")
+    if not growing:
+        return hashlib.sha256(text).hexdigest()
+    return hashlib.sha256(
+        rendered({n: value for n, value in manifest.items() if n not in growing}).encode()
+    ).hexdigest()
 
 
 def rendered(facts: Manifest) -> str:
