@@ -122,7 +122,7 @@ def test_best_branching_comes_from_the_exact_error():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"method": "voronoi"}, "method 'voronoi' is not known"),
+        ({"method": "voronoi"}, "mechanism 'voronoi' is not known"),
         ({"method": "adaptive-grid", "alpha": Fraction(1)}, "alpha lies between 0 and 1"),
         ({"method": "adaptive-grid", "alpha": Fraction(5, 4)}, "alpha lies between 0 and 1"),
         ({"method": "flat", "alpha": Fraction(1, 2)}, "alpha goes with adaptive-grid"),

@@ -224,7 +224,7 @@ BAD_REQUESTS = {
     "branching elsewhere": (lambda: histogram(COUNTS, epsilon=1, mechanism="flat", branching=2), "goes with"),
     "unknown strategy": (
         lambda: histogram(COUNTS, epsilon=1, mechanism="tree"),
-        "strategy .* is not known. Choose one of",
+        "mechanism .* is not known. Choose one of",
     ),
     "unknown budget": (
         lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", budget="most"),
