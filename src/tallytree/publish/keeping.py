@@ -98,6 +98,16 @@ def paid_noise(payment: Payment | None, manifest: Manifest, insecure_seed: int |
             note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
 
 
+@contextmanager
+def simulating() -> Iterator[None]:
+    """Releases that are made inside are simulations: nothing of them is paid for or kept, and they get no answer that was."""
+    before = _WORK.set(None)
+    try:
+        yield
+    finally:
+        _WORK.reset(before)
+
+
 def _paid_once(work: Work, payment: Payment | None, manifest: Manifest) -> Manifest:
     """Pay, unless the run that left this work folder did; what was asked for must be the same."""
     asked, note = digest_of_request(manifest), work.note()
