@@ -121,6 +121,16 @@ def tell_measured(work: Work, payment: Payment | None) -> None:
         note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
 
 
+@contextmanager
+def simulating() -> Iterator[None]:
+    """Releases that are made inside are simulations: nothing of them is paid for or kept, and they get no answer that was."""
+    before = _MAKING.set(None)
+    try:
+        yield
+    finally:
+        _MAKING.reset(before)
+
+
 def _paid_once(making: _Making, payment: Payment | None, manifest: Manifest) -> tuple[Manifest, str]:
     """Pay, unless the run that left this work folder did; what was asked for must be the same.
 
