@@ -13,6 +13,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential import Confidential
+from tallytree.model.limits import saturated
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
@@ -55,7 +56,7 @@ class ConfidentialGrid(Confidential):
             raise InputError("Counts per cell are whole numbers of at least 0.")
         if not self.counts.ndim == len(self.box) == len(self.columns):
             raise RequestError("A grid has as many sides in its box and as many columns as dimensions.")
-        read_only(self.counts)
+        object.__setattr__(self, "counts", read_only(saturated(self.counts)))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -86,7 +86,8 @@ class GridOptions(NamedUnit, SourceOptions):
     box
         One pair (low, high) per column. It must be public: that of the data would give its outermost points away.
     outside
-        Points outside the box: ``"error"``, ``"clip"`` to its border, or ``"drop"``.
+        Points outside the box: ``"clip"`` to its border, ``"drop"``, or ``"error"``, whose refusal tells that there are some to
+        whoever sees it.
     resolution
         Cells per column of the fine public grid that points are counted on; no box is smaller than a cell.
     """
@@ -100,7 +101,7 @@ class GridOptions(NamedUnit, SourceOptions):
         metavar="LOW:HIGH,LOW:HIGH",
         text=text.box,
     )
-    outside: Outside = option("error", help=f"Points outside the box: {names(Outside)}.")
+    outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(
         None, help="Cells per column of the grid that points are counted on: 1024, or 1024,512", text=text.cells
     )
