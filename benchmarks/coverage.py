@@ -29,10 +29,11 @@ from tallytree.kernels import jit
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import counts_at
 from tallytree.model.unit import Unit
-from tallytree.publish import answers
+from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band, cumulative_band
 from tallytree.publish.copies import Copies, copy_release, public_bounds
 from tallytree.publish.intervals import count_intervals
+from tallytree.released.group_sizes import asked
 from tallytree.released.group_sizes.region import RegionCounts
 from tallytree.released.group_sizes.release import CountIntervals
 from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, places_of
@@ -44,14 +45,14 @@ REGIONS = 6  # regions per level whose bands and answers are looked at
 BLOCK = 10  # releases kept at a time
 
 QUESTIONS = {
-    "groups": answers.GROUPS,
-    "entities": answers.ENTITIES,
-    "mean": answers.MEAN,
-    "median": answers.quantile(0.5),
-    "quantile 0.9": answers.quantile(0.9),
-    "largest": answers.kth_largest(1),
-    "10th largest": answers.kth_largest(10),
-    "at least 5": answers.groups_of_at_least(5),
+    "groups": asked.GROUPS,
+    "entities": asked.ENTITIES,
+    "mean": asked.MEAN,
+    "median": asked.quantile(0.5),
+    "quantile 0.9": asked.quantile(0.9),
+    "largest": asked.kth_largest(1),
+    "10th largest": asked.kth_largest(10),
+    "at least 5": asked.groups_of_at_least(5),
 }
 
 
@@ -146,7 +147,7 @@ def held_in_region(
     for name, question in QUESTIONS.items():
         if name == "10th largest" and min(true.n_groups, copied.release.region(path).n_groups) < 10:
             continue
-        found = answers.answer(copied, path, question)
+        found = answer(copied, path, question)
         ceiling = most if question.about == "groups" else bounds.max_size
         tallied["outside"] += int(found.low < 0) + int(question.about != "entities" and found.high > ceiling)
         yield name, bool(found.low <= question.ask(true) <= found.high)

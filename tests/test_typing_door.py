@@ -22,12 +22,15 @@ reveal_type(tt.histogram([1, 2], epsilon=1, width=1, bounds=(0, 10), strategy="w
 reveal_type(tt.histogram(counts=[1, 2], rho=0.5, definition="zcdp"))
 reveal_type(tt.spatial([[1.0, 2.0]], epsilon=1, box=[(0, 1), (0, 1)], method="quadtree"))
 reveal_type(tt.degrees([1, 2], epsilon=1, method="sorted"))
+reveal_type(tt.stream("visits.parquet", column="day", until="2025-01-31", every="day", start="2025-01-01", epsilon=1))
+reveal_type(tt.stream(counts=[1, 2], horizon=365, rho=1, definition="zcdp", strategy="square-root", out="visits"))
+reveal_type(tt.StreamCounter(365, epsilon=1).add(3))
 reveal_type(tt.plan(tt.release(counts, epsilon=1), epsilon=1, mechanism="chain"))
 reveal_type(tt.__version__)
 """
 REVEALED = (
     "ConfidentialCounts", "Release", "Release", "ConfidentialCounts", "RangeHistogram", "RangeHistogram", "SpatialRelease",
-    "DegreeSequence", "Prediction", "str",
+    "DegreeSequence", "StreamRelease", "StreamRelease", "Answer", "Prediction", "str",
 )  # fmt: skip
 WRONG = {
     "a misspelt keyword of read": 'tt.read("people.parquet", grop="household")',
@@ -46,6 +49,8 @@ WRONG = {
     "a misspelt method of maps": 'tt.spatial([[1.0, 2.0]], epsilon=1, method="quadtre")',
     "a misspelt policy": 'tt.spatial([[1.0, 2.0]], epsilon=1, outside="ignore")',
     "a misspelt method of degrees": 'tt.degrees([1], epsilon=1, method="sort")',
+    "a misspelt step": 'tt.stream("visits.parquet", column="day", until=3, every="hour", epsilon=1)',
+    "a misspelt keyword of a counter": "tt.StreamCounter(365, epsilom=1)",
     "a misspelt strategy of grids": 'tt.grid_histogram([[1]], epsilon=1, strategy="wavelet")',
     "a misspelt mechanism in a plan": 'tt.plan(tt.release(counts, epsilon=1), epsilon=1, mechanism="matchng")',
 }

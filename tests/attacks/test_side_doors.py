@@ -47,6 +47,7 @@ COMMANDS = {
     ],
     "histogram": ["histogram", "rows.parquet", "--column", "age", "--width", "10", "--bounds", "0,80"],
     "degrees": ["degrees", "rows.parquet", "--public", "groups", "--column", "household"],
+    "stream": ["stream", "rows.parquet", "--column", "age", "--until", "60"],
 }  # fmt: skip
 
 

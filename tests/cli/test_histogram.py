@@ -59,7 +59,7 @@ def test_release_verify_and_query(place, tallytree):
     total = facts["total"]
     assert total["low"] <= total["estimate"] <= total["high"]
     # The noise is fresh in every run: it goes beyond 15 standard errors less than once in 10**9 runs.
-    assert abs(total["estimate"] - 2000) <= 15 * total["standard_error"] < 200
+    assert abs(total["estimate"] - 2000) <= 15 * total["std_error"] < 200
     assert tallytree("verify", "ages", cwd=place).returncode == 0
     asked = tallytree("query", "ages", "--range", "20:65", "--range", "0:5", "--quantile", "0.5", "--json", cwd=place)
     answers = json.loads(asked.stdout)["answers"]

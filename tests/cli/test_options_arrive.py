@@ -12,9 +12,8 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-import typer.main
 
-from tallytree.cli import app, main
+from tallytree.cli import load_commands, main
 from tallytree.model.unit import Unit
 from tallytree.options.base import Options
 from tallytree.publish.payment import Payment
@@ -22,19 +21,21 @@ from tallytree.released.group_sizes.release import Release
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.questions import Question, Reply
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = load_commands()
 # Per command what it needs; the module of the publishing function, and its name there.
 RELEASING = {
     "release": ({"out": "out"}, "release_counts"),
     "histogram": ({"out": "out", "column": "age"}, "release_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "release_spatial"),
     "degrees": ({"out": "out", "column": "a", "public": "groups"}, "release_degrees"),
+    "stream": ({"out": "out", "column": "day", "until": "7"}, "release_stream"),
 }
 # What is typed, and what must arrive; None for a flag without a value. Where commands differ, the command comes first.
 SAMPLES: dict[str, tuple[str | None, Any]] = {
-    "allow_negative": (None, False),
+    "allow_negative": (None, "no"),
     "alpha": ("1/7", "1/7"),
     "at_least": ("7", 7),
+    "between": ("4 5", (4, 5)),
     "bins": ("9", 9),
     "bounds": ("0,120", (0.0, 120.0)),
     "box": ("2:3,4:5", ((2.0, 3.0), (4.0, 5.0))),
@@ -43,6 +44,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "categories": ("u,v", ("u", "v")),
     "cells": ("8", 8),
     "chart": ("c.svg", "c.svg"),
+    "classes": ("0,1-4,5+", ("0", "1-4", "5+")),
     "column": ("c", "c"),
     "columns": ("p,q", ("p", "q")),
     "contributions": ("4", 4),
@@ -54,10 +56,12 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "depth": ("5", 5),
     "directed": (None, True),
     "edges": ("0,5", (0.0, 5.0)),
+    "spatial edges": ("0,5;1,2,3", ((0.0, 5.0), (1.0, 2.0, 3.0))),
     "degrees edges": ("a,b", ("a", "b")),
     "engine": ("spark", "spark"),
     "entity": ("trip", "trip"),
     "epsilon": ("1/3", "1/3"),
+    "every": ("week", "week"),
     "goal": ("top", "top"),
     "graphical": (None, True),
     "group": ("g", "g"),
@@ -65,6 +69,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "groups": ("g.csv", "g.csv"),
     "groups_private": (None, True),
     "hierarchy": ("h.csv", "h.csv"),
+    "horizon": ("365", 365),
     "idempotency_key": ("k", "k"),
     "insecure_seed": ("6", 6),
     "intervals": ("11", 11),
@@ -84,6 +89,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "method": ("quadtree", "quadtree"),
     "degrees method": ("sorted", "sorted"),
     "n_points": ("100", 100),
+    "no_inference": (None, False),
     "no_noisy": (None, True),
     "nodes": ("n.csv", "n.csv"),
     "nonnegative": ("subtree", "subtree"),
@@ -102,17 +108,21 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "quantity": ("q", "q"),
     "range": ("1:2", ("1:2",)),
     "real": (None, False),
-    "region": ("US", "US"),
+    "region": ("US", ("US",)),
     "repair": (None, True),
     "resolution": ("64,32", (64, 32)),
     "rho": ("1/5", "1/5"),
     "root": ("US", "US"),
     "runs": ("3", 3),
     "shape": ("poisson:2", "poisson:2"),
+    "share": (None, True),
     "size": ("s", "s"),
+    "sizes": ("hh1=1,hh7plus=7+", {"hh1": "1", "hh7plus": "7+"}),
     "query size": ("3", 3),
     "sql": ("select 1", "select 1"),
+    "start": ("3", "3"),
     "strategy": ("flat", "flat"),
+    "stream strategy": ("tree", "tree"),
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
     "time_limit": ("3", "3"),
@@ -120,12 +130,19 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "totals": ("root", "root"),
     "truth": ("t.csv", "t.csv"),
     "unit": ("driver", "driver"),
+    "until": ("9", "9"),
     "view": ("sizes,hybrid", ("sizes", "hybrid")),
     "width": ("2.5", 2.5),
     "workload": ("0:18,65:120", ((0.0, 18.0), (65.0, 120.0))),
 }
 # The name of the keyword where it is not that of the flag.
-KEYWORDS = {"allow_negative": "nonnegative", "real": "integers", "range": "ranges", "level": "confidence"}
+KEYWORDS = {
+    "allow_negative": "nonnegative",
+    "no_inference": "inference",
+    "real": "integers",
+    "range": "ranges",
+    "level": "confidence",
+}
 # With which other options an option makes sense: without them it would be refused. None takes one away.
 TOGETHER: dict[str, dict[str, Any]] = {
     "release master": {"engine": "spark"},
@@ -161,6 +178,8 @@ def flags(command: str, told: dict[str, Any]) -> list[str]:
     for name, text in told.items():
         if text is True:
             words.append(f"--{name.replace('_', '-')}")
+        elif name == "between":
+            words += ["--between", *text.split(" ")]
         elif text is not None:
             words.append(f"--{name.replace('_', '-')}={text}")
     return words
@@ -235,7 +254,7 @@ def check(desk: Desk, command: str, name: str, expected: Any) -> None:
         keyword = "overwritten"
     found = str(arrived[keyword]) if name == "where" else arrived[keyword]
     assert found == expected, f"{command} --{name} did not arrive"
-    if name in ("ledger", "dataset", "idempotency_key", "part"):
+    if name in ("ledger", "dataset", "idempotency_key", "part") and command != "stream":  # which pays by itself
         payment = arrived["payment"]
         paid = {"ledger": payment.ledger, "dataset": payment.dataset, "idempotency_key": payment.key}
         paid["part"] = payment.part and f"{payment.part.column}={payment.part.value}"
@@ -386,7 +405,7 @@ def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tm
 PLAN: dict[str, dict[str, Any]] = {
     **{
         name: {"groups": "g.csv", "group": "g", "epsilon": "1"}
-        for name in ("levels", "root", "shape", "group", "groups", "unit")
+        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes")
     },
     "group_totals": {"epsilon": "1"},
     "like": {"epsilon": "1"},
@@ -409,6 +428,8 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(plan, "read_totals", lambda table, **options: desk.takes("group_totals")(table, **options))
     monkeypatch.setattr(plan, "protecting_groups", lambda assumed: desk.takes()(unit="group") and assumed)
     monkeypatch.setattr(plan, "named_shape", desk.takes("shape"))
+    monkeypatch.setattr(plan, "in_classes", lambda assumed, classes: assumed)
+    monkeypatch.setattr(plan, "classes_from", desk.takes("classes"))
     monkeypatch.setattr(plan, "parse_target", lambda text: text)
     monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
     monkeypatch.setattr(plan, "assumed_counts", lambda *facts: MagicMock(unit=Unit()))

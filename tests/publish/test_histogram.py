@@ -30,7 +30,7 @@ def test_ranges_are_sums_of_bins_with_whole_intervals(strategy):
     for answer, (a, b) in zip(answers, [(0, 60), (10, 11), (5, 47)]):
         assert answer == released.range(a, b)
         assert answer.low <= answer.estimate <= answer.high
-        assert answer.standard_error > 0
+        assert answer.std_error > 0
     assert released.total() == released.range(0, 60)
     assert released.prefix_sums()[9] == released.range(0, 10)
     assert released.bin_answers()[7] == released.range(7, 8)
@@ -56,7 +56,7 @@ def test_intervals_hold_the_truth_and_errors_are_as_predicted(strategy, definiti
     # One bin of the flat strategy has whole-number errors: at epsilon 1, 92.7 % or 97.3 % of them can be held, nothing between.
     assert np.all(held / runs > 0.93)
     assert np.all(held / runs < 0.985)
-    np.testing.assert_allclose(squared / runs, answers.standard_error**2, rtol=0.25)
+    np.testing.assert_allclose(squared / runs, answers.std_error**2, rtol=0.25)
 
 
 def test_quantiles_of_numbers_and_categories():
@@ -70,7 +70,7 @@ def test_quantiles_of_numbers_and_categories():
     assert released.quantile(0).value == pytest.approx(0, abs=10)
     assert released.quantiles([0.25, 1])[1].high == 40
     named = histogram(counts=[5, 1000, 5], categories=["a", "b", "c"], epsilon=2, insecure_seed=1).quantile(0.5)
-    assert (named.value, named.low, named.high, named.standard_error) == ("b", "b", "b", None)
+    assert (named.value, named.low, named.high, named.std_error) == ("b", "b", "b", None)
     with pytest.raises(RequestError, match="share between 0 and 1"):
         released.quantile(1.5)
     empty = histogram([0] * 4, epsilon=50, insecure_seed=1)
@@ -158,7 +158,7 @@ def test_fewest_blocks_use_the_noisy_blocks():
     released = histogram(COUNTS, epsilon=1, strategy="hierarchical", branching=8, insecure_seed=1)
     block = released.fewest_blocks(8, 16)
     assert block.estimate == released.noisy.levels[0][1]
-    assert block.standard_error > released.range(8, 16).standard_error
+    assert block.std_error > released.range(8, 16).std_error
     with pytest.raises(RequestError, match="raw measurements"):
         histogram(COUNTS, epsilon=1, strategy="wavelet", insecure_seed=1).fewest_blocks(8, 16)
 
@@ -186,7 +186,7 @@ def test_auto_has_the_least_expected_error_for_the_workload(workload):
     }.get(str(workload), workload)
     for strategy in ["auto", "flat", "hierarchical", "wavelet"]:
         released = histogram(COUNTS[:36], epsilon=1, strategy=strategy, workload=workload, insecure_seed=1)
-        errors[strategy] = np.mean(released.ranges(ranges).standard_error ** 2)
+        errors[strategy] = np.mean(released.ranges(ranges).std_error ** 2)
     assert errors["auto"] <= min(errors.values()) * (1 + 1e-9)
     auto = histogram(COUNTS[:36], epsilon=1, workload=workload, insecure_seed=1)
     assert "least expected error" in auto.manifest["mechanism"]["reason"]
@@ -195,7 +195,7 @@ def test_auto_has_the_least_expected_error_for_the_workload(workload):
 @pytest.mark.parametrize("strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.slow)])
 def test_the_papers_matrix_mechanisms_run(strategy):
     released = histogram(COUNTS[:16], epsilon=1, strategy=strategy, insecure_seed=1)
-    assert released.range(0, 16).standard_error > 0
+    assert released.range(0, 16).std_error > 0
     with pytest.raises(RequestError, match="at most 2,048 bins"):
         histogram(np.zeros(3000, dtype=int), epsilon=1, strategy=strategy)
 
@@ -204,7 +204,7 @@ def test_contributions_count_when_a_strategy_is_chosen():
     many = histogram(COUNTS, epsilon=20, contributions=20, insecure_seed=1)
     one = histogram(COUNTS, epsilon=1, insecure_seed=1)
     assert many.plan.strategy.name == one.plan.strategy.name
-    assert many.range(0, 30).standard_error == pytest.approx(one.range(0, 30).standard_error, rel=0.01)
+    assert many.range(0, 30).std_error == pytest.approx(one.range(0, 30).std_error, rel=0.01)
 
 
 BAD_REQUESTS = {
@@ -246,7 +246,7 @@ BAD_REQUESTS = {
         "outside .* is not known. Choose one of",
     ),
     "wrong level": (
-        lambda: histogram(COUNTS, epsilon=1, insecure_seed=1, strategy="flat").range(0, 5, level=95),
+        lambda: histogram(COUNTS, epsilon=1, insecure_seed=1, strategy="flat").range(0, 5, confidence=95),
         "between 0",
     ),
 }

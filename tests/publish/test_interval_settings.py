@@ -16,10 +16,11 @@ from tallytree.model.unit import Unit
 from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish import copies as copying
 from tallytree.publish.accuracy import data_like
-from tallytree.publish.answers import ENTITIES, GROUPS, MEAN, answer, groups_of_at_least, groups_of_size, kth_largest
+from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band, cumulative_band
 from tallytree.publish.copies import copy_release, public_bounds
 from tallytree.publish.intervals import count_intervals
+from tallytree.released.group_sizes.asked import ENTITIES, GROUPS, MEAN, groups_of_at_least, groups_of_size, kth_largest
 
 TREE = hierarchy_from_leaves(["region", "town"], [(f"r{leaf // 8}", f"t{leaf}") for leaf in range(24)])
 TRUTH = assumed_counts(TREE, np.linspace(60, 900, 24).astype(np.int64), named_shape("households"), seed=1)

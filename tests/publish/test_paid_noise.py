@@ -21,8 +21,8 @@ RELEASES: dict[str, tuple[str, Any]] = {
         lambda: tt.release(tt.read(PEOPLE, **READ), epsilon=1, view="hybrid"),
     ),
     "histogram": ("tallytree.publish.histogram.measure_histogram", lambda: tt.histogram([1, 2], epsilon=1)),
-    "grid": ("tallytree.publish.grid_histogram.measure_histogram", lambda: tt.grid_histogram([[1, 2]], epsilon=1)),
     "degrees": ("tallytree.publish.degrees.measure_sorted_counts", lambda: tt.degrees([1, 2], epsilon=1)),
+    "stream": ("tallytree.publish.stream.measure_arrivals", lambda: tt.stream(counts=[1, 2], epsilon=1)),
     "map": ("tallytree.publish.spatial.measure_map", lambda: tt.spatial(counts=[[1, 2], [3, 4]], epsilon=1)),
 }
 

@@ -45,7 +45,7 @@ def test_more_budget_means_smaller_errors_and_honest_standard_errors_of_large_bo
     for a, b in zip(rough.classes[1:], fine.classes[1:]):
         assert a.mean_error > 5 * b.mean_error
         assert 0.85 < a.within_two <= 1
-        assert 0.6 < a.mean_error / a.standard_error < 1
+        assert 0.6 < a.mean_error / a.std_error < 1
 
 
 @pytest.mark.parametrize("part", CLASSES.values())

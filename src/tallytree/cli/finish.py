@@ -1,7 +1,8 @@
-"""``tallytree resume``, ``re-estimate`` and ``clean``: finishing what is paid for, and estimating it anew."""
+"""``tallytree resume``, ``clean``, ``re-estimate`` and ``sign``: what is done with a paid release."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +11,13 @@ import typer
 from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import declared
 from tallytree.cli.options import AsJson
+from tallytree.errors import RequestError
 from tallytree.kinds.verbs import clean as drop
 from tallytree.kinds.verbs import re_estimate as estimate_again
 from tallytree.kinds.verbs import resume as finish
+from tallytree.kinds.verbs import sign as sign_release
 from tallytree.options.groups import LedgerOptions, Output
+from tallytree.privacy.signing import fingerprint, new_key_pair
 
 Ledger = Annotated[str | None, declared(LedgerOptions, "ledger")]
 Overwrite = Annotated[bool, declared(Output, "overwrite")]
@@ -73,3 +77,43 @@ def clean(target: Target, json: AsJson = False) -> None:
             f"Dropped the unfinished release to {target}."
             + (" What it paid stays paid." if note.get("receipt") else "")
         )
+
+
+@app.command()
+def sign(
+    folder: Annotated[Path | None, typer.Argument(help="Folder of a release.", metavar="DIR")] = None,
+    private_key: Annotated[
+        Path | None, typer.Option(help="Your Ed25519 key, PEM, kept secret.", metavar="FILE")
+    ] = None,
+    new_key: Annotated[
+        Path | None, typer.Option(help="Make a key pair: FILE, and FILE.pub to hand out.", metavar="FILE")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Sign a release that verifies, so that whoever has your public key can check that it is yours and unchanged.
+
+    The password of a protected key is read from TALLYTREE_KEY_PASSWORD.
+
+    Example: tallytree sign --new-key office.pem
+    Example: tallytree sign out --private-key office.pem
+    """
+    told = os.environ.get("TALLYTREE_KEY_PASSWORD")
+    password = told.encode() if told else None
+    if (new_key is None) == (folder is None) or (folder is None) != (private_key is None):
+        raise RequestError(
+            "Say what to sign and with which key (DIR --private-key FILE), or make a pair (--new-key FILE)."
+        )
+    if new_key is not None:
+        public = new_key_pair(new_key, password)
+        facts = {"private_key": str(new_key), "public_key": str(public), "key_sha256": fingerprint(public)}
+        shown = f"Keep {new_key} secret; hand out {public}, and its fingerprint by another way: {facts['key_sha256']}"
+    else:
+        assert folder is not None
+        assert private_key is not None
+        signature = sign_release(folder, private_key, password=password)
+        facts = {"signature": str(signature), "key_sha256": fingerprint(private_key, password, private=True)}
+        shown = f"Signed {folder}. To check it: tallytree verify {folder} --public-key FILE, with the key {facts['key_sha256']}"
+    if json:
+        print_json(facts)
+    else:
+        say(shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,13 +14,15 @@ from tallytree.cli.options import AsJson
 from tallytree.cli.sources import Folder, Source, read_truth
 from tallytree.cli.spatial import evaluate_map
 from tallytree.errors import RequestError
-from tallytree.kinds.verbs import ask, kind_of, load, verify_privacy
+from tallytree.kinds.verbs import ask, check_signature, kind_of, load, verify_privacy
 from tallytree.kinds.verbs import evaluate as evaluate_release
 from tallytree.kinds.verbs import verify as verify_release
 from tallytree.model.part import Part
 from tallytree.options.asking import EvaluateOptions, QueryOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.released.checks import Verification
 from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.opening import reading
 from tallytree.released.questions import Question
 
 
@@ -29,6 +32,9 @@ def verify(
     privacy: Annotated[
         bool, typer.Option("--privacy", help="Recompute the privacy loss from the manifest instead.")
     ] = False,
+    public_key: Annotated[
+        Path | None, typer.Option(help="The release must be signed with this key: an Ed25519 key, PEM.", metavar="FILE")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.
@@ -36,8 +42,12 @@ def verify(
     With --privacy: recompute the privacy loss from the measurements that the manifest records.
 
     Example: tallytree verify out
+    Example: tallytree verify out --public-key office.pem.pub
     """
-    result = verify_privacy(folder) if privacy else verify_release(folder)
+    if privacy:
+        result = Verification((*verify_privacy(folder).checks, *check_signature(folder, public_key)))
+    else:
+        result = verify_release(folder, public_key=public_key)
     if json:
         print_json({"passed": result.passed, "checks": [vars(check) for check in result.checks]})
     else:
@@ -55,11 +65,8 @@ def query(folder: Folder, asked: QueryOptions) -> None:
     Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
     """
     question = Question(**{part.name: getattr(asked, part.name) for part in fields(Question)})
-    if asked.level is not None:
-        say("--level is now --confidence.")
-        question = replace(question, confidence=asked.level if asked.confidence is None else asked.confidence)
     release = load(folder)
-    with progress_bar() as progress:
+    with reading(folder), progress_bar() as progress:
         reply = ask(release, question, progress=progress)
     if asked.json:
         print_json({release.kind: str(folder), **reply.facts})

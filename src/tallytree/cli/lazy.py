@@ -24,6 +24,10 @@ COMMANDS = {
     ),
     "histogram": ("histogram", "Release a histogram of one column that answers any range, with error bars."),
     "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
+    "stream": (
+        "stream",
+        "Release how many rows came so far, after every step; run it again, with a later --until, to go on.",
+    ),
     "verify": (
         "inspect",
         "Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.",
@@ -36,6 +40,10 @@ COMMANDS = {
         "inspect",
         "Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.",
     ),
+    "export": (
+        "export",
+        "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
+    ),
     "resume": (
         "finish",
         "Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.",
@@ -47,6 +55,10 @@ COMMANDS = {
     "clean": (
         "finish",
         "Drop what an unfinished release has left. What was paid for it stays paid, and its answers are lost.",
+    ),
+    "sign": (
+        "finish",
+        "Sign a release that verifies, so that whoever has your public key can check that it is yours and unchanged.",
     ),
     "plan": ("plan", "Predict the error of a release from public facts alone, or find the ε that a target needs."),
     "release": ("release", "Release how many groups have each size, at every level."),

@@ -11,7 +11,8 @@ from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read, read_totals
 from tallytree.kinds.verbs import kind_of, load
-from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
+from tallytree.model.classes import classes_from
+from tallytree.model.confidential import AssumedCounts, ConfidentialCounts, in_classes
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import (
@@ -101,7 +102,10 @@ def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
         )
     if data.like is None:
         public = read_public(data)
-        return assumed_counts(public.hierarchy, public.n_groups, named_shape(data.shape))
+        assumed = assumed_counts(public.hierarchy, public.n_groups, named_shape(data.shape))
+        return assumed if data.classes is None else in_classes(assumed, classes_from(data.classes))
+    if data.classes is not None:
+        raise RequestError("--classes goes with a public table; an earlier release has classes or sizes of its own.")
     if not isinstance(earlier, Release):
         raise RequestError(f"{data.like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map.")
     return data_like(earlier)

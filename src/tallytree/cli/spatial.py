@@ -19,7 +19,7 @@ from tallytree.released.maps.evaluation import HEAD, error_rows
 from tallytree.released.maps.release import SpatialRelease
 
 
-@command(app, needs=("out", "columns", "box"))
+@command(app, needs=("out", "columns"))
 def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     """Release a map of points that answers how many lie in any box.
 

@@ -60,6 +60,7 @@ class SparkCounts(Confidential):
     unit: Unit = ONE_ROW
     part: Part | None = None
     least_size: int = 0
+    classes: None = None
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""

@@ -99,6 +99,8 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
             'The Spark engine takes numbers of groups that are public by public="groups" or groups=; say so, or read the '
             "table without Spark."
         )
+    if options.sizes is not None or options.classes is not None:
+        raise RequestError("The Spark engine takes no sizes= and classes=; read the table without Spark.")
     inputs = inputs_of(source, options)
     session = source.sparkSession
     use_this_python(session)

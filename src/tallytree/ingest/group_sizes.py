@@ -73,7 +73,17 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
         columns["problem"] = ibis.least(columns["problem"], count_problem)
     if shape.unit is not None:
         columns["u"] = identifier(table, shape.unit, name)
-    return Rows(table.select(**columns), len(shape.levels), shape.group is not None, shape.size is None)
+    made = _long(source, shape, columns) if shape.sizes else table.select(**columns)
+    return Rows(made, len(shape.levels), shape.group is not None, shape.rows_are_entities)
+
+
+def _long(source: Source, shape: RowShape, labels: dict[str, Any]) -> Any:
+    """A wide table as rows of labels, size and number of groups: one row per column of numbers."""
+    parts = []
+    for column, size in shape.sizes:
+        n, problem = whole_number(source.table, column, source.name, count=True)
+        parts.append(source.table.select(**labels, size=ibis.literal(size, "int64"), n=n, problem=problem))
+    return ibis.union(*parts) if len(parts) > 1 else parts[0]
 
 
 def with_bounded_units(session: Session, rows: Rows, shape: RowShape, source: str, *, groups_private: bool) -> Rows:

@@ -38,8 +38,9 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
                 "identifiers written alike."
             )
         case _:
-            column = shape.count if problem >= Problem.COUNT_MISSING else shape.size or shape.quantity
-            what = describe_number(problem, [str(column)], source)
+            counting = [column for column, _ in shape.sizes] or [str(shape.count)]
+            columns = counting if problem >= Problem.COUNT_MISSING else [str(shape.size or shape.quantity)]
+            what = describe_number(problem, columns, source)
     return what
 
 

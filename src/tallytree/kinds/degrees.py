@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tallytree.exporting.sheets import degrees_sheet
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.degrees import estimate_degrees
 from tallytree.released.degrees import load_degrees
@@ -21,4 +22,5 @@ KIND = Kind(
     plan=No("its error depends on how many degrees are alike, which is not public."),
     intervals=No("the isotonic fit has no simple error law."),
     spark=No("aggregate on the cluster and hand over the counts."),
+    sheet=degrees_sheet,
 )

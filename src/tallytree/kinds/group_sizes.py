@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.exporting.geographic import Features, region_features
+from tallytree.exporting.sheet import Sheet
+from tallytree.exporting.sheets import group_sizes_sheet
 from tallytree.kinds.kind import Kind
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.publish import answers
+from tallytree.options.exporting import ShapesOptions
 from tallytree.publish.accuracy import plan_group_sizes
 from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band
@@ -15,6 +18,7 @@ from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.group_sizes import estimate_group_sizes
 from tallytree.publish.intervals import count_intervals
 from tallytree.publish.progress import Progress
+from tallytree.released.group_sizes.asked import asked_by
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.evaluation import evaluate as evaluate_group_sizes
 from tallytree.released.group_sizes.region import RegionCounts
@@ -22,6 +26,8 @@ from tallytree.released.group_sizes.release import Release, load_release
 from tallytree.released.privacy_checks import check_group_sizes_privacy
 from tallytree.released.questions import Question, Reply
 from tallytree.report.html import group_sizes_page
+from tallytree.shapes.matching import match_outlines
+from tallytree.shapes.outlines import read_outlines
 
 
 def ask(release: Release, question: Question, progress: Progress) -> Reply:
@@ -29,24 +35,17 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     if not question.copies:
         return release.ask(question)
     confidence = 0.95 if question.confidence is None else question.confidence
-    path = release.root if question.region is None else question.region
+    paths, asked = question.paths(release.root), asked_by(question, release.classes)
+    counts = release.regions(paths)
+    for one in asked.values():
+        one.ask(counts)  # refuse what has no answer before simulating
+    if not asked and len(paths) > 1:
+        raise RequestError("All counts at once have intervals for one region; of several, ask for a size or range.")
     copies = copy_release(release, copies=question.copies, progress=progress)
-    asked = _asked(question)
     if not asked:
-        return _counts_with_intervals(release.region(path), copies, confidence)
-    return release.reply(question, {one.words: answer(copies, path, one, confidence=confidence) for one in asked})
-
-
-def _asked(question: Question) -> list[answers.Question]:
-    """What was asked about a region, as questions that have intervals."""
-    return [
-        *([] if question.size is None else [answers.groups_of_size(question.size)]),
-        *([] if question.at_least is None else [answers.groups_of_at_least(question.at_least)]),
-        *([] if question.largest is None else [answers.kth_largest(question.largest)]),
-        *([] if question.quantile is None else [answers.quantile(question.quantile)]),
-        *([answers.MEAN] if question.mean else []),
-        *([answers.GROUPS, answers.ENTITIES] if question.total else []),
-    ]
+        return _counts_with_intervals(counts, copies, confidence)
+    found = {words: answer(copies, paths, one, confidence=confidence) for words, one in asked.items()}
+    return release.reply(question, found)
 
 
 def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: float) -> Reply:
@@ -54,9 +53,10 @@ def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: flo
     found, region = count_intervals(copies, confidence=confidence), copies.release.hierarchy.find(counts.path)
     own = slice(*copies.release.counts.offsets[region : region + 2].tolist())
     _, low, high = count_band(copies, counts.path, confidence=confidence)
-    columns = ("size", "count", "std_error", "low", "high", "low of all at once", "high of all at once")
+    head = "size" if counts.classes is None else "class"
+    columns = (head, "count", "std_error", "low", "high", "low of all at once", "high of all at once")
     ends = (found.std_error[own], found.low[own], found.high[own], low[counts.size], high[counts.size])
-    rows = [list(row) for row in zip(counts.size.tolist(), counts.count.tolist(), *(each.tolist() for each in ends))]
+    rows = [list(row) for row in zip(counts.names(), counts.count.tolist(), *(each.tolist() for each in ends))]
     facts = {"region": counts.path, "groups": counts.n_groups, "columns": list(columns), "counts": rows}
     return Reply(counts.path, columns, rows, facts)
 
@@ -66,6 +66,14 @@ def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
     if source or not isinstance(truth, ConfidentialCounts):
         raise RequestError("Releases of group sizes are compared with what tallytree.read gave.")
     return evaluate_group_sizes(release, truth)
+
+
+def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:
+    """Regions of one level with their outlines."""
+    if outlines.shapes is None:
+        raise RequestError("The regions of a release have no shapes of their own: name a file of outlines (--shapes).")
+    found = read_outlines(outlines.shapes, outlines.shapes_id)
+    return region_features(release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level))
 
 
 KIND = Kind(
@@ -81,5 +89,7 @@ KIND = Kind(
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",
     spark="matching and bottom-up",
+    sheet=group_sizes_sheet,
+    features=features,
     ask=ask,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tallytree.exporting.sheets import histogram_sheet
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.histogram import estimate_histogram
 from tallytree.released.histogram.release import load_histogram
@@ -21,4 +22,5 @@ KIND = Kind(
     plan=No("its standard errors do not depend on the data; the reason of strategy auto states them."),
     intervals="exact, with every answer",
     spark=No("aggregate on the cluster and hand over counts per bin."),
+    sheet=histogram_sheet,
 )

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.exporting.geographic import Features
+from tallytree.exporting.sheet import Sheet
+from tallytree.options.exporting import ShapesOptions
 from tallytree.publish.progress import Progress
 from tallytree.released.checks import Check
 from tallytree.released.published import Published
@@ -47,6 +50,10 @@ class Kind:
         Errors against the truth, from a release, its data and how to read them.
     plan
         Predicted errors of releases like an earlier one.
+    sheet
+        The release as one flat table whose columns say what they are, from which every export is written.
+    features
+        Its rows with shapes, from a release, its sheet and the outlines that were named.
     intervals, spark
         How answers get intervals, and whether Spark tables are read; a sentence each.
     """
@@ -63,6 +70,8 @@ class Kind:
     plan: Callable[..., Any] | No
     intervals: str | No
     spark: str | No
+    sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")
+    features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No("it has no places on a map.")
     ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
 
     def verb(self, name: str) -> Callable[..., Any]:
@@ -79,11 +88,18 @@ def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
     for kind in kinds.values():
         cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
         cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
+        cells["export"] = _exports(kind)
         for verb in ("estimate", "evaluate", "plan", "intervals", "spark"):
             found = getattr(kind, verb)
             cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
         rows.append(cells)
     return rows
+
+
+def _exports(kind: Kind) -> str:
+    if isinstance(kind.sheet, No):
+        return f"no: {kind.sheet.reason}"
+    return "every format" if not isinstance(kind.features, No) else "every format without shapes"
 
 
 def _answers(kind: Kind) -> frozenset[str]:

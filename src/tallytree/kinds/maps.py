@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.exporting.geographic import Features, box_features
+from tallytree.exporting.sheet import Sheet
+from tallytree.exporting.sheets import map_sheet
 from tallytree.ingest.grids import read_grid
 from tallytree.kinds.kind import Kind, No
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.part import Part
+from tallytree.options.exporting import ShapesOptions
 from tallytree.options.maps import GridOptions
 from tallytree.publish.map_accuracy import plan_map
 from tallytree.publish.spatial import estimate_again
@@ -31,9 +35,17 @@ def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **so
     kept = release.manifest.get("where")
     part = None if kept is None else Part(kept["column"], kept["value"])
     columns = list(release.columns)
-    options = GridOptions(columns=columns, box=release.box, resolution=release.shape, **source)
+    even: dict[str, Any] = {"box": release.box, "resolution": release.shape}
+    options = GridOptions(columns=columns, **(even if release.axes is None else {"edges": release.axes}), **source)
     points, given = (None, truth) if counts else (truth, None)
-    return read_grid(points, given, options, part=part, one_column=len(columns) == 1)
+    return read_grid(points, given, options, part=part)
+
+
+def features(release: SpatialRelease, sheet: Sheet, outlines: ShapesOptions) -> Features:
+    """The boxes that tile the map, which are shapes themselves."""
+    if outlines.shapes is not None:
+        raise RequestError("A map brings its own boxes; outlines (--shapes) go with group sizes.")
+    return box_features(release, sheet)
 
 
 KIND = Kind(
@@ -47,6 +59,8 @@ KIND = Kind(
     estimate=estimate_again,
     evaluate=evaluate,
     plan=plan_map,
-    intervals=No("standard errors are of the noise alone; what evenly spread points cost is not known."),
+    intervals="exact where no box is cut: flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid",
     spark=No("aggregate on the cluster and hand over counts per cell."),
+    sheet=map_sheet,
+    features=features,
 )

@@ -9,7 +9,7 @@ from tallytree.options.base import Options, option
 from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
-from tallytree.options.text import one_or_many
+from tallytree.options.text import comma_names, one_or_many
 from tallytree.privacy.budget import Exact
 
 
@@ -20,7 +20,9 @@ class QueryOptions(Printing):
     Attributes
     ----------
     region
-        Path of the region; the root when left out.
+        Path of the region, or several, which are added up; the root when left out.
+    between, share
+        How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
         Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
     ranges
@@ -31,9 +33,15 @@ class QueryOptions(Printing):
         Of group sizes: simulated releases behind intervals; 0 leaves them out.
     """
 
-    region: str | None = option(None, help="Path of the region, such as US/Georgia; the root when left out.")
+    region: str | Sequence[str] = option(
+        (), help="Path of the region, such as US/Georgia; the root when left out. Several are added up.", repeats=True
+    )
     size: int | None = option(None, help="How many groups have exactly this size?")
     at_least: int | None = option(None, help="How many groups have at least this size?")
+    between: tuple[int, int] | None = option(
+        None, help="How many groups have a size from LOW to HIGH, both included?", metavar="LOW HIGH"
+    )
+    share: bool = option(False, help="Answer --size, --at-least and --between as shares of all groups.")
     largest: int | None = option(None, help="How large is the k-th largest group?", metavar="K")
     quantile: float | None = option(None, help="Which size do this fraction of the groups not exceed?")
     mean: bool = option(False, help="What is the mean size?")
@@ -46,7 +54,7 @@ class QueryOptions(Printing):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(None, help="Old spelling of --confidence.")
+    level: float | None = option(None, help="Old spelling of --confidence.", now=lambda value: ("confidence", value))
     copies: int = option(
         0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
     )
@@ -73,6 +81,8 @@ class AssumedOptions(RegionOptions):
     ----------
     like
         An earlier release or map: its regions, totals and sizes are assumed.
+    classes
+        Classes that sizes will be counted in.
     unit
         What will be protected.
     groups, group_totals, shape
@@ -87,6 +97,9 @@ class AssumedOptions(RegionOptions):
     )
     group_totals: str | None = option(
         None, help="Public table of regions and their number of groups, one row per region."
+    )
+    classes: str | Sequence[str] | None = option(
+        None, help="With --groups or --group-totals: classes that sizes will be counted in.", text=comma_names
     )
     unit: PlannedUnit = option("entity", help="What will be protected: entity or group.")
     shape: str = option("households", help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")

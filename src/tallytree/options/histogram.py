@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.model.bins import Bins
 from tallytree.options import text
 from tallytree.options.base import Options, option
 from tallytree.options.choices import (
     Allocation,
-    GridStrategyName,
-    Nonnegative,
     Outside,
     Strategy,
     names,
 )
-from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
+from tallytree.options.groups import FinishOptions, NamedUnit, Releasing, SourceOptions
 from tallytree.privacy.budget import Exact
 
 
@@ -79,21 +76,6 @@ class StrategyOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class FinishOptions(Options):
-    """What is published.
-
-    Attributes
-    ----------
-    nonnegative, integers
-        What is published: see :data:`tallytree.options.choices.Nonnegative` (True is ``"top-down"``, False ``"no"``),
-        in whole numbers or not. ``nonnegative="no", integers=False`` publishes the unbiased estimates.
-    """
-
-    nonnegative: Nonnegative | bool = option("top-down", help=f"{names(Nonnegative)}.")
-    integers: bool = option(True, help="Publish real numbers instead of whole ones.", flag="real", flips=True)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class HistogramOptions(BinOptions, StrategyOptions, FinishOptions, NamedUnit, SourceOptions, Releasing):
     """How to release a histogram; see :func:`tallytree.histogram`.
 
@@ -106,26 +88,3 @@ class HistogramOptions(BinOptions, StrategyOptions, FinishOptions, NamedUnit, So
 
     column: str | None = option(None, help="Column whose values are counted.")
     count: str | None = option(None, help="Column that says how many entities a row stands for.")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class GridHistogramOptions(FinishOptions, Releasing):
-    """How to release counts per cell of a grid; see :func:`tallytree.grid_histogram`.
-
-    Attributes
-    ----------
-    axes
-        Public bins of each axis, or their edges; cells are numbered if not given.
-    strategy, branching
-        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or ``"auto"``: the one with the
-        least expected error over all boxes. In three and more dimensions that is nearly always ``"flat"`` (qardaji2013
-        §5.3).
-    contributions, entity
-        How many rows one protected unit has at most, which is taken on trust, and what it is called in the privacy statement.
-    """
-
-    axes: Sequence[Bins | Sequence[float] | FloatArray] | None = option(None, help="Public bins of each axis.")
-    strategy: GridStrategyName = option("auto", help=f"{names(GridStrategyName)}.")
-    branching: int | None = option(None, help="Blocks per axis in each block.", least=2)
-    contributions: int = option(1, help="Rows that one unit has at most.", least=1)
-    entity: str = option("row", help="What one protected unit is called (person, trip …).")

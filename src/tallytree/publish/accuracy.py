@@ -143,6 +143,7 @@ def data_like(earlier: Release) -> AssumedCounts:
         max_quantity=manifest["public"]["max_quantity"],
         unit=guarantee_from_json(manifest["privacy"]).unit,
         least_size=int(manifest["public"].get("least_size", 0)),
+        classes=earlier.classes,
     )
 
 

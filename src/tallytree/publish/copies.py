@@ -16,6 +16,7 @@ around its truth, with longer and shorter tails.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,7 +36,7 @@ from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.manifest import facts_of
-from tallytree.released.group_sizes.region import RegionCounts
+from tallytree.released.group_sizes.region import RegionCounts, together
 from tallytree.released.group_sizes.release import Release
 
 UNKNOWN = int(np.iinfo(np.int64).max)
@@ -72,6 +73,8 @@ def public_bounds(release: Release) -> PublicBounds:
             release.n_groups if totals["kept"] == "every region" else np.full_like(most_groups, release.n_groups[0])
         )
     max_size = release.manifest["mechanism"].get("max_size")
+    if release.classes is not None:  # sizes in classes stand for the smallest one of theirs
+        max_size = release.classes.lows[-1]
     return PublicBounds(most_groups, UNKNOWN if max_size is None else int(max_size))
 
 
@@ -83,13 +86,12 @@ class Copies:
     truths: tuple[CountsBySize, ...]
     copies: tuple[CountsBySize, ...]
 
-    def region(self, path: str) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
-        """One region in the release, and in every possible truth and its copy."""
-        index = self.release.hierarchy.find(path)
+    def region(self, path: str | Sequence[str]) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
+        """One region, or several added up, in the release, and in every possible truth and its copy."""
+        paths = [path] if isinstance(path, str) else path
 
         def at(counts: CountsBySize) -> RegionCounts:
-            runs = slice(counts.offsets[index], counts.offsets[index + 1])
-            return RegionCounts(path, counts.size[runs], counts.count[runs])
+            return together(self.release.hierarchy, counts, paths, self.release.classes)
 
         return at(self.release.counts), [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +23,7 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_shares
+from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
 from tallytree.publish.keeping import paid_noise
@@ -97,6 +97,7 @@ def _release(
     counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress = silent
 ) -> Release:
     insecure_seed = options.insecure_seed
+    options = _bounded_by_classes(options, counts)
     facts = facts_about(counts)
     plan = plan_release(options, facts)
     check_solver(plan.mechanism)
@@ -134,6 +135,16 @@ def _release(
     return put_together(counts.hierarchy, plan, noisy, leaf_counts, manifest)
 
 
+def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:
+    """Numbers of classes have a public bound: that of the last class."""
+    if counts.classes is None:
+        return options
+    largest = counts.classes.n_classes - 1
+    if options.max_size not in (None, "auto", largest):
+        raise RequestError("Sizes are counted in classes, which bound them already; leave out max_size=.")
+    return replace(options, max_size=largest)
+
+
 def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
     """What may be known about counts without paying for it."""
     return PublicFacts(
@@ -150,6 +161,8 @@ def put_together(
     hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
 ) -> Release:
     """The release of consistent counts of the leaves."""
+    if "classes" in manifest:  # views of sizes know no bound, and may find a group beyond the last class
+        leaf_counts = leaf_counts.clip(len(manifest["classes"]) - 1)
     released = counts_on_all_levels(hierarchy, leaf_counts)
     # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
     root_only = np.append(noisy.n_groups[:1], released.n_groups()[1:])
@@ -172,7 +185,7 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
         raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
     plan = plan_release(ReleaseOptions.told({**manifest["request"], **changed}), facts)
     if plan.mechanism == "adaptive":
-        plan = with_shares(plan, facts, [Fraction(level["share"]) for level in manifest["privacy"]["levels"]])
+        plan = with_shares(plan, facts, [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]])
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
     answers = folder.table("noisy.parquet", names=("region", "query"))

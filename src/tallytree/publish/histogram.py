@@ -189,7 +189,7 @@ def _confidential(values: Any, given: Any, options: HistogramOptions) -> Confide
     part = rows_to_read(options.where, options)
     counts, note = _counted(values, given, bins, options, part)
     if counts.ndim != 1:
-        raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.grid_histogram.")
+        raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.spatial.")
     axis = bins if bins is not None else numbered_bins(len(counts))
     if len(counts) != axis.n_bins:
         raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")

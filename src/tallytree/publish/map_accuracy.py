@@ -56,7 +56,7 @@ def points_like(earlier: SpatialRelease) -> ConfidentialGrid:
     density = np.maximum(earlier.surface.density, 0.0)
     counts = scattered_counts(density)
     unit = guarantee_from_json(earlier.manifest["privacy"]).unit
-    return ConfidentialGrid(counts, earlier.box, earlier.columns, "for planning", unit)
+    return ConfidentialGrid(counts, earlier.box, earlier.columns, "for planning", unit, axes=earlier.axes)
 
 
 def plan_map(

@@ -27,6 +27,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
 from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.frame import Frame
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
@@ -95,7 +96,7 @@ def two_towns() -> IntArray:
     rng = np.random.default_rng(1)
     towns = [rng.normal(centre, spread, size=(n, 2)) for centre, spread, n in [(80, 6, 20_000), (170, 15, 15_000)]]
     points = np.concatenate([*towns, rng.uniform(0, 256, size=(5000, 2))])
-    return count_points(list(points.clip(0, 256).T), ((0.0, 256.0),) * 2, (256, 256), "error")
+    return count_points(list(points.clip(0, 256).T), Frame(((0.0, 256.0),) * 2, (256, 256)), "error")
 
 
 def lines(data: Path | None) -> dict[str, IntArray]:

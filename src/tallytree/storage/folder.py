@@ -31,7 +31,10 @@ MOST_DICTIONARY_BYTES = 1 << 28
 Manifest = dict[str, Any]
 
 # What reading a damaged folder may raise: a manifest may hold anything anywhere, a table any column.
-DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException)
+DAMAGE = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError,
+    pa.ArrowException,
+)  # fmt: skip
 
 
 def write_folder(
@@ -92,18 +95,38 @@ def build_folder(folder: Path, tables: Mapping[str, pa.Table | pa.RecordBatchRea
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a folder, readable by people and in a stable order, with its own checksum at the end."""
-    text = _rendered({**manifest, OWN_CHECKSUM: own_checksum(manifest)})
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    (folder / MANIFEST).write_text(sealed(manifest), encoding="utf-8", newline="\n")
 
 
-def own_checksum(manifest: Manifest) -> str:
-    """SHA-256 of a manifest as it is written, without the line of the checksum itself. Finds damage, not forgery."""
-    rest = {name: value for name, value in manifest.items() if name != OWN_CHECKSUM}
-    return hashlib.sha256(_rendered(rest).encode()).hexdigest()
+def sealed(facts: Manifest) -> str:
+    """Facts as they are written, with their own checksum at the end."""
+    return rendered({**facts, OWN_CHECKSUM: own_checksum(facts)})
 
 
-def _rendered(manifest: Manifest) -> str:
-    return json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def own_checksum(facts: Manifest) -> str:
+    """SHA-256 of facts as they are written, without the line of the checksum itself. Finds damage, not forgery."""
+    rest = {name: value for name, value in facts.items() if name != OWN_CHECKSUM}
+    return hashlib.sha256(rendered(rest).encode()).hexdigest()
+
+
+def lasting_digest(text: bytes) -> str:
+    """SHA-256 by which a ledger knows a release: of its manifest, less the entries that the manifest itself says will grow.
+
+    A stream goes on after it was paid for; its manifest names the entries that then change under ``grows``, which never
+    does. So whoever adds that list to another manifest, or a name to it, changes the digest.
+    """
+    manifest = json.loads(text)
+    growing = manifest.get("grows")
+    if not growing:
+        return hashlib.sha256(text).hexdigest()
+    return hashlib.sha256(
+        rendered({n: value for n, value in manifest.items() if n not in growing}).encode()
+    ).hexdigest()
+
+
+def rendered(facts: Manifest) -> str:
+    """Facts as JSON that people can read, always in the same way."""
+    return json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_manifest(path: str | Path) -> Manifest:
@@ -112,31 +135,36 @@ def read_manifest(path: str | Path) -> Manifest:
     file = folder / MANIFEST
     if not file.is_file():
         raise StorageError(f"{folder} is not a release folder: it has no {MANIFEST}.")
-    changed = VerificationError(f"{file} is not a manifest: it was changed or cut off.", (MANIFEST,))
+    return read_facts(file, "a manifest", newest=FORMAT_VERSION, sealed_from=2)
+
+
+def read_facts(file: Path, what: str, *, newest: int, sealed_from: int) -> Manifest:
+    """Facts that were written with a format version and, from the version ``sealed_from`` on, their own checksum."""
+    changed = VerificationError(f"{file} is not {what}: it was changed or cut off.", (file.name,))
     try:
-        text = file.read_text(encoding="utf-8")
-        manifest = json.loads(text)
+        text = file.read_bytes().decode("utf-8")
+        facts = json.loads(text)
     except OSError as error:
         raise StorageError(f"Cannot read {file}: {error.strerror}.") from None
     except (ValueError, RecursionError):
         raise changed from None
-    if not isinstance(manifest, dict):
+    if not isinstance(facts, dict):
         raise changed
-    version = manifest.get("format_version")
+    version = facts.get("format_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise changed
-    if version > FORMAT_VERSION:
+    if version > newest:
         raise RequestError(
-            f"{file} has format version {version}; this version reads up to {FORMAT_VERSION}. Upgrade tallytree."
+            f"{file} has format version {version}; this version reads up to {newest}. Upgrade tallytree."
         )
-    if version > 1 and not _is_whole(manifest, text):
-        raise VerificationError(f"{file} was changed: it does not match its own checksum.", (MANIFEST,))
-    return manifest
+    if version >= sealed_from and not _is_whole(facts, text):
+        raise VerificationError(f"{file} was changed: it does not match its own checksum.", (file.name,))
+    return facts
 
 
-def _is_whole(manifest: Manifest, text: str) -> bool:
+def _is_whole(facts: Manifest, text: str) -> bool:
     try:
-        return manifest.get(OWN_CHECKSUM) == own_checksum(manifest) and _rendered(manifest) == text
+        return facts.get(OWN_CHECKSUM) == own_checksum(facts) and rendered(facts) == text
     except (ValueError, RecursionError):
         return False
 
@@ -195,7 +223,7 @@ class Folder:
             file = self.path / name
             if not file.is_file():
                 problems.append(f"{name} is missing.")
-            elif _sha256(file) != facts.get("sha256"):
+            elif sha256_of(file) != facts.get("sha256"):
                 problems.append(f"{name} was changed: its checksum differs from the manifest.")
             elif pq.read_metadata(file).num_rows != facts.get("rows"):
                 problems.append(f"{name} does not have the number of rows that the manifest states.")
@@ -218,10 +246,11 @@ def _write_table(file: Path, table: pa.Table | pa.RecordBatchReader) -> Manifest
         for batch in batches:
             writer.write_batch(batch)
             rows += batch.num_rows
-    return {"rows": rows, "sha256": _sha256(file)}
+    return {"rows": rows, "sha256": sha256_of(file)}
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """The checksum of a file, as manifests hold it."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

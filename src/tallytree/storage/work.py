@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
 _LOCK, _NOTE = "lock", "note.json"
 # Files that the program itself puts beside the tables of a release after it was written.
-BESIDE = ("report.html", "card.json", "card.md", "manifest.sig")
+SIGNATURE = "manifest.sig"
+BESIDE = ("report.html", "card.json", "card.md", SIGNATURE)
 
 
 @dataclass(frozen=True)
@@ -55,18 +57,29 @@ class Work:
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write down facts about the run, flushed to disk; nothing confidential."""
         file = self.path / _NOTE
-        with file.with_suffix(".part").open("w", encoding="utf-8") as stream:
+        with self._telling(), file.with_suffix(".part").open("w", encoding="utf-8") as stream:
             json.dump(facts, stream, indent=2, ensure_ascii=False)
             stream.flush()
             os.fsync(stream.fileno())
-        file.with_suffix(".part").rename(file)
+        with self._telling():
+            file.with_suffix(".part").rename(file)
         sync(self.path)
 
     def folder(self, name: str) -> Path:
         """A folder inside the work folder, made where it is missing."""
         found = self.path / name
-        found.mkdir(mode=0o700, exist_ok=True)
+        with self._telling():
+            found.mkdir(mode=0o700, exist_ok=True)
+        sync(self.path)
         return found
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What goes wrong while the work folder is written, in one sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"Cannot write to {self.path}: {error.strerror}.") from None
 
     def put_into_place(self, built: Path) -> None:
         """Move the finished folder to the target in one step.
@@ -82,8 +95,18 @@ class Work:
             check_replaceable(self.target)
             if not swap(built, self.target):
                 self.target.rename(self.path / REPLACED)
-                move_new(built, self.target)
+                try:
+                    move_new(built, self.target)
+                except OSError:
+                    self.bring_back()
+                    raise
         sync(self.target.parent)
+
+    def bring_back(self) -> None:
+        """Bring back a release that was set aside by a run that died, or failed, before the new one was in its place."""
+        aside = self.path / REPLACED
+        if aside.exists() and not os.path.lexists(self.target):
+            move_new(aside, self.target)
 
     def release(self) -> None:
         """Give the target free and remove the work folder."""
@@ -105,6 +128,9 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
             place.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            # What will be paid for is kept in this folder, so its name and those of the folders above must outlive a power cut.
+            for above in path.parents:
+                sync(above)
         except FileNotFoundError:
             continue  # the run that had it finished between the two lines
         except OSError as error:
@@ -119,10 +145,10 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
         os.close(lock)
     work = Work(place, path, overwrite, lock)
     try:
+        work.bring_back()
         check_target(target, overwrite=overwrite)  # a run that finished meanwhile may have put its release there
-    except StorageError:
-        if not work.note():
-            work.release()
+    except OSError:
+        (work.leave if work.note() else work.release)()
         raise
     return work
 
@@ -149,6 +175,7 @@ def reopen(target: str | Path) -> Work | None:
         os.close(lock)
         raise StorageError(f"Another run is writing {place} at this moment. Wait for it.")
     found = Work(place, path, False, lock)
+    found.bring_back()
     return replace(found, overwrite=bool(found.note().get("overwrite")))
 
 

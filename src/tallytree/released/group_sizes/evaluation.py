@@ -74,6 +74,8 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
         raise RequestError(
             f"The release covers {hierarchy!r}, the data {truth.hierarchy!r}; they must be the same regions."
         )
+    if truth.classes != release.classes:
+        raise RequestError("The release and the data are not counted in the same classes of sizes; name the same ones.")
     exact = counts_on_all_levels(hierarchy, truth.leaf_counts)
     emd = earth_movers_distance(release.counts, exact)
     l1 = l1_distance(release.counts, exact)

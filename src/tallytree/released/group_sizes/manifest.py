@@ -45,11 +45,20 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "group_totals": _totals_note(counts),
             "max_quantity": counts.max_quantity,
             "least_size": counts.least_size,
+            **_classes_note(counts),
         },
+        **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
         "hierarchy_sha256": hierarchy.fingerprint,
         **kept_rows(counts.part),
         "versions": library_versions(),
     }
+
+
+def _classes_note(counts: Description) -> dict[str, str]:
+    if counts.classes is None:
+        return {}
+    labels = ", ".join(counts.classes.labels)
+    return {"classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the data: {labels}"}
 
 
 def kept_rows(part: Part | None) -> Manifest:

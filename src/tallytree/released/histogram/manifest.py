@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from tallytree.errors import RequestError
@@ -10,10 +9,10 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
+from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
 from tallytree.ranges.strategies import (
-    GridStrategy,
     MatrixStrategy,
     Strategy,
     TreeStrategy,
@@ -25,7 +24,6 @@ from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
 KIND = "histogram"
-GRID_KIND = "grid-histogram"
 
 
 def histogram_manifest(
@@ -34,7 +32,7 @@ def histogram_manifest(
     """Everything that ``manifest.json`` says about a range histogram, all of it public."""
     unit = histogram.unit
     return {
-        "kind": KIND if len(histogram.axes) == 1 else GRID_KIND,
+        "kind": KIND,
         "mechanism": describe_strategy(plan.strategy) | {"reason": reason},
         "published": published,
         "privacy": {
@@ -81,14 +79,12 @@ def describe_strategy(strategy: Strategy) -> dict[str, Any]:
             facts |= {"kind": "wavelet"}
         case MatrixStrategy():
             facts |= {"kind": "matrix", "rows": len(strategy.rows)}
-        case GridStrategy():
-            facts |= {"kind": "grid", "shape": list(strategy.shape), "widths": list(strategy.widths)}
     return facts | {"shares": [str(share) for share in strategy.shares]}
 
 
 def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Strategy:
     """The strategy that :func:`describe_strategy` described."""
-    shares = tuple(Fraction(share) for share in facts["shares"])
+    shares = tuple(written_fraction(share) for share in facts["shares"])
     match facts["kind"]:
         case "tree":
             return TreeStrategy(facts["name"], RangeTree(int(facts["bins"]), tuple(facts["widths"])), shares)
@@ -96,8 +92,6 @@ def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Stra
             return WaveletStrategy(int(facts["bins"]), shares)
         case "matrix" if rows is not None:
             return MatrixStrategy(facts["name"], rows)
-        case "grid":
-            return GridStrategy(facts["name"], tuple(facts["shape"]), tuple(facts["widths"]), shares)
     raise RequestError(f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree.")
 
 

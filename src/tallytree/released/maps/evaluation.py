@@ -12,6 +12,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.box_tree import box_sums
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
+from tallytree.model.renamed import renamed
 from tallytree.released.group_sizes.evaluation import WARNING
 from tallytree.released.maps.release import SpatialRelease
 
@@ -25,7 +26,7 @@ HEAD = (
     "mean error",
     "of all points",
     "root mean square",
-    "standard error",
+    "std error",
     "within 2",
 )
 
@@ -42,7 +43,7 @@ class BoxErrors:
         Of the true counts, of the absolute errors of the published ones, and of their squares.
     relative
         The mean error as a part of all points.
-    standard_error
+    std_error
         Mean of the standard errors that the map states, which cover noise alone.
     within_two
         Share of boxes whose true count lies within two of those of the published one.
@@ -54,8 +55,10 @@ class BoxErrors:
     mean_error: float
     relative: float
     root_mean_square: float
-    standard_error: float
+    std_error: float
     within_two: float
+
+    standard_error = renamed("std_error", "standard_error")
 
 
 @dataclass(frozen=True)
