@@ -14,7 +14,8 @@ from unittest.mock import MagicMock
 import pytest
 import typer.main
 
-from tallytree.cli import app, main
+from tallytree.cli import main
+from tallytree.cli.app import app
 from tallytree.model.unit import Unit
 from tallytree.options.base import Options
 from tallytree.publish.payment import Payment
