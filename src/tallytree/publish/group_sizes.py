@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -101,6 +102,7 @@ def _release(
     facts = facts_about(counts)
     plan = plan_release(options, facts)
     check_solver(plan.mechanism)
+    cells: Sequence[int] = ()
     if not isinstance(counts, ConfidentialCounts):
         counts.check_plan(plan)
     elif counts.groups_public:
@@ -113,7 +115,7 @@ def _release(
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    with paid_noise(payment_from(options), manifest, insecure_seed) as paid:
+    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
         stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
