@@ -18,7 +18,7 @@ from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
 from tallytree.publish.copies import check_copies
 from tallytree.publish.group_sizes import release as release_counts
-from tallytree.publish.intervals import with_intervals
+from tallytree.publish.intervals import refuse_attributes, with_intervals
 from tallytree.released.group_sizes.release import Release
 
 
@@ -38,6 +38,7 @@ def release(
     data = replace(data, where=rows_to_read(data.where, how))
     if where.intervals:
         check_copies(where.intervals)  # before anything is paid for
+        refuse_attributes(data.by)
 
     def make() -> Release:
         with progress_bar() as progress:

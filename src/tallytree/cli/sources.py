@@ -38,4 +38,6 @@ def read_data(source: str, options: ReadOptions, engine: EngineOptions) -> Confi
 def read_truth(source: str, options: ReadOptions) -> ConfidentialCounts:
     """Read the data for their owner, to compare a release with them: nothing is released, so nothing need be public."""
     said = options.public or options.groups_private or options.groups is not None or options.group_totals is not None
-    return read(source, options if said else replace(options, public="groups"))
+    if said:
+        return read(source, options)
+    return read(source, replace(options, public="cells" if options.by else "groups", unit="entity"))

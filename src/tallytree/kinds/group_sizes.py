@@ -36,7 +36,7 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
         return release.ask(question)
     confidence = 0.95 if question.confidence is None else question.confidence
     paths, asked = question.paths(release.root), asked_by(question, release.classes)
-    counts = release.regions(paths)
+    counts = release.regions(paths, question.where)
     for one in asked.values():
         one.ask(counts)  # refuse what has no answer before simulating
     if not asked and len(paths) > 1:
@@ -44,7 +44,9 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     copies = copy_release(release, copies=question.copies, progress=progress)
     if not asked:
         return _counts_with_intervals(counts, copies, confidence)
-    found = {words: answer(copies, paths, one, confidence=confidence) for words, one in asked.items()}
+    found = {
+        words: answer(copies, paths, one, confidence=confidence, where=question.where) for words, one in asked.items()
+    }
     return release.reply(question, found)
 
 

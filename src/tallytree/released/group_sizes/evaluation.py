@@ -11,8 +11,10 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.attributes import Attributes
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
+from tallytree.model.count_of_counts import CountsBySize, counts_at
+from tallytree.model.lattice import Family
 from tallytree.model.notebook import html_table, plain
 from tallytree.released.group_sizes.release import Release
 
@@ -21,7 +23,7 @@ WARNING = "not private: computed from the confidential data; do not publish"
 
 @dataclass(frozen=True)
 class LevelErrors:
-    """Mean errors over the regions of one level.
+    """Mean errors over the regions of one level, ``by`` some attributes of groups.
 
     ``emd`` is the earth mover's distance: how many entities must be added to or removed from groups to turn one table into
     the other (kuo2018, Lemma 1). ``count_error`` is the typical error of a single count: the root mean square over the
@@ -36,6 +38,7 @@ class LevelErrors:
     l2: float
     count_error: float
     distinct_sizes: float
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def errors_html(caption: str, levels: Sequence[LevelErrors], *, note: str) -> st
 
 
 def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
-    """Compare a release with the exact counts, level by level. The result is NOT private."""
+    """Compare a release with the exact counts, level by level and by attributes. The result is NOT private."""
     hierarchy = release.hierarchy
     if truth.hierarchy != hierarchy:
         raise RequestError(
@@ -76,29 +79,53 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
         )
     if truth.classes != release.classes:
         raise RequestError("The release and the data are not counted in the same classes of sizes; name the same ones.")
-    exact = counts_on_all_levels(hierarchy, truth.leaf_counts)
-    emd = earth_movers_distance(release.counts, exact)
-    l1 = l1_distance(release.counts, exact)
-    l2 = np.sqrt(l2_squared(release.counts, exact))
-    distinct = np.diff(exact.offsets)
-    squares = _squared_count_errors(release.counts, exact)
-    levels = []
-    for level, name in enumerate(hierarchy.level_names):
-        here = hierarchy.level_slice(level)
-        runs = slice(exact.offsets[here.start], exact.offsets[here.stop])
-        levels.append(
-            LevelErrors(
-                level=level,
-                name=name,
-                regions=hierarchy.level_size(level),
-                emd=float(emd[here].mean()),
-                l1=float(l1[here].mean()),
-                l2=float(l2[here].mean()),
-                count_error=float(np.sqrt(squares[runs].mean())) if runs.stop > runs.start else 0.0,
-                distinct_sizes=float(distinct[here].mean()),
-            )
+    if truth.attributes != release.attributes:
+        raise RequestError(
+            f"The release has {_told(release.attributes)}, the data {_told(truth.attributes)}; read them by the same columns "
+            "with the same values."
         )
-    return Evaluation(tuple(levels), emd)
+    found = [_errors(release, truth, family) for family in release.lattice.families]
+    emd = [emd for family, (_, emd) in zip(release.lattice.families, found) if not family.margin]
+    return Evaluation(tuple(errors for errors, _ in found), np.concatenate(emd))
+
+
+def _told(attributes: Attributes) -> str:
+    return "; ".join(f"{name}: {', '.join(values)}" for name, values in zip(attributes.names, attributes.values)) or (
+        "no attributes"
+    )
+
+
+def _errors(release: Release, truth: ConfidentialCounts, family: Family) -> tuple[LevelErrors, IntArray]:
+    """Mean errors of the rows of a family, and the earth mover's distance of each.
+
+    Of tables by attributes, rows that have no groups at all, neither released nor true, are left out of the means.
+    """
+    exact = truth.counts_of(family)
+    if release.margins is None or not family.margin:
+        released = release.counts.regions(release.hierarchy.level_slice(family.level))
+    else:
+        released = release.margins.at(release.lattice.rows_in_margins(family))
+    by = release.attributes.margin(family.margin).names
+    kept = (exact.n_groups() > 0) | (released.n_groups() > 0) if by else np.ones(exact.n_regions, dtype=bool)
+    emd = earth_movers_distance(released, exact)
+    squares = _squared_count_errors(released, exact)
+    name = release.hierarchy.level_names[family.level]
+    errors = LevelErrors(
+        level=family.level,
+        name=f"{name} by {', '.join(by)}" if by else name,
+        regions=int(kept.sum()),
+        emd=_mean(emd[kept]),
+        l1=_mean(l1_distance(released, exact)[kept]),
+        l2=_mean(np.sqrt(l2_squared(released, exact))[kept]),
+        count_error=float(np.sqrt(squares.mean())) if len(squares) else 0.0,
+        distinct_sizes=_mean(np.diff(exact.offsets)[kept]),
+        by=by,
+    )
+    return errors, emd
+
+
+def _mean(values: FloatArray | IntArray) -> float:
+    return float(values.mean()) if len(values) else 0.0
 
 
 def _squared_count_errors(released: CountsBySize, exact: CountsBySize) -> FloatArray:
