@@ -339,7 +339,7 @@ def maps() -> Iterator[Case]:
         "kd-tree",
         "kd-hybrid",
     )
-    for method in (*methods, "adaptive-tree"):
+    for method in (*methods, "adaptive-tree", "adaptive"):
         yield f"map, {method}, pure", lambda method=method: of_points(method=method)
         yield (
             f"map, {method}, zcdp",
@@ -367,7 +367,7 @@ def maps() -> Iterator[Case]:
     }
     for name, options in choices.items():
         yield f"map, {name}", lambda options=options: of_points(**options)
-    for method in ("flat", "kd-tree", "adaptive-tree"):
+    for method in ("flat", "kd-tree", "adaptive-tree", "adaptive"):
         yield (
             f"map, three dimensions, {method}",
             lambda method=method: tt.spatial(

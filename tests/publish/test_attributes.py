@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallytree as tt
+from tallytree.cli import main
 from tallytree.errors import RequestError
 from tallytree.released.group_sizes.release import Release
 from tests.forging import forge
@@ -176,6 +177,30 @@ def test_answers_about_values_have_intervals() -> None:
     assert interval["low"] - 0.05 <= mean <= interval["high"] + 0.05
     with pytest.raises(RequestError, match="ask about a region and values"):
         tt.with_intervals(made, copies=2)
+
+
+def test_commands_compare_and_refuse_a_look_beforehand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line takes attributes with every verb that reads, and says where it does not."""
+    pq.write_table(TABLE, tmp_path / "t.parquet")
+    reading = ["--levels", "state,county", "--size", "size", "--root", "US", "--by", "tenure", "--by", "head"]
+    out = str(tmp_path / "out")
+    told = [
+        (["release", *reading, "--public", "cells", "--epsilon", "1", "--want", "state:tenure", "--out", out], 0),
+        (["release", *reading, "--public", "cells", "--epsilon", "1", "--dry-run"], 2),
+        (["evaluate", out, *reading], 0),
+        (["query", out, "--where", "tenure=rent", "--where", "head=old", "--mean", "--json"], 0),
+        (["query", out, "--where", "tenure=boot", "--mean"], 2),
+    ]
+    for words, code in told:
+        source = [str(tmp_path / "t.parquet")]
+        place = {"release": 1, "evaluate": 2}.get(words[0])
+        command = words if place is None else [*words[:place], *source, *words[place:]]
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert ended.value.code == code, command
+    printed = capsys.readouterr()
+    assert "county by tenure, head" in printed.out
+    assert "A look beforehand knows no attributes" in printed.err
 
 
 def test_the_statement_names_what_is_fixed() -> None:

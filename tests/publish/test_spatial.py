@@ -43,8 +43,8 @@ def test_every_method_saves_loads_and_verifies(method, tmp_path):
 
 def test_auto_is_chosen_by_the_size_of_the_grid_alone():
     assert small_map(resolution=32).method == "flat"
-    assert small_map(resolution=33).method == "adaptive-tree"
-    assert small_map(resolution=33, epsilon="0.001").method == "adaptive-tree"
+    assert small_map(resolution=33).method == "adaptive"
+    assert small_map(resolution=33, epsilon="0.001").method == "adaptive"
 
 
 def test_shares_and_noise_of_every_step_stand_in_the_manifest(tmp_path):

@@ -9,14 +9,14 @@ from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
-from tallytree.kinds.verbs import evaluate
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MapOptions, MapOutput
 from tallytree.privacy.budget import Exact
 from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
 from tallytree.publish.spatial import spatial as release_spatial
-from tallytree.released.maps.evaluation import HEAD, error_rows
+from tallytree.ranges.metrics import HEAD
 from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.query_evaluation import error_rows
 
 
 @command(app, needs=("out", "columns"))
@@ -47,17 +47,6 @@ def summary(made: SpatialRelease) -> dict[str, Any]:
         "note": made.note,
         "total": asdict(made.total()),
     }
-
-
-def evaluate_map(made: SpatialRelease, source: str, *, json: bool, **options: Any) -> None:
-    """Show errors against the true points; for the owner."""
-    given = {name: value for name, value in options.items() if value is not None}
-    result = evaluate(made, source, **given)
-    if json:
-        print_json(result.to_json())
-        return
-    say("NOT PRIVATE: these errors are computed from the confidential data. Do not publish them.")
-    print_table("Errors of boxes", list(HEAD), error_rows(result.classes))
 
 
 def plan_map(earlier: SpatialRelease, *, epsilon: Exact, method: MapMethod | None, runs: int, json: bool) -> None:

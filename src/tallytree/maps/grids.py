@@ -24,7 +24,12 @@ C = 10.0
 C2 = 5.0
 SMALLEST_FIRST_GRID = 10
 # Share that a method spends on the number of points where that is not public.
-SHARE_OF_TOTAL = {"uniform-grid": Fraction(1, 20), "adaptive-grid": Fraction(1, 50), "adaptive-tree": Fraction(1, 50)}
+SHARE_OF_TOTAL = {
+    "uniform-grid": Fraction(1, 20),
+    "adaptive-grid": Fraction(1, 50),
+    "adaptive-tree": Fraction(1, 50),
+    "adaptive": Fraction(1, 50),
+}
 MOST_NODES = 1 << 25
 ADAPTIVE_GRID_ALPHA = Fraction(1, 2)
 

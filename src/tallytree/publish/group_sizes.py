@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.planning.group_sizes.memory import cells_per_level, check_memory
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_shares
+from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
 from tallytree.publish.keeping import paid_noise
@@ -181,7 +181,7 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
         raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
     plan = plan_release(ReleaseOptions.told({**manifest["request"], **changed}), facts)
     if plan.mechanism == "adaptive":
-        plan = with_shares(plan, facts, [Fraction(level["share"]) for level in manifest["privacy"]["levels"]])
+        plan = with_shares(plan, facts, [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]])
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
     answers = folder.table("noisy.parquet", names=("region", "query"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +23,7 @@ from tallytree.model.bins import Bins
 from tallytree.model.frame import Box, Frame
 from tallytree.model.notebook import html_table
 from tallytree.model.renamed import renamed
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import histogram_sensitivity
@@ -214,5 +213,6 @@ def noise_by_share(manifest: Manifest) -> dict[str, Noise]:
     bound = histogram_sensitivity(contributions=int(manifest["privacy"]["unit"]["contributions"]))
     shares = {step["share"] for step in manifest["privacy"]["steps"] if "noise" in step}
     return {
-        share: noise_for(Budget(budget.definition, budget.total * Fraction(share)), bound) for share in sorted(shares)
+        share: noise_for(Budget(budget.definition, budget.total * written_fraction(share)), bound)
+        for share in sorted(shares)
     }
