@@ -40,7 +40,7 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
         return release.ask(question)
     confidence = 0.95 if question.confidence is None else question.confidence
     paths, asked = question.paths(release.root), asked_by(question, release.classes)
-    counts = release.regions(paths)
+    counts = release.regions(paths, question.where)
     for one in asked.values():
         one.ask(counts)  # refuse what has no answer before simulating
     if not asked and len(paths) > 1:
@@ -48,7 +48,9 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     copies = copy_release(release, copies=question.copies, progress=progress)
     if not asked:
         return _counts_with_intervals(counts, copies, confidence)
-    found = {words: answer(copies, paths, one, confidence=confidence) for words, one in asked.items()}
+    found = {
+        words: answer(copies, paths, one, confidence=confidence, where=question.where) for words, one in asked.items()
+    }
     return release.reply(question, found)
 
 
@@ -79,7 +81,7 @@ def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
 def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
     """Read the data for their owner, to compare a release with them: nothing is released, so nothing need be public."""
     said = options.public or options.groups_private or options.groups is not None or options.group_totals is not None
-    return read(source, options if said else replace(options, public="groups"))
+    return read(source, options if said else replace(options, public="cells" if options.by else "groups"))
 
 
 def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:

@@ -21,6 +21,8 @@ class QueryOptions(Printing):
     ----------
     region
         Path of the region, or several, which are added up; the root when left out.
+    where
+        Values of attributes of groups that are asked about; all groups when left out.
     between, share
         How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
@@ -35,6 +37,9 @@ class QueryOptions(Printing):
 
     region: str | Sequence[str] = option(
         (), help="Path of the region, such as US/Georgia; the root when left out. Several are added up.", repeats=True
+    )
+    where: Sequence[str] = option(
+        (), help="Only groups with this value of an attribute. Repeatable.", metavar="ATTRIBUTE=VALUE", repeats=True
     )
     size: int | None = option(None, help="How many groups have exactly this size?")
     at_least: int | None = option(None, help="How many groups have at least this size?")

@@ -9,7 +9,7 @@ from typing import Literal
 from tallytree.options.base import option
 from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View, names
 from tallytree.options.groups import Output, Releasing
-from tallytree.options.text import one_or_many, whole_or_word
+from tallytree.options.text import one_entry, one_or_many, whole_or_word
 from tallytree.privacy.budget import Exact
 
 
@@ -49,6 +49,9 @@ class ReleaseOptions(Releasing):
     goal
         What a planned split is for: ``"balanced"`` (default), ``"leaves"``, ``"top"``, ``"no-level-behind"`` (every level
         gets the same), or targets such as ``"state: emd<=50"``, one or several, that are met as far as the budget goes.
+    want
+        Of data with attributes: the tables that a planned split is for, such as ``"county:tenure"`` or ``"state"``, one or
+        several. By default every level, without attributes and with all of them.
     """
 
     mechanism: Mechanism | None = option(
@@ -78,6 +81,13 @@ class ReleaseOptions(Releasing):
         "balanced",
         help='What a planned split is for: balanced, leaves, top, no-level-behind, or targets such as "state: emd<=50".',
         text=one_or_many,
+    )
+    want: str | Sequence[str] = option(
+        (),
+        help="With --by: a table that a planned split is for, such as county:tenure, or state alone. Repeatable.",
+        metavar="LEVEL[:ATTRIBUTES]",
+        text=one_entry,
+        repeats=True,
     )
 
 

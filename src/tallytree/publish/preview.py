@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.errors import RequestError
 from tallytree.ingest.outside import Outside, read_outside
 from tallytree.ingest.read import classes_of
 from tallytree.model.arrays import IntArray
@@ -80,6 +81,10 @@ def preview(
     source: Any, data: ReadOptions, how: ReleaseOptions, *, shape: str, runs: int = 3, progress: Progress = silent
 ) -> Preview:
     """Look at a release before it is paid for."""
+    if data.by:
+        raise RequestError(
+            "A look beforehand knows no attributes; leave out --by, or plan from an earlier release by them."
+        )
     outside, classes = read_outside(source, data), classes_of(data)
     tree = outside.hierarchy
     totals = outside.n_groups

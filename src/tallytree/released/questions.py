@@ -15,6 +15,8 @@ class Question:
     ----------
     region
         Path of a region, or several that are added up; the root when left out.
+    where
+        Values of attributes of groups, such as ``tenure=rented``; all groups when left out.
     between, share
         How many groups have a size from low to high, both included; counts of groups as shares of all of them.
     size, at_least, largest, quantile, mean, total
@@ -29,6 +31,7 @@ class Question:
     """
 
     region: str | Sequence[str] | None = None
+    where: Sequence[str] = ()
     size: int | None = None
     at_least: int | None = None
     between: tuple[int, int] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -13,8 +13,10 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.attributes import Attributes
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_at, counts_on_all_levels
+from tallytree.model.count_of_counts import CountsBySize, counts_at
+from tallytree.model.lattice import Family
 from tallytree.model.notebook import html_table, plain
 from tallytree.planning.group_sizes.error_formulas import omniscient_error
 from tallytree.privacy.guarantee import budget_of
@@ -27,7 +29,7 @@ SIZE_CLASSES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 50, 100, 1_000, 10_000)
 
 @dataclass(frozen=True)
 class LevelErrors:
-    """Mean errors over the regions of one level.
+    """Mean errors over the regions of one level, ``by`` some attributes of groups.
 
     ``emd`` is the earth mover's distance: how many entities must be added to or removed from groups to turn one table into
     the other (kuo2018, Lemma 1). ``count_error`` is the typical error of a single count: the root mean square over the
@@ -46,6 +48,7 @@ class LevelErrors:
     distinct_sizes: float
     l1_total: float
     omniscient: float
+    by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def level_rows(levels: Sequence[LevelErrors]) -> list[list[object]]:
 
 
 def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
-    """Compare a release with the exact counts, level by level. The result is NOT private."""
+    """Compare a release with the exact counts, level by level and by attributes. The result is NOT private."""
     hierarchy = release.hierarchy
     if truth.hierarchy != hierarchy:
         raise RequestError(
@@ -134,40 +137,75 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
         )
     if truth.classes != release.classes:
         raise RequestError("The release and the data are not counted in the same classes of sizes; name the same ones.")
-    exact = counts_on_all_levels(hierarchy, truth.leaf_counts)
-    emd = earth_movers_distance(release.counts, exact)
-    l1 = l1_distance(release.counts, exact)
-    l2 = np.sqrt(l2_squared(release.counts, exact))
-    distinct = np.diff(exact.offsets)
-    squares = _squared_count_errors(release.counts, exact)
-    noise = [_noise_per_count(release, level) for level in range(hierarchy.n_levels)]
-    levels, sizes = [], []
-    for level, name in enumerate(hierarchy.level_names):
-        here = hierarchy.level_slice(level)
-        runs = slice(exact.offsets[here.start], exact.offsets[here.stop])
-        levels.append(
-            LevelErrors(
-                level=level,
-                name=name,
-                regions=hierarchy.level_size(level),
-                emd=float(emd[here].mean()),
-                l1=float(l1[here].mean()),
-                l2=float(l2[here].mean()),
-                count_error=float(np.sqrt(squares[runs].mean())) if runs.stop > runs.start else 0.0,
-                distinct_sizes=float(distinct[here].mean()),
-                l1_total=float(l1[here].sum()),
-                omniscient=float(distinct[here].mean()) * noise[level],
-            )
+    if truth.attributes != release.attributes:
+        raise RequestError(
+            f"The release has {_told(release.attributes)}, the data {_told(truth.attributes)}; read them by the same columns "
+            "with the same values."
         )
-        sizes += _errors_by_size(name, release.counts.regions(here), exact.regions(here))
-    return Evaluation(tuple(levels), tuple(sizes), emd)
+    found = [_errors(release, truth, family) for family in release.lattice.families]
+    emd = [emd for family, (_, emd) in zip(release.lattice.families, found) if not family.margin]
+    sizes = [_errors_by_size(*tables) for tables in _tables_of_levels(release, truth)]
+    return Evaluation(
+        tuple(errors for errors, _ in found), tuple(each for level in sizes for each in level), np.concatenate(emd)
+    )
 
 
-def _noise_per_count(release: Release, level: int) -> float:
+def _tables_of_levels(release: Release, truth: ConfidentialCounts) -> Iterator[tuple[str, CountsBySize, CountsBySize]]:
+    """Name, released and exact counts of every level, without attributes."""
+    for level, name in enumerate(release.hierarchy.level_names):
+        released = release.counts.regions(release.hierarchy.level_slice(level))
+        yield name, released, truth.counts_of(Family(level, ()))
+
+
+def _told(attributes: Attributes) -> str:
+    return "; ".join(f"{name}: {', '.join(values)}" for name, values in zip(attributes.names, attributes.values)) or (
+        "no attributes"
+    )
+
+
+def _errors(release: Release, truth: ConfidentialCounts, family: Family) -> tuple[LevelErrors, IntArray]:
+    """Mean errors of the rows of a family, and the earth mover's distance of each.
+
+    Of tables by attributes, rows that have no groups at all, neither released nor true, are left out of the means.
+    """
+    exact = truth.counts_of(family)
+    if release.margins is None or not family.margin:
+        released = release.counts.regions(release.hierarchy.level_slice(family.level))
+    else:
+        released = release.margins.at(release.lattice.rows_in_margins(family))
+    by = release.attributes.margin(family.margin).names
+    kept = (exact.n_groups() > 0) | (released.n_groups() > 0) if by else np.ones(exact.n_regions, dtype=bool)
+    emd = earth_movers_distance(released, exact)
+    l1 = l1_distance(released, exact)
+    squares = _squared_count_errors(released, exact)
+    distinct = _mean(np.diff(exact.offsets)[kept])
+    name = release.hierarchy.level_names[family.level]
+    errors = LevelErrors(
+        level=family.level,
+        name=f"{name} by {', '.join(by)}" if by else name,
+        regions=int(kept.sum()),
+        emd=_mean(emd[kept]),
+        l1=_mean(l1[kept]),
+        l2=_mean(np.sqrt(l2_squared(released, exact))[kept]),
+        count_error=float(np.sqrt(squares.mean())) if len(squares) else 0.0,
+        distinct_sizes=distinct,
+        l1_total=float(l1.sum()),
+        omniscient=distinct * _noise_per_count(release, family.level, by),
+        by=by,
+    )
+    return errors, emd
+
+
+def _mean(values: FloatArray | IntArray) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _noise_per_count(release: Release, level: int, by: Sequence[str]) -> float:
     """Standard deviation of noise on one count with the level's budget: √2/ε, or 1/√(2ρ) (kuo2018 §6.2)."""
     privacy = release.manifest["privacy"]
     symbol = budget_of(privacy).symbol
-    spent = float(Fraction(privacy["levels"][level][symbol]))
+    measured = [fact for fact in privacy["levels"] if fact["level"] == level and fact.get("by", []) == list(by)]
+    spent = float(sum(Fraction(fact[symbol]) for fact in measured))
     if spent == 0:
         return 0.0
     return omniscient_error(1, spent) if symbol == "epsilon" else math.sqrt(1 / (2 * spent))
