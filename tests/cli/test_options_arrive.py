@@ -14,6 +14,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from tallytree.cli import load_commands, main
+from tallytree.kinds.table import KINDS
 from tallytree.model.unit import Unit
 from tallytree.options.base import Options
 from tallytree.publish.payment import Payment
@@ -55,9 +56,11 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "delta": ("1/9", "1/9"),
     "depth": ("5", 5),
     "directed": (None, True),
+    "dry_run": (None, True),
     "edges": ("0,5", (0.0, 5.0)),
     "spatial edges": ("0,5;1,2,3", ((0.0, 5.0), (1.0, 2.0, 3.0))),
     "degrees edges": ("a,b", ("a", "b")),
+    "evaluate edges": ("a,b", ("a", "b")),
     "engine": ("spark", "spark"),
     "entity": ("trip", "trip"),
     "epsilon": ("1/3", "1/3"),
@@ -127,8 +130,10 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "start": ("3", "3"),
     "strategy": ("flat", "flat"),
     "stream strategy": ("tree", "tree"),
+    "sure": (None, True),
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
+    "threshold": ("2.5", 2.5),
     "time_limit": ("3", "3"),
     "total": (None, True),
     "totals": ("root", "root"),
@@ -152,6 +157,7 @@ KEYWORDS = {
 # With which other options an option makes sense: without them it would be refused. None takes one away.
 TOGETHER: dict[str, dict[str, Any]] = {
     "release master": {"engine": "spark"},
+    "release shape": {"dry_run": True},
     "spatial alpha": {"mechanism": "adaptive-grid"},
     "spatial cells": {"mechanism": "uniform-grid"},
     "spatial depth": {"mechanism": "quadtree"},
@@ -239,6 +245,8 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
                 module, "with_intervals", lambda release, **options: made.takes()(**options) and release
             )
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)
+            monkeypatch.setattr(module, "refuse_doubts", made.takes("counts"))
+            monkeypatch.setattr(module, "show_preview", made.takes("source"))
     monkeypatch.setattr("tallytree.cli.paying.publish_to", made.publish_to)
     return made
 
@@ -380,16 +388,15 @@ def test_what_is_needed_is_asked_for(command: str, name: str, desk: Desk, capsys
 @pytest.mark.parametrize("name", options_of("evaluate"))
 def test_evaluate_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     inspect, desk = importlib.import_module("tallytree.cli.inspect"), Desk()
-    earlier, truth = MagicMock(spec=SpatialRelease if name == "outside" else Release), MagicMock(hierarchy="same")
-    earlier.hierarchy, earlier.manifest, earlier.kind = "same", {}, "group-sizes"
-    monkeypatch.setattr(inspect, "load", lambda folder: earlier)
-    monkeypatch.setattr(inspect, "read_truth", lambda *given: desk.takes("source")(*given) and truth)
-    monkeypatch.setattr(inspect, "evaluate_map", desk.takes("release", "source"))
-    monkeypatch.setattr(inspect, "evaluate_release", lambda release, truth: MagicMock(levels=()))
+    keyword = KEYWORDS.get(name, name)
+    kind = next(kind for kind in KINDS.values() if keyword == "json" or keyword in kind.evaluates_with)
+    monkeypatch.setattr(inspect, "load", lambda folder: MagicMock(kind=kind.name))
+    monkeypatch.setattr(inspect, "evaluate_release", desk.takes("release", "source"))
     monkeypatch.setattr(inspect, "print_json", desk.prints_json)
     text, expected = sample("evaluate", name)
     run("evaluate", "folder", "people.csv", *flags("evaluate", {name: True if text is None else text}))
-    assert desk.arrived[KEYWORDS.get(name, name)] == expected
+    found = desk.arrived[keyword]
+    assert (str(found) if name == "where" else found) == expected
     assert desk.arrived["source"] == "people.csv"
 
 

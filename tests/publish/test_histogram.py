@@ -264,7 +264,7 @@ def test_bad_requests_are_refused(case):
     [
         (lambda: histogram([], epsilon=1), "at least one bin"),
         (lambda: histogram([1.5, 2.0], epsilon=1), "whole numbers"),
-        (lambda: histogram([1, 99], edges=[0, 2], epsilon=1), "outside the bins"),
+        (lambda: histogram([1, 99], edges=[0, 2], epsilon=1, outside="error"), "outside the bins"),
         (lambda: histogram([float("nan")], edges=[0, 2], epsilon=1, outside="clip"), "missing"),
     ],
 )

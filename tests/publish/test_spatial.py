@@ -148,7 +148,7 @@ def test_policies_for_points_outside():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"points": POINTS + 20}, "outside the box"),
+        ({"points": POINTS + 20, "outside": "error"}, "outside the box"),
         ({"points": np.array([[0.5, np.nan]])}, "NaN or infinite"),
         ({"points": np.array([[0.5, np.inf]])}, "NaN or infinite"),
         ({"points": POINTS[:, 0]}, "2 sides for 1 columns"),

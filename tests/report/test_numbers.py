@@ -11,7 +11,7 @@ from tallytree.kinds.verbs import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, grid_histogram_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, histogram_payload
 from tests.reference.group_sizes import counts_from_lists
 from tests.report.browsing import Visit
 
@@ -130,15 +130,10 @@ def test_facts_of_a_histogram() -> None:
     assert sum(part["share"] for part in payload["budget"]) == pytest.approx(1)
 
 
-def test_facts_of_degrees_and_of_several_columns() -> None:
+def test_facts_of_degrees() -> None:
     nodes = degrees_payload(tt.degrees([1, 1, 2, 5], epsilon=HUGE, insecure_seed=1))
     assert nodes["regions"]["runs"] == [[1, 2, 2, 1, 5, 1]]
     assert "4 nodes" in nodes["lead"]
-    table = np.array([[3, 0, 1], [0, 6, 2]])
-    cells = grid_histogram_payload(tt.grid_histogram(counts=table, strategy="flat", epsilon=HUGE, insecure_seed=1))
-    assert dict(cells["facts"])["rows in all"] == "12"
-    assert dict(cells["facts"])["cells"] == "2 x 3"
-    assert cells["regions"]["runs"] == [[0, 3, 2, 1, 4, 6, 5, 2]]
 
 
 def test_facts_of_a_map() -> None:

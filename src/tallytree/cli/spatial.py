@@ -10,14 +10,14 @@ from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.errors import RequestError
-from tallytree.kinds.verbs import evaluate
 from tallytree.options.asking import VariantOptions
 from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
 from tallytree.privacy.budget import Exact
 from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
 from tallytree.publish.spatial import spatial as release_spatial
-from tallytree.released.maps.evaluation import HEAD, error_rows
+from tallytree.ranges.metrics import HEAD
 from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.query_evaluation import error_rows
 
 
 @command(app, needs=("out", "columns"))
@@ -48,17 +48,6 @@ def summary(made: SpatialRelease) -> dict[str, Any]:
         "note": made.note,
         "total": asdict(made.total()),
     }
-
-
-def evaluate_map(made: SpatialRelease, source: str, *, json: bool, **options: Any) -> None:
-    """Show errors against the true points; for the owner."""
-    given = {name: value for name, value in options.items() if value is not None}
-    result = evaluate(made, source, **given)
-    if json:
-        print_json(result.to_json())
-        return
-    say("NOT PRIVATE: these errors are computed from the confidential data. Do not publish them.")
-    print_table("Errors of boxes", list(HEAD), error_rows(result.classes))
 
 
 def plan_map(earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, runs: int, json: bool) -> None:

@@ -61,16 +61,53 @@ class QueryOptions(Printing):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CompareOptions(Printing):
+    """How to compare two releases.
+
+    Attributes
+    ----------
+    rate
+        Share of clear changes that may be noise.
+    copies
+        How often a release without intervals is simulated for them.
+    out
+        File for all differences.
+    """
+
+    rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
+    copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
+    out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EvaluateOptions(Printing):
-    """How to compare a map with its points.
+    """How to compare a release with its data.
 
     Attributes
     ----------
     outside
-        Of a map: points outside its box.
+        Of a histogram or map: values outside its bins or box.
+    column, edges, directed, nodes
+        Of a histogram: the column of values. Of degrees: what the rows are, as for :class:`~tallytree.options.DegreesOptions`.
+    ranges, threshold
+        Of a histogram or map: compare these instead of ranges and boxes of all sizes; θ of relative errors.
     """
 
-    outside: Outside | None = option(None, help="Of a map: points outside its box: error, clip or drop.")
+    outside: Outside | None = option(None, help="Of a histogram or map: values outside it: error, clip or drop.")
+    column: str | None = option(None, help="Of a histogram or degrees: column of values, or of groups.")
+    edges: Sequence[str] | None = option(
+        None, help="Of degrees: columns of the ends of edges.", metavar="FROM,TO", text=comma_names
+    )
+    directed: bool = option(False, help="Of degrees: count only the edges that leave a node.")
+    nodes: str | None = option(None, help="Of degrees: public table of all nodes.")
+    ranges: Sequence[str] = option(
+        (),
+        help="Compare this range, or box LOW:HIGH,LOW:HIGH. Repeatable.",
+        flag="range",
+        metavar="LOW:HIGH",
+        repeats=True,
+    )
+    threshold: float | None = option(None, help="Relative errors are over the true count, or this where it is smaller.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -30,7 +30,8 @@ class BinOptions(Options):
         of a ``width`` between ``bounds``; or ``categories`` in order. Never taken from the data: that would give it
         away.
     outside
-        Values outside the bins: ``"error"``, ``"clip"`` to the nearest bin, or ``"drop"``.
+        Values outside the bins: ``"clip"`` to the nearest bin, ``"drop"``, or ``"error"``, whose refusal tells that there are
+        some to whoever sees it. What is none of the categories is left out under the first two.
     """
 
     edges: Sequence[float] | FloatArray | None = option(
@@ -44,7 +45,7 @@ class BinOptions(Options):
         None, help="Public lower and upper bound: 0,120", metavar="LOW,HIGH", text=text.numbers
     )
     categories: Sequence[Any] | None = option(None, help="Categories in order, comma-separated.", text=text.comma_names)
-    outside: Outside = option("error", help=f"Values outside the bins: {names(Outside)}.")
+    outside: Outside = option("clip", help=f"Values outside the bins: {names(Outside)}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -88,7 +88,8 @@ class GridOptions(NamedUnit, SourceOptions):
         Instead of a box that is cut evenly: for every column the edges of its cells, in rising order, or, with ready
         counts, the names of its categories. They must be public too.
     outside
-        Points outside the box: ``"error"``, ``"clip"`` to its border, or ``"drop"``.
+        Points outside the box: ``"clip"`` to its border, ``"drop"``, or ``"error"``, whose refusal tells that there are some to
+        whoever sees it.
     resolution
         Cells per column of the fine public grid that points are counted on; no box is smaller than a cell.
     """
@@ -105,7 +106,7 @@ class GridOptions(NamedUnit, SourceOptions):
     edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
         None, help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120", text=text.lists
     )
-    outside: Outside = option("error", help=f"Points outside the box: {names(Outside)}.")
+    outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(
         None, help="Cells per column of the grid that points are counted on: 1024, or 1024,512", text=text.cells
     )

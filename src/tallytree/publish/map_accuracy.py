@@ -24,8 +24,10 @@ from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.progress import Progress, silent
 from tallytree.publish.spatial import release_map
-from tallytree.released.maps.evaluation import HEAD, BoxErrors, error_rows, evaluate_map
+from tallytree.ranges.metrics import HEAD, QueryErrors
+from tallytree.released.maps.evaluation import evaluate_map
 from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.query_evaluation import error_rows
 
 METHODS: tuple[MapMethod, ...] = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
 LINE_METHODS: tuple[MapMethod, ...] = ("noisy-first", "structure-first")
@@ -37,7 +39,7 @@ class MapPrediction:
 
     name: str
     epsilon: str
-    classes: tuple[BoxErrors, ...]
+    classes: tuple[QueryErrors, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The prediction as JSON-ready facts."""
@@ -97,7 +99,7 @@ def compare_maps(
     return found
 
 
-def _mean(same: Sequence[BoxErrors]) -> BoxErrors:
+def _mean(same: Sequence[QueryErrors]) -> QueryErrors:
     facts = [asdict(one) for one in same]
-    means = {key: float(np.mean([one[key] for one in facts])) for key in facts[0] if key not in ("name", "boxes")}
-    return BoxErrors(name=same[0].name, boxes=same[0].boxes, **means)
+    means = {key: float(np.mean([one[key] for one in facts])) for key in facts[0] if key not in ("name", "queries")}
+    return QueryErrors(name=same[0].name, queries=same[0].queries, **means)

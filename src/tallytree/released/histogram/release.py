@@ -202,7 +202,7 @@ class RangeHistogram(Published):
         confidence = 0.95 if question.confidence is None else question.confidence
         rows: list[list[object]] = []
         if question.ranges:
-            pairs = [self._as_asked(value_range(text)) for text in question.ranges]
+            pairs = [self.as_asked(value_range(text)) for text in question.ranges]
             for text, a in zip(question.ranges, self.ranges(pairs, confidence=confidence), strict=True):
                 rows.append([f"{text} count", a.estimate, a.std_error, a.low, a.high])
         if question.quantile is not None:
@@ -216,7 +216,7 @@ class RangeHistogram(Published):
         facts = {"confidence": confidence, "answers": [dict(zip(columns, row)) for row in rows]}
         return Reply("answers", columns, [["–" if cell is None else cell for cell in row] for row in rows], facts)
 
-    def _as_asked(self, pair: tuple[object, object]) -> tuple[object, object]:
+    def as_asked(self, pair: tuple[object, object]) -> tuple[object, object]:
         """Ends of a range of categories are names, even where they look like numbers."""
         names = self.bins.categories
         if names is None or isinstance(pair[0], str):

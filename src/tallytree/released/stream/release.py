@@ -111,7 +111,7 @@ class StreamRelease(Published):
 
     def ranges(self, ranges: Sequence[tuple[object, object]], *, confidence: float = 0.95) -> Answers:
         """Many ranges of steps at once."""
-        spans = [self._span(first, last) for first, last in ranges]
+        spans = [self.span(first, last) for first, last in ranges]
         moments = np.array([span_moments(self.plan, *span) for span in spans]).reshape(-1, 2)
         first, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         published = np.concatenate([[0], self.counts])
@@ -120,7 +120,8 @@ class StreamRelease(Published):
         half = half_widths(moments[:, 0], moments[:, 1], check_confidence(confidence))
         return Answers(count, np.sqrt(moments[:, 0]), *whole_interval(centre, half, count), confidence=confidence)
 
-    def _span(self, first: object, last: object) -> tuple[int, int]:
+    def span(self, first: object, last: object) -> tuple[int, int]:
+        """First step and one past the last of a range of steps."""
         start, end = self.steps.holding(first), self.steps.holding(last)
         if not 0 <= start <= end < self.n_steps:
             raise RequestError(
