@@ -103,7 +103,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "nonnegative": ("subtree", "subtree"),
     "norm": ("1", 1),
     "out": ("elsewhere", "elsewhere"),
-    "outside": ("clip", "clip"),
+    "outside": ("drop", "drop"),
     "overwrite": (None, True),
     "part": ("state=GA", "state=GA"),
     "picture": ("p.png", "p.png"),

@@ -125,7 +125,7 @@ def test_points_between_edges_are_counted_alike_from_arrays_tables_and_counts():
     beyond = pa.table({"age": [-1.0, 200.0], "hour": [1.0, 6.0]})
     for given in (beyond, np.array([[-1.0, 1.0], [200.0, 6.0]])):
         with pytest.raises(InputError, match="outside"):
-            tt.spatial(given, **options)
+            tt.spatial(given, **options, outside="error")
     clipped = [
         tt.spatial(given, **options, outside="clip").table() for given in (beyond, beyond.to_pandas().to_numpy())
     ]
