@@ -4,8 +4,9 @@
         [--jobs 2]
 
 Settings are what scales the noise: how many entities of one unit count (k), how much each may add to a size (z), private
-numbers of groups; also other definitions and mechanisms. Looked at are all released counts, those with a standard error of 2 or
-more apart, and of some regions per level counts that were released as 0, bands and answers. No interval may leave public facts.
+numbers of groups, whole groups protected; also other definitions and mechanisms. Looked at are all released counts, those
+with a standard error of 2 or more apart, and of some regions per level counts that were released as 0, bands and answers. No
+interval may leave public facts.
 Finished releases are kept in bench-results/coverage, so that the script goes on where it was stopped.
 """
 
@@ -27,10 +28,12 @@ from tallytree import ConfidentialCounts, release
 from tallytree.kernels import jit
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import counts_at
-from tallytree.publish import answers
+from tallytree.model.unit import Unit
+from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band, cumulative_band
 from tallytree.publish.copies import Copies, copy_release, public_bounds
 from tallytree.publish.intervals import count_intervals
+from tallytree.released.group_sizes import asked
 from tallytree.released.group_sizes.region import RegionCounts
 from tallytree.released.group_sizes.release import CountIntervals
 from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, places_of
@@ -42,14 +45,14 @@ REGIONS = 6  # regions per level whose bands and answers are looked at
 BLOCK = 10  # releases kept at a time
 
 QUESTIONS = {
-    "groups": answers.GROUPS,
-    "entities": answers.ENTITIES,
-    "mean": answers.MEAN,
-    "median": answers.quantile(0.5),
-    "quantile 0.9": answers.quantile(0.9),
-    "largest": answers.kth_largest(1),
-    "10th largest": answers.kth_largest(10),
-    "at least 5": answers.groups_of_at_least(5),
+    "groups": asked.GROUPS,
+    "entities": asked.ENTITIES,
+    "mean": asked.MEAN,
+    "median": asked.quantile(0.5),
+    "quantile 0.9": asked.quantile(0.9),
+    "largest": asked.kth_largest(1),
+    "10th largest": asked.kth_largest(10),
+    "at least 5": asked.groups_of_at_least(5),
 }
 
 
@@ -62,7 +65,12 @@ class Setting:
 
 
 def _unit(contributions: int) -> dict[str, Any]:
-    return {"unit": "person", "contributions": contributions}
+    return {"unit": Unit("row", "person", contributions)}
+
+
+def _whole_groups(epsilon: str) -> Setting:
+    facts = {"groups_public": False, "unit": Unit(group="household"), "least_size": 1}
+    return Setting(facts, {"epsilon": epsilon})
 
 
 SETTINGS = {
@@ -71,6 +79,8 @@ SETTINGS = {
     "k=10": Setting(_unit(10)),
     "z=10": Setting({"max_quantity": 10}),
     "private groups": Setting({"groups_public": False}),
+    "unit=group": _whole_groups("1"),
+    "unit=group, ε=0.1": _whole_groups("0.1"),
     "k=3, zCDP": Setting(_unit(3), {"definition": "zcdp", "rho": "1/2"}),
     "k=3, private groups, matching": Setting(
         {**_unit(3), "groups_public": False}, {"epsilon": 1, "mechanism": "matching"}
@@ -137,7 +147,7 @@ def held_in_region(
     for name, question in QUESTIONS.items():
         if name == "10th largest" and min(true.n_groups, copied.release.region(path).n_groups) < 10:
             continue
-        found = answers.answer(copied, path, question)
+        found = answer(copied, path, question)
         ceiling = most if question.about == "groups" else bounds.max_size
         tallied["outside"] += int(found.low < 0) + int(question.about != "entities" and found.high > ceiling)
         yield name, bool(found.low <= question.ask(true) <= found.high)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import tallytree as tt
-from tallytree.measure.stream import StreamCounter
+from tallytree.publish.stream_counter import StreamCounter
 
 Case = tuple[str, Callable[[], Any]]
 SEED = 11
@@ -243,7 +243,9 @@ def histograms() -> Iterator[Case]:
     for strategy in ("auto", "hierarchical", "wavelet", "optimised"):
         yield (
             f"histogram, 100 bins, {strategy}",
-            lambda strategy=strategy: tt.histogram(counts=LONG[:100], epsilon=1, strategy=strategy, insecure_seed=SEED),
+            lambda strategy=strategy: tt.histogram(
+                counts=LONG[:100], epsilon=1, mechanism=strategy, insecure_seed=SEED
+            ),
         )
     bins: dict[str, dict[str, Any]] = {
         "bins": {"bins": 9, "bounds": (0, 90)},
@@ -267,28 +269,27 @@ def histograms() -> Iterator[Case]:
 
 
 def grids() -> Iterator[Case]:
-    """Histograms in several dimensions."""
+    """Maps of ready counts, which were a kind of their own."""
 
     def of_grid(counts: Any = GRID, **options: Any) -> Any:
-        return tt.grid_histogram(counts, insecure_seed=SEED, **options)
+        return tt.spatial(counts=counts, insecure_seed=SEED, **options)
 
     choices: dict[str, dict[str, Any]] = {
-        "auto": {},
-        "flat": {"strategy": "flat"},
-        "hierarchical": {"strategy": "hierarchical"},
-        "branching 3": {"strategy": "hierarchical", "branching": 3},
-        "contributions": {"strategy": "hierarchical", "contributions": 2},
-        "real": {"strategy": "hierarchical", "integers": False},
-        "unbiased": {"strategy": "hierarchical", "integers": False, "nonnegative": "no"},
-        "least squares": {"strategy": "hierarchical", "nonnegative": "least-squares"},
-        "axes": {"axes": [np.arange(11) * 2.5, np.arange(13)]},
+        "flat": {"method": "flat"},
+        "hierarchical": {"method": "hierarchical"},
+        "branching 3": {"method": "hierarchical", "branching": 3},
+        "contributions": {"method": "hierarchical", "contributions": 2},
+        "real": {"method": "hierarchical", "integers": False},
+        "unbiased": {"method": "hierarchical", "integers": False, "nonnegative": "no"},
+        "least squares": {"method": "hierarchical", "nonnegative": "least-squares"},
+        "edges": {"edges": [np.arange(11) * 2.5, np.arange(13)], "method": "flat"},
     }
     for (choice, options), name in product(choices.items(), BUDGETS):
         yield f"grid, {choice}, {name}", lambda options=options, name=name: of_grid(**options, **BUDGETS[name])
-    for strategy in ("flat", "hierarchical"):
+    for method in ("flat", "hierarchical"):
         yield (
-            f"grid, three dimensions, {strategy}",
-            lambda strategy=strategy: of_grid(GRID.reshape(5, 4, 6), epsilon=1, strategy=strategy),
+            f"grid, three dimensions, {method}",
+            lambda method=method: of_grid(GRID.reshape(5, 4, 6), epsilon=1, method=method),
         )
 
 
@@ -340,7 +341,7 @@ def maps() -> Iterator[Case]:
         "kd-tree",
         "kd-hybrid",
     )
-    for method in (*methods, "adaptive-tree"):
+    for method in (*methods, "adaptive-tree", "adaptive"):
         yield f"map, {method}, pure", lambda method=method: of_points(method=method)
         yield (
             f"map, {method}, zcdp",
@@ -368,7 +369,7 @@ def maps() -> Iterator[Case]:
     }
     for name, options in choices.items():
         yield f"map, {name}", lambda options=options: of_points(**options)
-    for method in ("flat", "kd-tree", "adaptive-tree"):
+    for method in ("flat", "kd-tree", "adaptive-tree", "adaptive"):
         yield (
             f"map, three dimensions, {method}",
             lambda method=method: tt.spatial(
@@ -392,15 +393,27 @@ def maps() -> Iterator[Case]:
         )
 
 
+def first_names(answer: Any) -> dict[str, Any]:
+    """An answer under the names that its parts had when its numbers were first taken down."""
+    return {
+        {"std_error": "standard_error", "confidence": "level"}.get(name, name): v for name, v in vars(answer).items()
+    }
+
+
 def streams() -> Iterator[Case]:
-    """Running counts: every answer of a stream."""
+    """Running counts: every answer of a counter, and releases with a horizon and without one."""
     for name, inference in product(BUDGETS, (True, False)):
+        if name == "zcdp" and not inference:
+            continue  # it is of trees
 
         def answers(name: str = name, inference: bool = inference) -> pa.Table:
             counter = StreamCounter(100, inference=inference, insecure_seed=SEED, **BUDGETS[name])
-            return pa.Table.from_pylist([vars(counter.add(arrivals)) for arrivals in LONG[100:190]])
+            return pa.Table.from_pylist([first_names(counter.add(arrivals)) for arrivals in LONG[100:190]])
 
         yield f"stream, {name}, {'with' if inference else 'without'} inference", answers
+    for name, horizon in product(BUDGETS, (100, None)):
+        options = {"counts": LONG[100:190], "horizon": horizon, **BUDGETS[name]}
+        yield f"stream, {name}, {horizon}", lambda options=options: tt.stream(**options, insecure_seed=SEED)
 
 
 FAMILIES = (adaptive, matching, dense, histograms, grids, degrees, maps, streams)

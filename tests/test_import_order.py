@@ -10,8 +10,8 @@ import tallytree
 PACKAGE = Path(tallytree.__file__).parent
 ROOMS = [
     "version", "errors", "model", "tuning", "kernels", "privacy", "options", "planning", "storage", "ingest", "ranges",
-    "maps", "measure", "estimate", "consistency", "released", "report", "publish", "kinds", "distributed",
-    "reproduce", "cli", "__main__",
+    "shapes", "maps", "measure", "estimate", "consistency", "released", "exporting", "report", "publish", "kinds",
+    "distributed", "reproduce", "cli", "__main__",
 ]  # fmt: skip
 ONLY_IN = {
     "ibis": {"ingest"},

@@ -7,25 +7,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
-    from tallytree.kinds.verbs import ask, evaluate, load, plan, re_estimate, resume, sign, verify
+    from tallytree.kinds.verbs import ask, compare, evaluate, export, load, plan, re_estimate, resume, sign, verify
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
     from tallytree.options.group_sizes import ReleaseOptions
-    from tallytree.options.histogram import GridHistogramOptions, HistogramOptions
-    from tallytree.options.maps import MapOptions
+    from tallytree.options.histogram import HistogramOptions
+    from tallytree.options.maps import GridHistogramOptions, MapOptions
     from tallytree.options.reading import ReadOptions
+    from tallytree.options.stream import StreamOptions
     from tallytree.publish.degrees import degrees
     from tallytree.publish.grid_histogram import grid_histogram
     from tallytree.publish.group_sizes import release
     from tallytree.publish.histogram import histogram
     from tallytree.publish.intervals import with_intervals
     from tallytree.publish.spatial import spatial
+    from tallytree.publish.stream import stream
+    from tallytree.publish.stream_counter import StreamCounter
     from tallytree.released.degrees import DegreeSequence
-    from tallytree.released.grid_histogram import GridHistogram
     from tallytree.released.group_sizes.release import Release
     from tallytree.released.histogram.release import RangeHistogram
     from tallytree.released.maps.release import SpatialRelease
+    from tallytree.released.stream.release import StreamRelease
     from tallytree.version import __version__
 
 __all__ = [
@@ -33,7 +36,6 @@ __all__ = [
     "ConfidentialCounts",
     "DegreeSequence",
     "DegreesOptions",
-    "GridHistogram",
     "GridHistogramOptions",
     "Hierarchy",
     "HistogramOptions",
@@ -43,10 +45,15 @@ __all__ = [
     "Release",
     "ReleaseOptions",
     "SpatialRelease",
+    "StreamCounter",
+    "StreamOptions",
+    "StreamRelease",
     "__version__",
     "ask",
+    "compare",
     "degrees",
     "evaluate",
+    "export",
     "grid_histogram",
     "histogram",
     "load",
@@ -57,6 +64,7 @@ __all__ = [
     "resume",
     "sign",
     "spatial",
+    "stream",
     "verify",
     "with_intervals",
 ]
@@ -68,8 +76,7 @@ _HOMES = {
     "ConfidentialCounts": "model.confidential",
     "DegreeSequence": "released.degrees",
     "DegreesOptions": "options.degrees",
-    "GridHistogram": "released.grid_histogram",
-    "GridHistogramOptions": "options.histogram",
+    "GridHistogramOptions": "options.maps",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",
@@ -78,10 +85,15 @@ _HOMES = {
     "Release": "released.group_sizes.release",
     "ReleaseOptions": "options.group_sizes",
     "SpatialRelease": "released.maps.release",
+    "StreamCounter": "publish.stream_counter",
+    "StreamOptions": "options.stream",
+    "StreamRelease": "released.stream.release",
     "__version__": "version",
     "ask": "kinds.verbs",
+    "compare": "kinds.verbs",
     "degrees": "publish.degrees",
     "evaluate": "kinds.verbs",
+    "export": "kinds.verbs",
     "grid_histogram": "publish.grid_histogram",
     "histogram": "publish.histogram",
     "load": "kinds.verbs",
@@ -92,6 +104,7 @@ _HOMES = {
     "resume": "kinds.verbs",
     "sign": "kinds.verbs",
     "spatial": "publish.spatial",
+    "stream": "publish.stream",
     "verify": "kinds.verbs",
     "with_intervals": "publish.intervals",
 }

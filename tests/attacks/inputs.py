@@ -6,7 +6,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.classes import classes_from
+from tallytree.model.confidential import ConfidentialCounts, in_classes
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
@@ -24,13 +25,14 @@ class Households:
     max_quantity: int = 1
     contributions: int = 1
     whole_groups: bool = False
+    classes: str = ""
 
     def counts(self) -> ConfidentialCounts:
         """As the reader hands them over."""
         there = [(leaf, size) for leaf, size in self.groups if self.groups_public or size > 0]
         leaf, size = (np.array([group[i] for group in there], dtype=np.int64) for i in (0, 1))
         table = counts_from_runs(leaf, size, np.ones(len(there), dtype=np.int64), TREE.n_leaves)
-        return ConfidentialCounts(
+        counts = ConfidentialCounts(
             hierarchy=TREE,
             leaf_counts=table,
             n_groups=table.n_groups(),
@@ -43,6 +45,7 @@ class Households:
                 group="group" if self.whole_groups else "",
             ),
         )
+        return in_classes(counts, classes_from(self.classes)) if self.classes else counts
 
     def neighbours(self) -> Iterator["Households"]:
         """With one unit more: up to k entities, in any groups, each of the largest quantity or of 1; or one whole group."""

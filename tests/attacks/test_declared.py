@@ -17,6 +17,7 @@ import tallytree as tt
 from tallytree.publish.group_sizes import release
 from tallytree.publish.histogram import histogram
 from tallytree.publish.spatial import spatial
+from tallytree.publish.stream import stream
 from tests.attacks.transcript import VisibleDifferenceError, listen, loss_between, replay
 
 Row = tuple[str, str, str, int, int]
@@ -128,6 +129,9 @@ def test_totals_that_are_taken_from_the_data_and_called_private_are_caught() -> 
 KINDS: dict[str, Callable[[pa.Table, dict[str, Any]], Any]] = {
     "histogram": lambda rows, unit: histogram(
         rows, column="age", bounds=(0, 8), bins=8, epsilon=Fraction(1), insecure_seed=1, **unit
+    ),
+    "stream": lambda rows, unit: stream(
+        rows, column="age", start=0, until=7, horizon=10, epsilon=Fraction(1), insecure_seed=1, **unit
     ),
     "map": lambda rows, unit: spatial(
         rows, columns=["age", "floor"], box=[(0, 8), (0, 8)], resolution=8, epsilon=Fraction(1), insecure_seed=1, **unit

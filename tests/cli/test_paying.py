@@ -91,6 +91,7 @@ def people(place: Path) -> None:
 PAID = ["--epsilon", "1", "--ledger", "ledger.db", "--dataset", "census"]
 KINDS = {
     **COMMANDS,
+    "stream": ["stream", "rows.parquet", "--column", "household", "--start", "0", "--until", "5"],
     "spatial": ["spatial", "rows.parquet", "--columns", "x,y", "--box", "0:1,0:1", "--resolution", "4"],
 }
 

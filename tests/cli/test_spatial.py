@@ -40,18 +40,18 @@ def test_a_map_is_released_with_a_picture_verified_and_queried(place):
     middle, everything = found["answers"]
     # The noise is fresh in every run: it goes beyond 15 standard errors less than once in 10**8 runs.
     for answer, truth in ((middle, 2738), (everything, 3000)):
-        assert 0 < answer["standard_error"] < 40
-        assert abs(answer["estimate"] - truth) <= 15 * answer["standard_error"]
+        assert 0 < answer["std_error"] < 40
+        assert abs(answer["estimate"] - truth) <= 15 * answer["std_error"]
     assert "evenly spread" in found["note"]
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"box": "0:1,0:1"}, "lie outside"),
+        ({"box": "0:1,0:1", "extra": ("--outside", "error")}, "lie outside"),
         ({"box": "0:10,4:4"}, "no area"),
         ({"box": "wide"}, "LOW:HIGH"),
-        ({"columns": "lon", "box": "0:10"}, "at least two columns"),
+        ({"columns": "lon"}, "2 sides for 1 columns"),
         ({"source": "bad.parquet"}, "missing"),
         ({"extra": ("--method", "adaptive-grid", "--alpha", "1.5")}, "alpha"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tallytree.estimate import size_bins as estimating
-from tallytree.estimate.size_bins import combine_upwards, fit_size_bins, least_squares
+from tallytree.estimate.size_bins import Differences, combine_upwards, doubts, fit_size_bins, least_squares
 from tallytree.measure.size_bins import answers_of
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tallytree.planning.group_sizes.size_bins import SizeBins
@@ -53,11 +53,24 @@ def test_what_is_believed_of_a_deviation(bins: SizeBins) -> None:
 
 
 @pytest.mark.parametrize("bins", BINS)
+def test_doubts_are_the_variances_that_noisy_answers_leave(bins: SizeBins) -> None:
+    hierarchy, noise, differences = tree(3), [2.5, 40.0], Differences(0.2, 0.01)
+    counts = table_of(hierarchy, np.random.default_rng(5).integers(1, 90, (3, bins.n_bins)))
+    found = doubts(hierarchy, counts, noise, [differences], bins)
+    shape = counts[0] / counts[0].sum()
+    for region in range(1, 4):
+        groups = counts[region].sum()
+        room = (groups + differences.shape * groups**2) * shape
+        uncertainty = differences.groups * (counts[0].sum() / 3) ** 2
+        np.testing.assert_allclose(found[region], reference.doubt(room, 40.0, uncertainty, shape, bins))
+
+
+@pytest.mark.parametrize("bins", BINS)
 def test_without_noise_the_truth_comes_back(bins: SizeBins) -> None:
     hierarchy = tree(4, 5)
     truth = table_of(hierarchy, np.random.default_rng(1).integers(1, 1000, (20, bins.n_bins)))
     answers = [answers_of(truth[hierarchy.level_slice(level)], bins) for level in range(3)]
-    fit = fit_size_bins(hierarchy, answers, [1e-9] * 3, bins)
+    fit, _ = fit_size_bins(hierarchy, answers, [1e-9] * 3, bins)
     np.testing.assert_allclose(fit, truth, atol=1e-3)
 
 
@@ -68,7 +81,7 @@ def test_children_add_up_and_nothing_is_negative() -> None:
         truth = table_of(hierarchy, rng.poisson(3, (12, bins.n_bins)))
         noisy = answers_of(truth, bins) + np.rint(rng.laplace(0, 10, (len(truth), len(reference.questions(bins)))))
         answers = [noisy[hierarchy.level_slice(level)].astype(np.int64) for level in range(3)]
-        fit = fit_size_bins(hierarchy, answers, [200.0] * 3, bins)
+        fit, _ = fit_size_bins(hierarchy, answers, [200.0] * 3, bins)
         assert fit.min() >= 0
         for region in range(4):
             children = slice(hierarchy.child_starts[region], hierarchy.child_starts[region + 1])
@@ -86,7 +99,7 @@ def test_like_siblings_are_pooled_and_unlike_ones_are_not() -> None:
         truth = table_of(hierarchy, leaves)
         noisy = truth + np.rint(rng.normal(0, 30, truth.shape)).astype(np.int64)
         answers = [noisy[hierarchy.level_slice(level)] for level in range(2)]
-        fit = fit_size_bins(hierarchy, answers, [900.0, 900.0], bins)
+        fit, _ = fit_size_bins(hierarchy, answers, [900.0, 900.0], bins)
         errors.append(float(np.sqrt(np.mean((fit[1:] - leaves) ** 2))))
     assert errors[0] < 12
     assert 20 < errors[1] < 31
@@ -101,5 +114,5 @@ def test_sizes_beyond_those_seen_follow_the_curve_or_stop_where_it_does() -> Non
     for truth, most in ((falling, 200), (stopping, 200)):
         noise = np.rint(rng.laplace(0, 20, (2, bins.n_bins))).astype(np.int64)
         answers = [(truth + noise[level])[None] for level in range(2)]
-        fit = fit_size_bins(hierarchy, answers, [800.0, 800.0], bins)[0]
+        fit = fit_size_bins(hierarchy, answers, [800.0, 800.0], bins)[0][0]
         assert (np.abs(fit - truth) * bins.edges[:-1])[12:].sum() < most

@@ -24,9 +24,9 @@ MADE: dict[str, Callable[[], Any]] = {
         tt.read(PEOPLE, group="household", levels=["state"], public="groups"), epsilon=1, insecure_seed=1
     ),
     "histogram": lambda: tt.histogram([1, 2, 3, 5, 8], bins=8, bounds=(0, 16), epsilon=1, insecure_seed=1),
-    "grid-histogram": lambda: tt.grid_histogram([[1, 2], [3, 4]], epsilon=1, insecure_seed=1),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5], epsilon=0.5, insecure_seed=1),
     "map": lambda: tt.spatial(counts=[[1, 2], [3, 4]], epsilon=1, insecure_seed=1),
+    "stream": lambda: tt.stream(counts=[3, 0, 5, 2], horizon=8, epsilon=1, insecure_seed=1),
 }
 assert set(MADE) == set(KINDS)
 

@@ -33,11 +33,12 @@ def test_variances_are_those_of_dense_least_squares(seed, prune):
     leaves = stops & ~tree.below(stops)
     values = rng.normal(size=tree.n_nodes)
     noise = variances, variances_from_below(variances, tree.child_starts), values
-    found, by_area = box_uncertainty(tree, leaves, noise, low, high)
+    found, by_area, n_cut = box_uncertainty(tree, leaves, noise, low, high)
     expected = [box_variance(tree, leaves, variances, a, b) for a, b in zip(low, high)]
     assert found == pytest.approx(expected, rel=1e-9)
     weights = [leaf_weights(tree, leaves, a, b) for a, b in zip(low, high)]
     assert by_area == pytest.approx([w[w < 1] @ values[leaves][w < 1] for w in weights])
+    assert n_cut.tolist() == [int(((w > 0) & (w < 1)).sum()) for w in weights]
 
 
 @settings(max_examples=30, deadline=None)

@@ -84,8 +84,8 @@ def test_chunks_in_threads_give_the_same_table(monkeypatch: pytest.MonkeyPatch) 
     hierarchy = hierarchy_from_leaves(["a", "b"], [(f"a{a}", f"b{b}") for a in range(5) for b in range(4)])
     noisy = np.rint(rng.laplace(3, 20, (hierarchy.n_regions, 80))).astype(np.int64)
     alone = allocate_over_tree(hierarchy, noisy, 1000)
-    for module in ("tree_prices", "tree_allocation"):
-        monkeypatch.setattr(f"tallytree.kernels.{module}.sizes_per_chunk", lambda _: 1)
+    for module in ("prices", "allocation"):
+        monkeypatch.setattr(f"tallytree.kernels.trees.{module}.sizes_per_chunk", lambda _: 1)
     np.testing.assert_array_equal(allocate_over_tree(hierarchy, noisy, 1000), alone)
 
 

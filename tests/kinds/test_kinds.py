@@ -23,14 +23,14 @@ MAKERS: dict[str, Any] = {
         tt.read(PEOPLE, group="household", levels=["state"], public="groups"), epsilon=1, insecure_seed=1
     ),
     "histogram": lambda: tt.histogram([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
-    "grid-histogram": lambda: tt.grid_histogram([[3, 1], [4, 1]], epsilon=1, insecure_seed=1),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
     "map": lambda: tt.spatial(counts=[[3, 1], [4, 1]], epsilon=1, insecure_seed=1),
+    "stream": lambda: tt.stream(counts=[3, 1, 4], horizon=None, epsilon=1, insecure_seed=1),
 }
 # Every part of a question, and a value for it.
 PARTS = {
     "region": "total", "size": "2", "at_least": "2", "largest": "1", "quantile": "0.5", "mean": None, "total": None,
-    "ranges": "0:1",
+    "ranges": "0:1", "between": "1 2", "share": None,
     "confidence": "0.9", "copies": "2",
 }  # fmt: skip
 
@@ -70,10 +70,13 @@ def test_a_part_of_a_question_is_answered_or_refused(
     made.save(tmp_path / "out")
     flag = "--range" if part == "ranges" else f"--{part.replace('_', '-')}"
     value = PARTS[part]
-    if part == "ranges" and name in ("map", "grid-histogram"):
+    if part == "ranges" and name == "map":
         value = "0:1,0:1"
-    alone = [flag] if value is None else [flag, value]
+    if part == "ranges" and name == "stream":
+        value = "1:2"
+    alone = [flag] if value is None else [flag, *value.split(" ")]
     more = ["--at-least", "2", "--copies", "2"] if name == "group-sizes" and part == "confidence" else []
+    more += ["--at-least", "2"] if name == "group-sizes" and part == "share" else []
     more += ["--range", "0:1"] if name == "histogram" and part == "confidence" else []
     code = run("query", str(tmp_path / "out"), *alone, *more, "--json")
     told = capsys.readouterr()

@@ -43,8 +43,12 @@ MAKERS: dict[str, Any] = {
     "histogram": lambda: tt.histogram(np.arange(16), epsilon=1, insecure_seed=1),
     "categories": lambda: tt.histogram(list("abca"), categories=["a", "b", "c"], epsilon=1, insecure_seed=1),
     "matrix": lambda: tt.histogram(np.arange(8), strategy="optimised", epsilon=1, insecure_seed=1),
-    "grid": lambda: tt.grid_histogram(np.arange(16).reshape(4, 4), epsilon=1, insecure_seed=1),
+    "grid": lambda: tt.spatial(
+        counts=np.arange(16).reshape(4, 4), edges=[[0, 1, 2, 4, 8]] * 2, epsilon=1, insecure_seed=1
+    ),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5, 9], epsilon=1, graphical=True, insecure_seed=1),
+    "stream": lambda: tt.stream(counts=np.arange(70), horizon=100, epsilon=1, insecure_seed=1),
+    "stream, zcdp": lambda: tt.stream(counts=np.arange(70), rho=1, definition="zcdp", insecure_seed=1),
     "map": lambda: tt.spatial(counts=np.arange(4096).reshape(64, 64), epsilon=1, insecure_seed=1),
     "pruned map": lambda: tt.spatial(
         counts=np.arange(4096).reshape(64, 64), method="quadtree", prune=9, epsilon=1, insecure_seed=1
@@ -79,7 +83,7 @@ def test_another_norm_or_merge_is_another_estimate_of_the_same_answers(tmp_path:
     tt.verify(tmp_path / "other").raise_if_failed()
 
 
-@pytest.mark.parametrize("name", ["adaptive", "histogram", "map"])
+@pytest.mark.parametrize("name", ["adaptive", "histogram", "map", "stream"])
 def test_a_choice_that_a_mechanism_does_not_have_is_refused(name: str, tmp_path: Path) -> None:
     MAKERS[name]().save(tmp_path / "out")
     with pytest.raises(RequestError, match="has no norm to choose"):
@@ -87,7 +91,7 @@ def test_a_choice_that_a_mechanism_does_not_have_is_refused(name: str, tmp_path:
 
 
 def test_without_measurements_there_is_nothing_to_estimate_from(tmp_path: Path) -> None:
-    for name in ("adaptive", "histogram", "map", "degrees", "grid"):
+    for name in ("adaptive", "histogram", "map", "degrees", "grid", "stream"):
         MAKERS[name]().save(tmp_path / name, noisy=False)
         with pytest.raises(RequestError, match="without its raw measurements"):
             tt.re_estimate(tmp_path / name)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 import tallytree as tt
 from tallytree.maps.answers import MapSurface
@@ -9,6 +10,7 @@ from tallytree.maps.methods import grow
 from tallytree.model.box_tree import box_sums, prefix_sums
 from tallytree.options.maps import MethodOptions
 from tests.maps.surveys import PlainSurvey
+from tests.reference.boxes import contains
 
 
 def lonely_cells():
@@ -30,7 +32,7 @@ def noisy_map(counts, seed, epsilon):
         )
 
     survey.count = count
-    grow(draft, MethodOptions(method="adaptive-tree"))
+    grow(draft, MethodOptions(mechanism="adaptive-tree"))
     tree, measurements = draft.finish()
     return tree, *combine_measurements(tree.n_nodes, measurements)
 
@@ -62,9 +64,44 @@ def test_unbiased_estimates_do_not_depend_on_sparsity():
 @pytest.mark.parametrize(("method", "sparse"), [("adaptive-tree", True), ("quadtree", False)])
 def test_the_manifest_says_how_counts_were_made_nonnegative(method, sparse):
     release = tt.spatial(counts=lonely_cells(), method=method, epsilon=0.1, insecure_seed=1)
-    assert release.manifest["published"] == {"nonnegative": True, "integers": True, "sparse": sparse}
+    assert release.manifest["published"] == {
+        "nonnegative": True,
+        "integers": True,
+        "sparse": sparse,
+        "smoothed": False,
+    }
     assert release.verify()
     release.manifest["published"]["sparse"] = not sparse
     assert [check.name for check in release.verify().checks if not check.passed] == [
         "counts follow from the noisy ones"
     ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_nonnegative_optimum_is_that_of_dense_algebra(seed):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(2, 5, size=2))
+    draft = Draft(shape, PlainSurvey(np.zeros(shape, dtype=np.int64)))
+    blocks, _ = draft.split_grid(draft.root, int(rng.integers(1, 4)))
+    draft.split_grid(blocks, rng.integers(1, 4, size=len(blocks)))  # leaves lie at several depths
+    tree, _ = draft.finish()
+    values, variances = rng.normal(0, 3, tree.n_nodes), rng.uniform(0.5, 4, tree.n_nodes)
+    variances[~tree.is_leaf & (rng.random(tree.n_nodes) < 0.5)] = np.inf
+    found = estimate_map(tree, values, variances, nonnegative="least-squares", integers=False).published
+    leaves, counted = np.flatnonzero(tree.is_leaf), np.isfinite(variances)
+    rows = np.array([[contains(tree, node, leaf) for leaf in leaves] for node in range(tree.n_nodes)], dtype=float)
+    weights = 1 / np.sqrt(variances[counted])
+    expected, _ = nnls(rows[counted] * weights[:, None], values[counted] * weights)
+    np.testing.assert_allclose(found, rows @ expected, atol=1e-8)
+
+
+def test_the_subtree_rule_zeroes_what_is_negative():
+    draft = Draft((4,), PlainSurvey(np.zeros(4, dtype=np.int64)))
+    draft.split_grid(draft.root, 4)
+    tree, _ = draft.finish()
+    values = np.array([1.0, -2.0, 3.0, 0.0, 0.0, 1.0, 2.0])
+    made = estimate_map(tree, values, np.ones(7), nonnegative="subtree", integers=False)
+    assert made.unbiased[1] < 0
+    assert made.published[1] == 0
+    assert np.all(made.published >= 0)
+    np.testing.assert_allclose(made.published[0], made.published[tree.is_leaf].sum())

@@ -6,23 +6,29 @@ import pytest
 from tallytree.errors import RequestError
 from tallytree.maps.draft import Draft
 from tallytree.maps.grids import best_grid_branching, grid_size, second_grid_sizes
-from tallytree.maps.methods import GROW, grow
+from tallytree.maps.methods import GROW, LINE, grow
 from tallytree.maps.shares import geometric_shares, proportional_shares
 from tallytree.maps.trees import first_level, geometric_ratio, halvings
 from tallytree.options.maps import MethodOptions
 from tests.maps.surveys import PlainSurvey, share_of
 
 
+def fits(method, shape):
+    return len(shape) == 1 or method not in LINE
+
+
 def grown(method, counts, *, epsilon=1.0, **options):
     survey = PlainSurvey(counts, epsilon)
     draft = Draft(counts.shape, survey)
-    grow(draft, MethodOptions(method=method, **options))
+    grow(draft, MethodOptions(mechanism=method, **options))
     tree, measurements = draft.finish()
     return survey, tree, measurements
 
 
-@pytest.mark.parametrize("method", GROW)
-@pytest.mark.parametrize("shape", [(16, 16), (5, 12), (6, 4, 3)])
+@pytest.mark.parametrize(
+    ("method", "shape"),
+    [(method, shape) for method in GROW for shape in [(40,), (16, 16), (5, 12), (6, 4, 3)] if fits(method, shape)],
+)
 def test_every_method_tiles_the_map_and_measures_its_leaves(method, shape):
     counts = np.random.default_rng(1).poisson(3, size=shape)
     survey, tree, measurements = grown(method, counts)
@@ -31,7 +37,9 @@ def test_every_method_tiles_the_map_and_measures_its_leaves(method, shape):
     assert set(np.flatnonzero(tree.is_leaf)) <= set(measured)
     if method.startswith("kd"):  # medians of boxes one cell wide are not asked for
         assert Fraction(7, 10) < share_of(survey) <= 1
-    elif method != "adaptive-tree":
+    elif method == "structure-first":  # nor are boundaries where nothing suggests any
+        assert share_of(survey) in (Fraction(7, 8), 1)
+    elif method not in ("adaptive", "adaptive-tree"):
         assert share_of(survey) == 1
 
 
@@ -60,6 +68,13 @@ def test_adaptive_grid_follows_the_slides():
     assert survey.asked[0] == ("coarse cell", Fraction(1, 4), 100)
     assert survey.asked[1] == ("fine cell", Fraction(3, 4), 99 + 100)
     assert tree.is_leaf.sum() == 199
+
+
+@pytest.mark.parametrize(("n_points", "first"), [(100_000, 25), (400_000, 50), (10_000, 10)])
+def test_the_coarse_grid_has_a_quarter_of_the_uniform_grids_cells_per_side(n_points, first):
+    # m1 = max(10, sqrt(N eps / 10) / 4) at eps = 1: 100 / 4, 200 / 4, and 32 / 4, which is below 10.
+    survey, _, _ = grown("adaptive-grid", np.zeros((300, 300), dtype=np.int64), n_points=n_points)
+    assert survey.asked[0] == ("coarse cell", Fraction(1, 2), first**2)
 
 
 def test_trees_share_their_budget_as_they_say():
@@ -107,7 +122,7 @@ def test_best_branching_comes_from_the_exact_error():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"method": "voronoi"}, "method 'voronoi' is not known"),
+        ({"method": "voronoi"}, "mechanism 'voronoi' is not known"),
         ({"method": "adaptive-grid", "alpha": Fraction(1)}, "alpha lies between 0 and 1"),
         ({"method": "adaptive-grid", "alpha": Fraction(5, 4)}, "alpha lies between 0 and 1"),
         ({"method": "flat", "alpha": Fraction(1, 2)}, "alpha goes with adaptive-grid"),
@@ -128,7 +143,7 @@ def test_trees_too_large_for_memory_are_refused_before_they_grow():
     draft = Draft((20_000, 20_000), survey)
     for method, options in [("flat", {}), ("uniform-grid", {"cells": 10_000}), ("quadtree", {"depth": 14})]:
         with pytest.raises(RequestError, match=r"GiB; at most"):
-            grow(draft, MethodOptions(method=method, **options))
+            grow(draft, MethodOptions(mechanism=method, **options))
     assert survey.asked == []
 
 

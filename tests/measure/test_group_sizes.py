@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,19 @@ def test_totals_and_largest_size() -> None:
     )
     assert auto.largest_size is not None
     assert 40 <= measure_largest_size(truth(), auto.largest_size, stream) <= 42
+
+
+def test_the_bound_lies_five_standard_deviations_above_the_noisy_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """kuo2018 footnote 6: below the largest size about once in 1,500 releases for Laplace noise (e^(-5√2)/2)."""
+    auto = plan_release(
+        ReleaseOptions(epsilon=1, view="cumulative"), PublicFacts(TREE, groups_public=True, max_quantity=1)
+    )
+    query = auto.largest_size
+    assert query is not None
+    monkeypatch.setattr(group_sizes, "add_noise", lambda exact, *_, **__: exact - 3)  # as if -3 had been drawn
+    bound = measure_largest_size(truth(), query, KeyStream.from_insecure_seed(2))
+    assert bound == 40 - 3 + math.ceil(5 * math.sqrt(query.noise.variance))
+    assert bound > 40
 
 
 @pytest.mark.parametrize("view", ["naive", "sizes", "cumulative", "hybrid"])

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError, RequestError
-from tallytree.measure.stream import StreamCounter, measure_steps
+from tallytree.measure.stream import measure_steps
 from tallytree.planning.streams import mean_squared_error, plan_stream, rows_table
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.stream_counter import StreamCounter
 from tallytree.ranges.streams import estimate_stream, follows
 
 
@@ -32,7 +33,7 @@ def test_errors_are_as_stated_and_intervals_hold_the_truth(inference):
         errors = np.array([answer.estimate for answer in answers]) - np.cumsum(arrivals)
         squared += errors**2
         held += [answer.low <= truth <= answer.high for answer, truth in zip(answers, np.cumsum(arrivals))]
-    stated = np.array([answer.standard_error**2 for answer in answers])
+    stated = np.array([answer.std_error**2 for answer in answers])
     assert (squared / runs / stated).mean() == pytest.approx(1, abs=0.1)
     assert held.mean() / runs == pytest.approx(0.95, abs=0.015)
 
@@ -41,7 +42,7 @@ def test_the_papers_variance_is_one_block_per_binary_digit():
     counter = StreamCounter(127, epsilon=1, branching=2, inference=False, insecure_seed=1)
     for step in range(1, 100):
         answer = counter.add(0)
-        assert answer.standard_error**2 == pytest.approx(bin(step).count("1") * counter.noise.variance)
+        assert answer.std_error**2 == pytest.approx(bin(step).count("1") * counter.noise.variance)
     assert counter.noise.scale == 7
 
 
@@ -51,20 +52,20 @@ def test_inference_nearly_halves_the_variance_of_large_blocks():
     )
     for _ in range(512):
         before, after = raw.add(1), smart.add(1)
-    assert after.standard_error**2 / before.standard_error**2 == pytest.approx(0.5, abs=0.01)
+    assert after.std_error**2 / before.std_error**2 == pytest.approx(0.5, abs=0.01)
 
 
 def test_asking_again_gives_the_same_answer():
     counter = StreamCounter(8, rho=0.5, definition="zcdp", insecure_seed=1)
     assert counter.count().estimate == 0
-    assert counter.add(3) == counter.count() == counter.count(level=0.95)
-    assert counter.count(level=0.5).high <= counter.count().high
+    assert counter.add(3) == counter.count() == counter.count(confidence=0.95)
+    assert counter.count(confidence=0.5).high <= counter.count().high
 
 
 def test_counters_hide_what_they_hold():
     counter = StreamCounter(8, epsilon=1)
     counter.add(123456)
-    assert repr(counter) == "StreamCounter(1 of 8 steps, epsilon = 1, counts hidden)"
+    assert repr(counter) == "StreamCounter(1 of 8 steps, epsilon = 1, values hidden)"
     assert counter.private
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(counter)
@@ -144,4 +145,4 @@ def test_the_mean_squared_error_is_that_of_theory(budget, strategy):
 def test_units_of_several_entities_get_more_noise():
     one, three = (StreamCounter(50, rho=1, definition="zcdp", contributions=k, insecure_seed=1) for k in (1, 3))
     assert three.noise.sigma2 == 9 * one.noise.sigma2
-    assert repr(StreamCounter(None, epsilon=1)) == "StreamCounter(0 of any number of steps, epsilon = 1, counts hidden)"
+    assert repr(StreamCounter(None, epsilon=1)) == "StreamCounter(0 of any number of steps, epsilon = 1, values hidden)"

@@ -44,8 +44,8 @@ HOLDERS = sorted({found for found in all_classes() if holds_exact_values(found)}
 def test_the_known_ones_are_found() -> None:
     names = {found.__name__ for found in HOLDERS}
     assert names >= {
-        "BinnedValues", "ConfidentialCounts", "ConfidentialDegrees", "ConfidentialGrid", "ConfidentialHistogram",
-        "ConfidentialSizes", "PrivateSurvey", "SparkCounts",
+        "BinnedValues", "ConfidentialArrivals", "ConfidentialCounts", "ConfidentialDegrees", "ConfidentialGrid",
+        "ConfidentialHistogram", "ConfidentialSizes", "PrivateSurvey", "SparkCounts",
     }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from tallytree.options import (
     Options,
     ReadOptions,
     ReleaseOptions,
+    StreamOptions,
 )
 from tallytree.options.asking import AssumedOptions, EvaluateOptions, PlanOptions, QueryOptions, ReportOptions
 from tallytree.options.base import fields_of, spelling_of, types_of
@@ -29,6 +30,7 @@ from tallytree.options.spelled import spelled, spelled_alone
 GROUPS: list[type[Options]] = [
     AssumedOptions, DegreesOptions, EngineOptions, EvaluateOptions, GridHistogramOptions, GroupSizesOutput, HistogramOptions,
     MapOptions, MapOutput, Output, PlanOptions, QueryOptions, ReadOptions, ReleaseOptions, ReportOptions,
+    StreamOptions,
 ]  # fmt: skip
 
 
@@ -77,6 +79,9 @@ WRONG: list[tuple[type[Options], dict[str, Any], str]] = [
     (MapOptions, {"prune": float("nan")}, "prune is a number of at least 0, got nan"),
     (MapOptions, {"alpha": 1, "method": "adaptive-grid"}, "alpha lies between 0 and 1"),
     (MapOptions, {"depth": 3}, "depth goes with quadtree"),
+    (StreamOptions, {"every": "hour"}, "every 'hour' is not known. Choose one of: day, week, month"),
+    (StreamOptions, {"horizon": 0}, "horizon is a whole number of at least 1, got 0"),
+    (StreamOptions, {"until": 1.5}, "until takes a whole number or a text or a date"),
     (DegreesOptions, {"directed": True}, "go with edges="),
     (DegreesOptions, {"column": "a", "edges": ("a", "b")}, "not both"),
     (DegreesOptions, {"edges": ("a", "b", "c")}, "two columns"),

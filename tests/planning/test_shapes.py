@@ -3,7 +3,7 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape, shape_from_counts
+from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape, scattered_tables, shape_from_counts
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,20 @@ def test_assumed_data_keep_group_totals_and_follow_the_shape() -> None:
     drawn = assumed.leaf_counts.region(0)
     got = shape_from_counts(drawn.size, drawn.count)[:7]
     np.testing.assert_allclose(got, named_shape("households")[:7], atol=0.01)
+
+
+def test_scattered_tables_keep_clear_means_and_never_fall_below_zero() -> None:
+    tree = hierarchy_from_leaves(["region", "town"], [(f"r{leaf // 3}", f"t{leaf}") for leaf in range(6)])
+    leaves = np.array([[400, 0, 9], [250, 30, 0], [90, 2, 1], [800, 40, 0], [20, 60, 3], [5, 0, 2]])
+    table = np.stack([tree.sum_from_leaves(column) for column in leaves.T], axis=1)
+    variance = 25.0 + 0.02 * table**2
+    drawn = np.stack([scattered_tables(tree, table, variance, seed=seed) for seed in range(3000)])
+    assert drawn.min() == 0
+    assert not drawn[:, leaves == 0].any()
+    clear = leaves >= 20
+    np.testing.assert_allclose(drawn.mean(axis=0)[clear], leaves[clear], rtol=0.03)
+    np.testing.assert_allclose(drawn.sum(axis=1).mean(axis=0), table[0], rtol=0.03)
+    # Siblings are drawn together with the region above, so sums spread as it does, not as much as they do alone.
+    root = drawn.sum(axis=1)
+    np.testing.assert_allclose(root.var(axis=0)[:2], variance[0, :2], rtol=0.2)
+    assert (drawn.var(axis=0)[leaves > 100] > 100).all()

@@ -7,10 +7,11 @@ from tallytree import load, release, verify, with_intervals
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_at
-from tallytree.publish.answers import GROUPS, answer, groups_of_at_least, groups_of_size, kth_largest, quantile
+from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band, cumulative_band, half_widths
 from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.intervals import count_intervals, whole_interval, zero_ends
+from tallytree.released.group_sizes.asked import GROUPS, groups_of_at_least, groups_of_size, kth_largest, quantile
 from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, groups_per_size, places_of
 from tallytree.reproduce.housing import housing_counts
 

@@ -50,7 +50,7 @@ def test_errors_are_as_predicted_and_intervals_hold_the_truth(name, budget):
         squared += np.square(sums[last] - sums[first] - truth) / RUNS
         if seed < RUNS_FOR_INTERVALS:
             bin_noise = plan.noise[0] if name == "flat" else None
-            answers = answer_ranges(sums, sums, errors, (first, last), level=0.95, bin_noise=bin_noise)
+            answers = answer_ranges(sums, sums, errors, (first, last), confidence=0.95, bin_noise=bin_noise)
             held += (answers.low <= truth) & (truth <= answers.high)
     predicted, _ = errors.moments(first, last)
     assert squared.mean() == pytest.approx(predicted.mean(), rel=0.03)

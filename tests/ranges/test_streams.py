@@ -7,7 +7,8 @@ from tallytree.errors import InputError
 from tallytree.kernels.stream_rows import square_root_weights
 from tallytree.planning.streams import plan_stream, rows_table
 from tallytree.privacy.budget import Budget
-from tallytree.ranges.streams import StreamEstimator, estimate_stream, follows
+from tallytree.ranges.noise_moments import fourth_cumulant
+from tallytree.ranges.streams import StreamEstimator, estimate_stream, follows, span_moments
 from tests.reference import streams as reference
 
 BUDGETS = {"square-root": Budget("zcdp", Fraction(1, 2)), "tree": Budget("pure", Fraction(1))}
@@ -69,3 +70,25 @@ def test_published_counts_follow_from_rows_or_do_not(strategy):
     assert not follows(plan, more, estimates)
     with pytest.raises(InputError, match="rows, not"):
         estimate_stream(plan, rows[:-1], 30)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "how"),
+    [("square-root", {}), ("tree", {"branching": 3}), ("tree", {"branching": 3, "inference": False})],
+)
+def test_errors_of_ranges_of_steps_are_those_of_differences(strategy, how):
+    """Counts are linear in the rows: the slow way asks what each count takes of every single row."""
+    plan = plan_stream(BUDGETS[strategy], None, epochs=(9, 13), **how)
+    n_steps = 30
+    steps, _ = rows_table(plan, n_steps)
+    taken = np.array([estimate_stream(plan, row, n_steps).estimate for row in np.eye(len(steps), dtype=np.int64)])
+    taken = np.concatenate([np.zeros((len(steps), 1)), taken], axis=1)
+    noises = [plan.epoch(plan.epoch_of(int(step))[0]).noise for step in steps]
+    variance = np.array([noise.variance for noise in noises])
+    cumulant = np.array([fourth_cumulant(noise) for noise in noises])
+    for first in range(n_steps):
+        for last in range(first + 1, n_steps + 1):
+            change = taken[:, last] - taken[:, first]
+            expected = variance @ change**2, cumulant @ change**4
+            np.testing.assert_allclose(span_moments(plan, first, last), expected, rtol=1e-9)
+    assert span_moments(plan, 4, 4) == (0, 0)

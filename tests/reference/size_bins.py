@@ -52,3 +52,11 @@ def believed(deviation: Any, room: Any, noise: float, bins: SizeBins) -> Any:
     asked = questions(bins)
     covariance = noise * np.linalg.inv(asked.T @ asked)
     return np.diag(room) @ np.linalg.solve(np.diag(room) + covariance, deviation)
+
+
+def doubt(room: Any, noise: float, uncertainty: float, shape: Any, bins: SizeBins) -> Any:
+    """Variances of counts x = G π + deviation given noisy answers, G with a variance of its own before they are given."""
+    asked = questions(bins)
+    covariance = noise * np.linalg.inv(asked.T @ asked)
+    before = np.diag(room) + uncertainty * np.outer(shape, shape)
+    return np.diag(before - before @ np.linalg.solve(before + covariance, before))

@@ -30,7 +30,7 @@ def objects(counts: tt.ConfidentialCounts) -> dict[str, Any]:
     release = tt.release(counts, epsilon=100, insecure_seed=1)
     values = np.arange(300) % 50
     histogram = tt.histogram(values, bins=50, bounds=(0, 50), strategy="flat", epsilon=1, insecure_seed=1)
-    by_name = tt.histogram([EVIL, "b"], categories=[EVIL, "b"], strategy="flat", epsilon=1, insecure_seed=1)
+    by_name = tt.histogram([EVIL, "b"], categories=[EVIL, "b"], mechanism="flat", epsilon=1, insecure_seed=1)
     points = np.random.default_rng(1).random((500, 2))
     city = tt.spatial(points, columns=[EVIL, "y"], box=[(0, 1), (0, 1)], resolution=64, epsilon=1, insecure_seed=1)
     copies = copy_release(release, copies=2)
@@ -48,18 +48,19 @@ def objects(counts: tt.ConfidentialCounts) -> dict[str, Any]:
         "histogram of categories": by_name,
         "Answers": histogram.bin_answers(),
         "Answer": histogram.range(0, 10),
-        "GridHistogram": tt.grid_histogram([[1, 2], [3, 4]], epsilon=1, insecure_seed=1),
         "DegreeSequence": tt.degrees(list(range(50)), epsilon=1, insecure_seed=1),
         "SpatialRelease": city,
+        "StreamRelease": tt.stream(counts=list(range(50)), epsilon=1, insecure_seed=1),
+        "StreamCounter": tt.StreamCounter(None, epsilon=1, insecure_seed=1),
         "MapAnswers": city.ranges([[(0, 0.5), (0, 0.5)]] * 30),
     }
 
 
-NO_HTML = {"Copies", "CountIntervals", "Answer"}
+NO_HTML = {"Copies", "CountIntervals", "Answer", "StreamCounter"}
 NAMES = [
     "Hierarchy", "ConfidentialCounts", "Release", "RegionCounts", "Verification", "Evaluation", "Prediction", "Copies",
-    "CountIntervals", "RangeHistogram", "histogram of categories", "Answers", "Answer", "GridHistogram", "DegreeSequence",
-    "SpatialRelease", "MapAnswers",
+    "CountIntervals", "RangeHistogram", "histogram of categories", "Answers", "Answer", "DegreeSequence",
+    "SpatialRelease", "MapAnswers", "StreamRelease", "StreamCounter",
 ]  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def test_rows_beyond_the_first_are_counted(objects: dict[str, Any]) -> None:
 
 
 def test_insecure_releases_say_so(objects: dict[str, Any]) -> None:
-    for name in ("Release", "RangeHistogram", "GridHistogram", "DegreeSequence", "SpatialRelease"):
+    for name in ("Release", "RangeHistogram", "DegreeSequence", "SpatialRelease", "StreamRelease"):
         assert "NOT PRIVATE" in objects[name]._repr_html_()
         assert "NOT PRIVATE" in repr(objects[name])
 

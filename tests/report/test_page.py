@@ -132,7 +132,7 @@ def test_a_histogram_answers_ranges(browser: Any, tmp_path: Path) -> None:
     answer = ages.range(10, 100)
     shown = page.inner_text("#range-answer")
     assert shown.startswith(f"10 to 100: {answer.estimate:,} ± ")
-    assert float(shown.split(" ± ")[1].split()[0]) == pytest.approx(answer.standard_error, abs=0.01)
+    assert float(shown.split(" ± ")[1].split()[0]) == pytest.approx(answer.std_error, abs=0.01)
     visit.assert_clean()
 
 

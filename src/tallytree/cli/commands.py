@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from tallytree.cli.app import say
 from tallytree.errors import RequestError, StorageError
 from tallytree.options.base import Options, Spelling, fields_of, spelling_of, types_of
 from tallytree.options.checks import alternatives
@@ -54,7 +56,7 @@ def command(app: typer.Typer, *, needs: Sequence[str] = ()) -> Callable[[Handler
             for name in needs:
                 if name not in told:
                     raise RequestError(f"--{name.replace('_', '-')} is missing: {spelling_of(fields[name]).help}")
-            handler(**plain, **{name: group.told(told) for name, group in groups.items()})
+            handler(**plain, **{name: _filled(group, told) for name, group in groups.items()})
 
         context = inspect.Parameter(CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         flat = [context, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown)]
@@ -65,6 +67,16 @@ def command(app: typer.Typer, *, needs: Sequence[str] = ()) -> Callable[[Handler
         return handler
 
     return register
+
+
+def _filled(group: type[Options], told: Mapping[str, Any]) -> Options:
+    """A group of options as it was told; what it says about old names goes to the terminal."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", FutureWarning)
+        made = group.told(told)
+    for warning in heard:
+        say(str(warning.message))
+    return made
 
 
 def declared(group: type[Options], name: str) -> Any:
@@ -148,7 +160,8 @@ def _parameter(field: Field[Any], kind: Any, *, needed: bool) -> inspect.Paramet
 
 
 def _flag(name: str, spelling: Spelling, help_text: str) -> Any:
-    return typer.Option(f"--{name.replace('_', '-')}", help=help_text, metavar=spelling.metavar, envvar=spelling.envvar)
+    flags = [f"--{name.replace('_', '-')}", *([spelling.alias] if spelling.alias else [])]
+    return typer.Option(*flags, help=help_text, metavar=spelling.metavar, envvar=spelling.envvar)
 
 
 def _shown_type(kind: Any, spelling: Spelling) -> Any:
@@ -157,4 +170,6 @@ def _shown_type(kind: Any, spelling: Spelling) -> Any:
     if spelling.text is not None:
         return str
     offered = alternatives(kind)
+    if offered == (tuple[int, int],):
+        return offered[0]
     return offered[0] if len(offered) == 1 and offered[0] in (bool, int, float) else str

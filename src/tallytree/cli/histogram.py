@@ -29,7 +29,7 @@ def histogram(source: SourceOrConfig, where: Output, how: HistogramOptions) -> N
         say(f"Released {facts['bins']:,} bins ({facts['strategy']}) to {where.out}")
         say(f"Why this strategy: {facts['reason']}")
         say(facts["statement"])
-        say(f"A range of half of all bins has a standard error of about {facts['standard_error_of_half']:.3g}.")
+        say(f"A range of half of all bins has a standard error of about {facts['std_error_of_half']:.3g}.")
 
 
 def summary(made: RangeHistogram) -> dict[str, Any]:
@@ -44,5 +44,5 @@ def summary(made: RangeHistogram) -> dict[str, Any]:
         "private": privacy["private"],
         "statement": privacy["statement"],
         "total": asdict(made.total()),
-        "standard_error_of_half": half.standard_error,
+        "std_error_of_half": half.std_error,
     }

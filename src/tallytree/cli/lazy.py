@@ -24,6 +24,10 @@ COMMANDS = {
     ),
     "histogram": ("histogram", "Release a histogram of one column that answers any range, with error bars."),
     "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
+    "stream": (
+        "stream",
+        "Release how many rows came so far, after every step; run it again, with a later --until, to go on.",
+    ),
     "verify": (
         "inspect",
         "Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.",
@@ -34,7 +38,15 @@ COMMANDS = {
     ),
     "evaluate": (
         "inspect",
-        "Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.",
+        "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.",
+    ),
+    "compare": (
+        "compare",
+        "Compare two releases: differences with intervals, and which of them are clear of noise.",
+    ),
+    "export": (
+        "export",
+        "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
     ),
     "resume": (
         "finish",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json as json_text
 from enum import StrEnum
 from fractions import Fraction
@@ -31,6 +30,7 @@ from tallytree.privacy.ledger_chain import (
 )
 from tallytree.privacy.ledger_checks import check_history, check_manifest
 from tallytree.privacy.ledger_terms import Parts
+from tallytree.storage.folder import lasting_digest
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data sets.")
 app.add_typer(ledger_app, name="ledger")
@@ -210,7 +210,7 @@ def verify(
 
 
 def _receipt_of(folder: Path) -> tuple[Receipt, str]:
-    """What a release recorded of its payment, and the SHA-256 of its manifest."""
+    """What a release recorded of its payment, and the digest by which the ledger knows it."""
     manifest = _read_bytes(folder / "manifest.json")
     try:
         receipt = json_text.loads(manifest)["privacy"]["ledger"]
@@ -218,7 +218,7 @@ def _receipt_of(folder: Path) -> tuple[Receipt, str]:
             raise TypeError
         if not {"dataset", "position", "key", "hash"} <= set(receipt):
             raise KeyError
-        return dict(receipt), hashlib.sha256(manifest).hexdigest()
+        return dict(receipt), lasting_digest(manifest)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise InputError(f"The manifest of {folder} names no ledger; it was not paid for from one.") from None
 

@@ -11,7 +11,8 @@ from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.ingest.read import read, read_totals
 from tallytree.kinds.verbs import kind_of, load
-from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
+from tallytree.model.classes import classes_from
+from tallytree.model.confidential import AssumedCounts, ConfidentialCounts, in_classes
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import (
@@ -50,10 +51,8 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
             raise RequestError(
                 "Errors of a map are predicted at a given --epsilon; it takes no --target and no --chart."
             )
-        plan_map(earlier, epsilon=epsilon, method=what.method, runs=what.runs, json=what.json)
+        plan_map(earlier, epsilon=epsilon, asked=variant, runs=what.runs, json=what.json)
         return
-    if what.method is not None:
-        raise RequestError("--method goes with --like DIR of a map; other releases have --mechanism.")
     assumed = _assumed(data, earlier)
     if data.unit == "group" and not assumed.unit.group:
         assumed = protecting_groups(assumed)
@@ -101,7 +100,10 @@ def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
         )
     if data.like is None:
         public = read_public(data)
-        return assumed_counts(public.hierarchy, public.n_groups, named_shape(data.shape))
+        assumed = assumed_counts(public.hierarchy, public.n_groups, named_shape(data.shape))
+        return assumed if data.classes is None else in_classes(assumed, classes_from(data.classes))
+    if data.classes is not None:
+        raise RequestError("--classes goes with a public table; an earlier release has classes or sizes of its own.")
     if not isinstance(earlier, Release):
         raise RequestError(f"{data.like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map.")
     return data_like(earlier)

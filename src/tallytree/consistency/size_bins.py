@@ -7,6 +7,8 @@ filled: the root's groups along a smooth curve through the bins, and each region
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
@@ -70,15 +72,20 @@ def fill_bins(hierarchy: Hierarchy, table: IntArray, bins: SizeBins) -> CountsBy
     return counts_from_runs(np.concatenate(region), np.concatenate(size), np.concatenate(count), hierarchy.n_leaves)
 
 
-def _curve(root: IntArray, bins: SizeBins) -> PchipInterpolator:
-    """Groups of at least each size: through the bins' edges, falling, smooth."""
+def _curve(root: IntArray, bins: SizeBins) -> Callable[[FloatArray], FloatArray]:
+    """Groups of at least each size: through the bins' edges, falling, smooth in logarithms of both, as tails of sizes are.
+
+    Half a group more everywhere keeps the logarithm finite where the groups end.
+    """
     filled = np.flatnonzero(root)
     last = int(filled[-1]) + 1 if len(filled) else 1
-    above = np.append(np.cumsum(root[:last][::-1])[::-1], 0)
-    return PchipInterpolator(bins.edges[: last + 1].astype(np.float64), above.astype(np.float64))
+    above = np.append(np.cumsum(root[:last][::-1])[::-1], 0) + 0.5
+    edges = np.log(np.maximum(bins.edges[: last + 1], 0.5))
+    curve = PchipInterpolator(edges, np.log(above))
+    return lambda size: np.exp(curve(np.log(np.maximum(size, 0.5))))
 
 
-def _along(curve: PchipInterpolator, first: int, end: int, n_groups: int) -> IntArray:
+def _along(curve: Callable[[FloatArray], FloatArray], first: int, end: int, n_groups: int) -> IntArray:
     """Sizes of the root's groups of a bin, rising, spread as the curve falls."""
     heights = curve(np.arange(first, end + 1, dtype=np.float64))
     upto = np.rint((heights[0] - heights[1:]) / (heights[0] - heights[-1]) * n_groups).astype(np.int64)

@@ -9,7 +9,9 @@ differ beyond their noise. Where noise is small beside the counts, the measureme
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +30,20 @@ _UNKNOWN = 1e9
 _NEAR_PART, _SLOWEST_FALL = 0.5, -2.0
 
 
-def fit_size_bins(hierarchy: Hierarchy, answers: list[IntArray], variances: list[float], bins: SizeBins) -> FloatArray:
+class Differences(NamedTuple):
+    """How far the regions of a level differ from their siblings beyond their noise.
+
+    ``groups`` is the squared coefficient of variation of their numbers of groups, ``shape`` the overdispersion φ of their
+    counts.
+    """
+
+    groups: float
+    shape: float
+
+
+def fit_size_bins(
+    hierarchy: Hierarchy, answers: list[IntArray], variances: list[float], bins: SizeBins
+) -> tuple[FloatArray, tuple[Differences, ...]]:
     """Estimated groups per region and bin, at least 0, children adding up to their parent but for rounding errors.
 
     Parameters
@@ -37,18 +52,48 @@ def fit_size_bins(hierarchy: Hierarchy, answers: list[IntArray], variances: list
         Of each level: one row per region, as :func:`tallytree.measure.size_bins.answers_of` asks.
     variances
         Of each level: variance of the noise.
+
+    Returns
+    -------
+    tuple
+        The estimates, and of each level below the root how far its regions were found to differ.
     """
     own = np.concatenate([least_squares(level, bins) for level in answers])
     combined, variance = combine_upwards(hierarchy, own, np.asarray(variances))
-    fit = np.zeros_like(combined)
+    fit, found = np.zeros_like(combined), []
     fit[0] = _root(combined[0], float(variance[0]), bins)
     for level in range(1, hierarchy.n_levels):
-        here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
-        siblings = _Siblings(
-            hierarchy.child_starts[above] - here.start, hierarchy.parent[here] - above.start, fit[above]
-        )
-        fit[here] = _below(combined[here], variance[here], siblings, bins)
-    return fit
+        here = hierarchy.level_slice(level)
+        siblings = _siblings(hierarchy, level, fit)
+        differences = _differences(combined[here], variance[here, None], siblings, bins)
+        fit[here] = _below(combined[here], variance[here], siblings, differences, bins)
+        found.append(differences)
+    return fit, tuple(found)
+
+
+def doubts(
+    hierarchy: Hierarchy, counts: IntArray, variances: list[float], differences: Sequence[Differences], bins: SizeBins
+) -> FloatArray:
+    """How far the truth may be from released counts of bins: its variance per region and bin, given the region above.
+
+    Parameters
+    ----------
+    counts
+        One row per region, children adding up to their parent.
+    variances
+        Of each level: variance of the noise.
+    differences
+        What :func:`fit_size_bins` found, level by level.
+    """
+    variance, _ = variances_after_combining(hierarchy, 1 / np.asarray(variances))
+    doubt = np.empty(counts.shape)
+    doubt[0] = variance[0] * _solve_diagonal(bins)
+    for level in range(1, hierarchy.n_levels):
+        here = hierarchy.level_slice(level)
+        prior = _prior(_siblings(hierarchy, level, counts.astype(np.float64)), differences[level - 1])
+        belief = _belief(counts[here].sum(axis=1).astype(np.float64), variance[here, None], prior, bins)
+        doubt[here] = belief.doubt
+    return doubt
 
 
 def least_squares(answers: IntArray, bins: SizeBins) -> FloatArray:
@@ -82,6 +127,19 @@ class _Siblings:
     def sums(self, values: FloatArray) -> FloatArray:
         """Sums over siblings."""
         return np.add.reduceat(values, self.starts, axis=0)
+
+    def shape_and_mean(self) -> tuple[FloatArray, FloatArray]:
+        """Per region: the shares of its parent's bins, and the mean number of groups of the parent's children."""
+        totals = self.above.sum(axis=1)
+        shape = (self.above / np.maximum(totals, _TINY)[:, None])[self.parent]
+        number = np.diff(np.append(self.starts, len(self.parent)))[self.parent]
+        return shape, np.maximum(totals[self.parent] / number, _TINY)
+
+
+def _siblings(hierarchy: Hierarchy, level: int, counts: FloatArray) -> _Siblings:
+    here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
+    starts = hierarchy.child_starts[above] - here.start
+    return _Siblings(starts, hierarchy.parent[here] - above.start, counts[above])
 
 
 def _root(estimate: FloatArray, variance: float, bins: SizeBins) -> FloatArray:
@@ -117,32 +175,64 @@ def _falling_on(estimate: FloatArray, seen: BoolArray, bins: SizeBins) -> FloatA
     return np.where(beyond, widths * np.exp(np.minimum(level + falling * (middle - centre), 40.0)), 0.0)
 
 
-def _below(estimate: FloatArray, variance: FloatArray, siblings: _Siblings, bins: SizeBins) -> FloatArray:
-    """Best guesses for the children of finished parents."""
-    noise = variance[:, None]
-    totals = siblings.above.sum(axis=1)
-    shape = (siblings.above / np.maximum(totals, _TINY)[:, None])[siblings.parent]
-    number = np.diff(np.append(siblings.starts, len(estimate)))[siblings.parent]
-    mean = np.maximum(totals[siblings.parent] / number, _TINY)
-    spread, overdispersion = _differences(estimate, noise, shape, mean, bins)
-    prior = np.maximum(spread * mean**2, _TINY)
-    groups = _first_guess(estimate, noise, shape, mean, prior, bins)
+@dataclass(frozen=True, eq=False)
+class _Prior:
+    """What is expected of regions before they are asked: the parent's ``shape``, a ``mean`` number of groups with its
+    ``variance``, and how far shapes differ (φ).
+    """
+
+    shape: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    overdispersion: float
+
+
+def _prior(siblings: _Siblings, differences: Differences) -> _Prior:
+    shape, mean = siblings.shape_and_mean()
+    return _Prior(shape, mean, np.maximum(differences.groups * mean**2, _TINY), differences.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Belief:
+    """What answers with noise tell of regions: K and Q/noise combined, for numbers of groups taken as known.
+
+    ``told`` weighs the answers for the number of groups G by maximum likelihood: the estimate has mean G π and covariance
+    K + noise Q⁻¹. ``uncertainty`` is what is left of G's variance, ``doubt`` of that of every count.
+    """
+
+    free: FloatArray
+    pull: FloatArray
+    told: FloatArray
+    uncertainty: FloatArray
+    doubt: FloatArray
+
+
+def _belief(groups: FloatArray, noise: FloatArray, prior: _Prior, bins: SizeBins) -> _Belief:
     fine, coarse = bins.weights
-    for _ in range(_SIZE_ROUNDS):
-        kappa = np.maximum(groups, 1.0) + overdispersion * np.maximum(groups, 1.0) ** 2
-        room = kappa[:, None] * shape
-        free = room * noise / (noise + fine**2 * room)
-        pull = coarse**2 / noise
-        # Groups by maximum likelihood: the estimate has mean G π and covariance K + noise Q⁻¹.
-        told = _precision(shape - _posterior(shape, free, pull, noise, bins), bins) / noise
-        certainty = (shape * told).sum(axis=1)
-        uncertainty = 1 / (certainty + 1 / prior)
-        groups = uncertainty * ((estimate * told).sum(axis=1) + mean / prior)
-    expected = groups[:, None] * shape
-    guess = expected + _posterior(estimate - expected, free, pull, noise, bins)
+    kappa = np.maximum(groups, 1.0) + prior.overdispersion * np.maximum(groups, 1.0) ** 2
+    room = kappa[:, None] * prior.shape
+    free = room * noise / (noise + fine**2 * room)
+    pull = coarse**2 / noise
+    left = prior.shape - _posterior(prior.shape, free, pull, noise, bins)
+    told = _precision(left, bins) / noise
+    uncertainty = 1 / ((prior.shape * told).sum(axis=1) + 1 / prior.variance)
     doubt = free - free**2 * pull * _repeated(1 / (1 + pull * _block_sums(free, bins)), bins)
-    doubt += uncertainty[:, None] * (shape - _posterior(shape, free, pull, noise, bins)) ** 2
-    return _shared_out(guess, np.maximum(doubt, 0.0), siblings)
+    doubt += uncertainty[:, None] * left**2
+    return _Belief(free, pull, told, uncertainty, np.maximum(doubt, 0.0))
+
+
+def _below(
+    estimate: FloatArray, variance: FloatArray, siblings: _Siblings, differences: Differences, bins: SizeBins
+) -> FloatArray:
+    """Best guesses for the children of finished parents."""
+    noise, prior = variance[:, None], _prior(siblings, differences)
+    groups = _first_guess(estimate, noise, prior, bins)
+    for _ in range(_SIZE_ROUNDS):
+        belief = _belief(groups, noise, prior, bins)
+        groups = belief.uncertainty * ((estimate * belief.told).sum(axis=1) + prior.mean / prior.variance)
+    expected = groups[:, None] * prior.shape
+    guess = expected + _posterior(estimate - expected, belief.free, belief.pull, noise, bins)
+    return _shared_out(guess, belief.doubt, siblings)
 
 
 def _posterior(
@@ -153,19 +243,16 @@ def _posterior(
     return told - free * pull * _repeated(_block_sums(told, bins) / (1 + pull * _block_sums(free, bins)), bins)
 
 
-def _first_guess(
-    estimate: FloatArray, noise: FloatArray, shape: FloatArray, mean: FloatArray, prior: FloatArray, bins: SizeBins
-) -> FloatArray:
-    there = (shape > 0).astype(np.float64)
+def _first_guess(estimate: FloatArray, noise: FloatArray, prior: _Prior, bins: SizeBins) -> FloatArray:
+    there = (prior.shape > 0).astype(np.float64)
     total = (estimate * there).sum(axis=1)
     own = noise[:, 0] * (there * _solve(there, bins)).sum(axis=1)
-    return mean + prior / (prior + own) * (total - mean)
+    return prior.mean + prior.variance / (prior.variance + own) * (total - prior.mean)
 
 
-def _differences(
-    estimate: FloatArray, noise: FloatArray, shape: FloatArray, mean: FloatArray, bins: SizeBins
-) -> tuple[float, float]:
+def _differences(estimate: FloatArray, noise: FloatArray, siblings: _Siblings, bins: SizeBins) -> Differences:
     """How far siblings differ: squared coefficient of variation of their numbers of groups, and φ of their shapes."""
+    shape, mean = siblings.shape_and_mean()
     there = (shape > 0).astype(np.float64)
     total = (estimate * there).sum(axis=1)
     inverse = _solve(there, bins)
@@ -179,7 +266,7 @@ def _differences(
     diagonal = _solve_diagonal(bins)
     from_noise = noise * there * (diagonal - 2 * shape * inverse + shape**2 * of_total[:, None])
     overdispersion = _component(deviation**2, from_noise + groups * sampling, groups**2 * sampling)
-    return spread, overdispersion
+    return Differences(spread, overdispersion)
 
 
 def _component(squares: FloatArray, known: FloatArray, unit: FloatArray) -> float:

@@ -136,7 +136,7 @@ def description(opened: Opened, shape: RowShape, *, public: Declared, entity: st
         "max_quantity": shape.max_quantity,
         "group": shape.group or "group",
         "unit": Unit(
-            entity or ("row" if shape.size is None else "entity"),
+            entity or ("row" if shape.rows_are_entities else "entity"),
             shape.unit or "",
             shape.contributions,
             group=(shape.group or "group") if shape.whole_groups else "",

@@ -12,14 +12,17 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.values import read_points
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential_grid import Box, ConfidentialGrid, check_box, check_cells
+from tallytree.model.bins import Bins, bins_from_edges, bins_of_categories
+from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.frame import Frame, check_box, check_cells, frame_of
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.choices import Outside
 from tallytree.options.maps import GridOptions
 
-# Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …
+# Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …; 4,096 of one column.
 RESOLUTION_LOG2 = 20
+LONGEST_LOG2 = 12
 NOTES: dict[Outside, str] = {
     "error": "points outside the box are refused",
     "clip": "points outside the box count at its border",
@@ -32,61 +35,82 @@ UNIT_NEEDS_TABLE = (
 WHERE_NEEDS_TABLE = "where= names a column, so it goes with a table; filter other data before."
 
 
-def read_grid(
-    points: Any, counts: Any, options: GridOptions, *, part: Part | None = None, one_column: bool = False
-) -> ConfidentialGrid:
+def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | None = None) -> ConfidentialGrid:
     """Count points, or take given counts, on the fine grid; of a table only the rows of ``part``."""
     if (points is None) == (counts is None):
         raise RequestError("Give either points or counts=, one of the two.")
     if isinstance(points, ConfidentialGrid):
         return points
-    unit = unit_from(options.unit, options.entity, options.contributions)
-    if part is not None and (counts is not None or _columns_of(points) is not None):
+    arrays = None if counts is not None else _columns_of(points)
+    of_table = counts is None and arrays is None
+    if part is not None and not of_table:
         raise RequestError(WHERE_NEEDS_TABLE)
-    if counts is not None:
-        return _given_grid(check_counts(counts), options, one_column)
-    if options.box is None:
-        raise RequestError(
-            "Points need box=, one (low, high) per column. It must be public: that of the data would give its "
-            "outermost points away."
-        )
-    arrays = _columns_of(points)
-    if options.unit != ENTITY and arrays is not None:
+    if options.unit != ENTITY and not of_table:
         raise RequestError(UNIT_NEEDS_TABLE)
+    unit = unit_from(options.unit, options.entity, options.contributions)
+    if counts is not None:
+        given = check_counts(counts)
+        frame, names = _frame_of_counts(given.shape, options), _names(options.columns, given.ndim)
+        return ConfidentialGrid(given, frame.box, names, unit=unit, axes=frame.axes)
     n_columns = len(options.columns or ()) if arrays is None else len(arrays)
-    _check_columns(n_columns, one_column)
-    shape = _shape(options.resolution, n_columns)
-    box, names = check_box(options.box, n_columns), _names(options.columns, n_columns)
-    outside = options.outside
+    frame, names, outside = _frame(n_columns, options), _names(options.columns, n_columns), options.outside
     if arrays is not None:
-        found = count_points(arrays, box, shape, outside)
+        found = count_points(arrays, frame, outside)
     else:
         bound = {"unit": unit.column, "contributions": unit.contributions} if unit.column else {}
         place: dict[str, Any] = {"count": options.count, "table": options.table, "sql": options.sql, **bound}
-        place["where"] = part
-        found = read_points(points, list(names), list(box), list(shape), **place).settle(outside)
-    return ConfidentialGrid(found, box, names, NOTES[outside], unit, part)
+        place |= {"where": part, "axes": frame.axes}
+        found = read_points(points, list(names), frame.box, frame.shape, **place).settle(outside)
+    return ConfidentialGrid(found, frame.box, names, NOTES[outside], unit, part, frame.axes)
 
 
-def _given_grid(counts: IntArray, options: GridOptions, one_column: bool) -> ConfidentialGrid:
-    _check_columns(counts.ndim, one_column)
-    shape = check_cells(counts.shape)
-    box = check_box(options.box, len(shape)) if options.box is not None else tuple((0.0, float(n)) for n in shape)
-    if options.unit != ENTITY:
-        raise RequestError(UNIT_NEEDS_TABLE)
-    names = _names(options.columns, len(shape))
-    unit = unit_from(options.unit, options.entity, options.contributions)
-    return ConfidentialGrid(counts, box, names, unit=unit)
+def _frame(n_columns: int, options: GridOptions) -> Frame:
+    """The public cells that points are counted in."""
+    if n_columns < 1:
+        raise RequestError("Points have at least one column; name them: columns=.")
+    if options.edges is not None:
+        return _stated_frame(options, n_columns)
+    if options.box is None:
+        raise RequestError(
+            "Points need box=, one (low, high) per column, or edges=. It must be public: that of the data would give its "
+            "outermost points away."
+        )
+    return Frame(check_box(options.box, n_columns), _shape(options.resolution, n_columns))
 
 
-def count_points(points: Sequence[Any], box: Box, shape: tuple[int, ...], outside: Outside) -> IntArray:
-    """Count points per cell; along a side from a to b, x lies in cell floor((x - a) · cells / (b - a)), b in the last.
+def _frame_of_counts(shape: tuple[int, ...], options: GridOptions) -> Frame:
+    """The public cells of given counts: numbered, where neither a box nor edges are given."""
+    if options.edges is not None:
+        stated = _stated_frame(options, len(shape))
+        return Frame(stated.box, shape, stated.axes)
+    cells = check_cells(shape)
+    box = check_box(options.box, len(cells)) if options.box is not None else tuple((0.0, float(n)) for n in cells)
+    return Frame(box, cells)
+
+
+def _stated_frame(options: GridOptions, n_columns: int) -> Frame:
+    if options.box is not None or options.resolution is not None:
+        raise RequestError("edges= says where the cells lie; leave box= and resolution= out.")
+    axes = [_bins(axis) for axis in options.edges or ()]
+    if len(axes) != n_columns:
+        raise RequestError(f"edges= has one list per column; got {len(axes)} for {n_columns} columns.")
+    return frame_of(axes)
+
+
+def _bins(axis: Any) -> Bins:
+    if isinstance(axis, Bins):
+        return axis
+    return bins_of_categories(axis) if any(isinstance(name, str) for name in axis) else bins_from_edges(axis)
+
+
+def count_points(points: Sequence[Any], frame: Frame, outside: Outside) -> IntArray:
+    """Count points per cell of a frame, as :func:`tallytree.ingest.values.read_points` does in a table.
 
     No message says which or how many points are outside.
     """
     n_points = len(points[0])
     place, inside = np.zeros(n_points, dtype=np.int64), np.ones(n_points, dtype=bool)
-    for values, (low, high), cells in zip(points, box, shape):
+    for axis, (values, (low, high), cells) in enumerate(zip(points, frame.box, frame.shape)):
         x = np.asarray(values)
         if x.dtype.kind not in "iufb" or x.ndim != 1 or len(x) != n_points:
             raise InputError("Points are columns of numbers of equal length.")
@@ -94,13 +118,16 @@ def count_points(points: Sequence[Any], box: Box, shape: tuple[int, ...], outsid
         if not np.all(np.isfinite(x)):
             raise InputError("Some coordinates are missing, NaN or infinite; fill or drop these points.")
         inside &= (x >= low) & (x <= high)
-        cell = np.floor((np.clip(x, low, high) - low) * cells / (high - low)).astype(np.int64)
+        if frame.axes is not None:
+            cell = np.searchsorted(frame.axes[axis].edges[1:-1], x, side="right")
+        else:
+            cell = np.floor((np.clip(x, low, high) - low) * cells / (high - low)).astype(np.int64)
         place = place * cells + np.minimum(cell, cells - 1)
     if outside == "error" and not inside.all():
         raise InputError("Some points lie outside the box. Widen the box, or choose outside='clip' or 'drop'.")
     if outside == "drop":
         place = place[inside]
-    return np.bincount(place, minlength=math.prod(shape)).reshape(shape).astype(np.int64)
+    return np.bincount(place, minlength=math.prod(frame.shape)).reshape(frame.shape).astype(np.int64)
 
 
 def _columns_of(points: Any) -> list[Any] | None:
@@ -114,6 +141,8 @@ def _columns_of(points: Any) -> list[Any] | None:
             raise InputError("Points are rows of numbers, or one array per column.") from None
     if not isinstance(points, np.ndarray):
         return None
+    if points.ndim == 1:
+        return [points]
     if points.ndim != 2:
         raise InputError(f"Points are an array of rows with one column per dimension, got {points.ndim} dimensions.")
     return [points[:, axis] for axis in range(points.shape[1])]
@@ -127,21 +156,9 @@ def _names(columns: Sequence[str] | None, dimensions: int) -> tuple[str, ...]:
     return names
 
 
-def _check_columns(dimensions: int, one_column: bool) -> None:
-    if one_column and dimensions != 1:
-        raise RequestError(f"noisy-first and structure-first merge the bins of one column, got {dimensions}.")
-    if not one_column and dimensions < 2:
-        raise RequestError(
-            f"A map needs at least two columns, got {dimensions}. For one column use histogram, or the methods "
-            "noisy-first and structure-first."
-        )
-
-
 def _shape(resolution: int | Sequence[int] | None, dimensions: int) -> tuple[int, ...]:
-    if resolution is None and dimensions == 1:
-        raise RequestError("With one column the resolution is the number of bins; give resolution=.")
     if resolution is None:
-        resolution = 1 << max(1, RESOLUTION_LOG2 // dimensions)
+        resolution = 1 << min(LONGEST_LOG2, max(1, RESOLUTION_LOG2 // dimensions))
     cells = (resolution,) * dimensions if isinstance(resolution, int) else tuple(resolution)
     if len(cells) != dimensions:
         raise RequestError(f"The resolution is one number, or one per column; got {cells} for {dimensions} columns.")

@@ -12,12 +12,14 @@ import ibis
 
 from tallytree.ingest.columns import is_nan, number
 from tallytree.ingest.engine import open_session
-from tallytree.ingest.value_queries import Column, binned
+from tallytree.ingest.value_queries import Column, binned, sum_of_entities
 from tallytree.ingest.values import BinnedValues
+from tallytree.model.frame import Frame
 
 
-def count_in_grid(where: Column, box: Sequence[tuple[float, float]], shape: Sequence[int]) -> BinnedValues:
+def count_in_grid(where: Column, frame: Frame) -> BinnedValues:
     """Count points per cell; those outside the box in the cell that is nearest in every dimension."""
+    box, shape = frame.box, frame.shape
     with open_session() as session:
         opened = where.open(session)
         columns: dict[str, Any] = {}
@@ -30,15 +32,16 @@ def count_in_grid(where: Column, box: Sequence[tuple[float, float]], shape: Sequ
         missing = reduce(or_, [_is_no_number(x) for x in axes])
         outside = reduce(or_, [(x < low) | (x > high) for x, (low, high) in zip(axes, box)])
         cell = ibis.literal(0, "int64")
-        for x, (low, high), n_cells in zip(axes, box, shape):
-            cell = cell * n_cells + _cell(x, low, high, n_cells)
+        for axis, (x, (low, high), n_cells) in enumerate(zip(axes, box, shape)):
+            own = _cell(x, low, high, n_cells) if frame.axes is None else _bin(x, frame.axes[axis].edges[1:-1].tolist())
+            cell = cell * n_cells + own
         placed = points.select(
             "n",
             "problem",
             place=ibis.cases((missing, ibis.literal(-1, "int64")), else_=cell),
             outside=ibis.cases((missing, False), else_=outside),
         )
-        query = placed.group_by(["place", "outside"]).agg(n=placed.n.sum(), problem=placed.problem.min())
+        query = placed.group_by(["place", "outside"]).agg(n=sum_of_entities(placed), problem=placed.problem.min())
         rows = session.fetch(query, opened.name)
     where.refuse(rows, opened)
     return binned(rows, tuple(shape), opened.name)
@@ -57,3 +60,12 @@ def _cell(x: Any, low: float, high: float, n_cells: int) -> Any:
         (x >= high, ibis.literal(n_cells - 1, "int64")),
         else_=ibis.least(inside, ibis.literal(n_cells - 1, "int64")),
     )
+
+
+def _bin(x: Any, inner: Sequence[float], first: int = 0) -> Any:
+    """The bin of x by halves: how many of the edges between the first and the last are at most x."""
+    if not inner:
+        return ibis.literal(first, "int64")
+    middle = len(inner) // 2
+    below, above = _bin(x, inner[:middle], first), _bin(x, inner[middle + 1 :], first + middle + 1)
+    return ibis.cases((x < inner[middle], below), else_=above)

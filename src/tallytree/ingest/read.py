@@ -8,7 +8,8 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.ingest.public import Declared, declared
 from tallytree.ingest.shapes import RowShape, row_shape
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.classes import SizeClasses, class_span, classes_from
+from tallytree.model.confidential import ConfidentialCounts, in_classes
 from tallytree.model.part import part_from
 from tallytree.options.reading import ReadOptions
 from tallytree.options.spelled import spelled
@@ -43,8 +44,9 @@ def read(source: Any, options: ReadOptions) -> ConfidentialCounts:
     shape = checked_shape(options)
     from tallytree.ingest.counting import count_groups  # loads Ibis and DuckDB
 
-    public = declared_by(options)
-    return count_groups(inputs_of(source, options), shape, root=options.root, public=public, entity=options.entity)
+    public, classes = declared_by(options), classes_of(options)
+    counts = count_groups(inputs_of(source, options), shape, root=options.root, public=public, entity=options.entity)
+    return counts if classes is None else in_classes(counts, classes)
 
 
 def read_totals(table: Any, *, levels: str | Sequence[str] = (), root: str = "total") -> ConfidentialCounts:
@@ -66,6 +68,25 @@ def declared_by(options: ReadOptions) -> Declared:
     )
 
 
+def classes_of(options: ReadOptions) -> SizeClasses | None:
+    """The classes that sizes are counted in: named, or those of a wide table; None where sizes are themselves."""
+    wide = [str(size) for size in (options.sizes or {}).values()]
+    merged = [text for text in wide if len(set(class_span(text))) > 1]
+    if merged and options.classes is not None:
+        raise RequestError(f"sizes= says the classes already ({', '.join(merged)}); leave out classes=.")
+    if merged:
+        return classes_from(sorted(wide, key=class_span))
+    if options.classes is None:
+        return None
+    classes = classes_from(options.classes)
+    if classes.lows[0] > 0 and (options.groups is not None or options.group_totals is not None):
+        raise RequestError(
+            f"A public table of groups brings empty ones, and the classes begin at {classes.lows[0]}. Add a class for size "
+            "0, or begin the first one there."
+        )
+    return classes
+
+
 def checked_shape(options: ReadOptions) -> RowShape:
     """What one row is, where the options fit together."""
     shape = row_shape(
@@ -77,6 +98,7 @@ def checked_shape(options: ReadOptions) -> RowShape:
         max_quantity=options.max_quantity,
         unit=options.unit,
         contributions=options.contributions,
+        sizes=_wide_columns(options),
     )
     if options.groups is not None and options.group is None:
         raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
@@ -92,6 +114,16 @@ def checked_shape(options: ReadOptions) -> RowShape:
     if not options.root:
         raise RequestError("root= is the label of the root, a text that is not empty.")
     return shape
+
+
+def _wide_columns(options: ReadOptions) -> tuple[tuple[str, int], ...]:
+    """The columns of a wide table with the smallest size of each."""
+    found = {column: class_span(str(size)) for column, size in (options.sizes or {}).items()}
+    if options.sizes is not None and len({low for low, _ in found.values()}) != len(found):
+        raise RequestError("sizes= names a size twice; each column counts sizes of its own.")
+    if options.sizes is not None and not found:
+        raise RequestError("sizes= names the columns of a wide table and their sizes; it is empty.")
+    return tuple((column, low) for column, (low, _) in found.items())
 
 
 def inputs_of(source: Any, options: ReadOptions) -> Any:

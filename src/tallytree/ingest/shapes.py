@@ -36,6 +36,9 @@ class RowShape:
         Public bound on the entities that count of one unit.
     whole_groups
         Whether the protected unit is a whole group.
+    sizes
+        Columns with the numbers of groups of one size or class each, and the smallest size of it; ``()`` where rows are no
+        regions.
     """
 
     group: str | None
@@ -47,16 +50,23 @@ class RowShape:
     unit: str | None = None
     contributions: int = 1
     whole_groups: bool = False
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def rows_are_entities(self) -> bool:
+        """Whether a row is one entity, and not a group or several."""
+        return self.size is None and not self.sizes
 
     @property
     def least_size(self) -> int:
         """1 where every row adds one to its group and a group exists through its rows, else 0."""
-        return 1 if self.size is None and self.quantity is None else 0
+        return 1 if self.rows_are_entities and self.quantity is None else 0
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that the request names, each once."""
-        named = (self.group, *self.levels, self.size, self.count, self.quantity, self.unit)
+        wide = (column for column, _ in self.sizes)
+        named = (self.group, *self.levels, self.size, self.count, self.quantity, self.unit, *wide)
         return tuple(dict.fromkeys(column for column in named if column is not None))
 
 
@@ -70,20 +80,24 @@ def row_shape(
     max_quantity: int | None,
     unit: str = ENTITY,
     contributions: int | None = None,
+    sizes: tuple[tuple[str, int], ...] = (),
 ) -> RowShape:
-    """Check that the columns make up one of the four shapes, and put them in order."""
+    """Check that the columns make up one of the shapes, and put them in order."""
     levels = (levels,) if isinstance(levels, str) else tuple(levels)
-    named = [column for column in (group, *levels, size, count, quantity) if column is not None]
+    wide = [column for column, _ in sizes]
+    named = [column for column in (group, *levels, size, count, quantity, *wide) if column is not None]
     for column in named:
         if not isinstance(column, str) or not column:
             raise RequestError(f"Columns are given by name; got {column!r}.")
     repeated = {column for column in named if named.count(column) > 1}
     if repeated:
         raise RequestError(f"Column {sorted(repeated)[0]!r} is given twice; each column has one meaning.")
-    if size is None and group is None:
+    if sizes and any(column is not None for column in (group, size, count, quantity)):
+        raise RequestError("sizes= says what the rows are: regions. Leave out group=, size=, count= and quantity=.")
+    if size is None and group is None and not sizes:
         raise RequestError(
             "Say what a row is: group= (--group) names the column of each entity's group, size= (--size) the column with the "
-            "size of the group that a row stands for."
+            "size of the group that a row stands for, sizes= (--sizes) the columns of a wide table."
         )
     if size is not None and quantity is not None:
         raise RequestError("size= (rows are groups) and quantity= (rows are entities) exclude each other; give one.")
@@ -100,12 +114,12 @@ def row_shape(
             "given as unit='column:group'."
         )
     protected, bound = checked_unit(ENTITY if whole_groups else unit, contributions)
-    if protected is not None and size is not None:
+    if protected is not None and (size is not None or sizes):
         raise RequestError(
-            "unit= goes with rows that are entities; with size= a row is a group, and its units are unknown."
+            "unit= goes with rows that are entities; with size= or sizes= a row is no entity, and its units are unknown."
         )
-    largest = _checked_max_quantity(max_quantity, size, quantity)
-    return RowShape(group, levels, size, count, quantity, largest, protected, bound, whole_groups)
+    largest = _checked_max_quantity(max_quantity, size or (wide[0] if wide else None), quantity)
+    return RowShape(group, levels, size, count, quantity, largest, protected, bound, whole_groups, sizes)
 
 
 def checked_unit(unit: str, contributions: int | None) -> tuple[str | None, int]:

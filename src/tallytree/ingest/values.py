@@ -12,7 +12,9 @@ import numpy as np
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.shapes import checked_unit
 from tallytree.model.arrays import FloatArray, IntArray, read_only
+from tallytree.model.bins import Bins
 from tallytree.model.confidential import Confidential
+from tallytree.model.frame import Frame
 from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY
 from tallytree.options.choices import Outside
@@ -49,7 +51,8 @@ class BinnedValues(Confidential):
     def settle(self, outside: Outside) -> IntArray:
         """Counts per bin under a policy for values outside: refuse them, count them in the nearest bin, or drop them.
 
-        Missing values are refused under each of them. No message says how many there are.
+        What is none of the categories has no nearest bin and is left out unless refused. Missing values are refused under each
+        policy. No message says how many there are.
         """
         if self.n_missing:
             raise InputError(
@@ -60,11 +63,6 @@ class BinnedValues(Confidential):
         if outside == "error" and (self.n_unlisted or self.outside.any()):
             raise InputError(
                 f"Some values of {self.source} lie outside the bins; widen the bins, or choose outside='clip' or 'drop'."
-            )
-        if outside == "clip" and self.n_unlisted:
-            raise InputError(
-                f"Some values of {self.source} are not listed as categories and have no nearest one; list them, or choose "
-                "outside='drop'."
             )
         return self.counts + self.outside if outside == "clip" else self.counts.copy()
 
@@ -136,8 +134,9 @@ def read_points(
     unit: str = ENTITY,
     contributions: int | None = None,
     where: str | tuple[str, str] | Part | None = None,
+    axes: tuple[Bins, ...] | None = None,
 ) -> BinnedValues:
-    """Count points per cell of a regular grid, inside the engine that holds the table.
+    """Count points per cell of a grid, inside the engine that holds the table.
 
     Parameters
     ----------
@@ -150,6 +149,8 @@ def read_points(
     shape
         Number of cells along each dimension. Along a dimension from ``a`` to ``b``, ``x`` lies in cell
         ``floor((x - a) * cells / (b - a))``, ``b`` itself in the last one.
+    axes
+        The bins of each dimension, where they are not cut evenly; between their edges as in :func:`read_values`.
 
     Examples
     --------
@@ -168,12 +169,14 @@ def read_points(
         raise RequestError(
             f"shape= holds whole numbers of at least 1, at most {2**31:,} cells in all; got {list(shape)}."
         )
+    if axes is not None and any(axis.categories is not None for axis in axes):
+        raise RequestError("Points are counted between edges; of categories give the counts per cell.")
     from tallytree.ingest.point_queries import count_in_grid  # loads Ibis and DuckDB
     from tallytree.ingest.value_queries import Column
 
     bound = _checked_unit(unit, contributions, count)
     points = Column(source, tuple(columns), count, table, sql, *bound, where=part_from(where))
-    return count_in_grid(points, sides, cells)
+    return count_in_grid(points, Frame(tuple(sides), tuple(cells), axes))
 
 
 def _checked_unit(unit: str, contributions: int | None, count: str | None) -> tuple[str | None, int]:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
 from itertools import pairwise
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -125,20 +126,54 @@ def n_workers() -> int:
     return os.cpu_count() or 1
 
 
+# Threads cost a fifth of a millisecond to start. What is done sooner than this is done without them.
+_SOON = 0.001  # seconds
+
+
 def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: int = 1) -> None:
     """Call ``work(start, stop)`` on consecutive chunks of ``range(n_items)``, side by side in threads.
 
     ``work`` must write only to places that belong to its own chunk. Chunks are a few times as many as the cores, so that
-    uneven items balance; a chunk holds at least ``smallest`` items.
+    uneven items balance; a chunk holds at least ``smallest`` items. The first items are done here, in chunks that double, so
+    that few and small items need no threads.
     """
-    collect_in_chunks(work, n_items, smallest=smallest)
+    if n_workers() == 1 or n_items < 2 * max(smallest, 1):
+        work(0, n_items)
+        return
+    start, size, enough = 0, max(smallest, 1), max(smallest, n_items // (8 * n_workers()), 1)
+    soon = perf_counter() + _SOON
+    while start < n_items and perf_counter() < soon:
+        stop = min(start + size, n_items)
+        work(start, stop)
+        start, size = stop, min(2 * size, enough)
+    if start < n_items:
+        _in_threads(work, _chunks(start, n_items, smallest))
 
 
 def collect_in_chunks(work: Callable[[int, int], Result], n_items: int, *, smallest: int = 1) -> list[Result]:
-    """Like :func:`run_in_chunks`, for kernels that return what they made: the results in the order of the chunks."""
-    n_chunks = max(1, min(n_items // max(smallest, 1), 8 * n_workers()))
-    if n_chunks == 1 or n_workers() == 1:
+    """Like :func:`run_in_chunks`, for kernels that return what they made: the results in the order of the chunks.
+
+    Where chunks begin does not depend on how long they take, so that sums over chunks are always the same.
+    """
+    chunks = _chunks(0, n_items, smallest)
+    if len(chunks) == 1 or n_workers() == 1:
         return [work(0, n_items)]
-    bounds = [n_items * chunk // n_chunks for chunk in range(n_chunks + 1)]
+    results: list[Result] = []
+    soon = perf_counter() + _SOON
+    while len(results) < len(chunks) and perf_counter() < soon:
+        results.append(work(*chunks[len(results)]))
+    return results + _in_threads(work, chunks[len(results) :])
+
+
+def _in_threads(work: Callable[[int, int], Result], chunks: list[tuple[int, int]]) -> list[Result]:
+    if len(chunks) <= 1:
+        return [work(*chunk) for chunk in chunks]
     with ThreadPoolExecutor(n_workers()) as pool:
-        return [result.result() for result in [pool.submit(work, *pair) for pair in pairwise(bounds)]]
+        return [result.result() for result in [pool.submit(work, *chunk) for chunk in chunks]]
+
+
+def _chunks(start: int, stop: int, smallest: int) -> list[tuple[int, int]]:
+    """Consecutive chunks of about equal size, a few times as many as the cores."""
+    n_items = stop - start
+    n_chunks = max(1, min(n_items // max(smallest, 1), 8 * n_workers()))
+    return list(pairwise(start + n_items * chunk // n_chunks for chunk in range(n_chunks + 1)))

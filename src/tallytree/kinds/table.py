@@ -11,9 +11,9 @@ from tallytree.kinds.kind import Kind
 MODULES = {
     "group-sizes": "tallytree.kinds.group_sizes",
     "histogram": "tallytree.kinds.histogram",
-    "grid-histogram": "tallytree.kinds.grid_histogram",
     "degrees": "tallytree.kinds.degrees",
     "map": "tallytree.kinds.maps",
+    "stream": "tallytree.kinds.stream",
 }
 
 

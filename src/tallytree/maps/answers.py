@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,14 @@ from tallytree.errors import RequestError
 from tallytree.kernels.boxes.trees import box_uncertainty
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.maps.estimates import MapEstimates
-from tallytree.model.arrays import FloatArray
+from tallytree.maps.intervals import BoxLaw
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums, uniform_density
-from tallytree.model.confidential_grid import Box
+from tallytree.model.frame import Frame
 from tallytree.model.notebook import html_table
+from tallytree.model.renamed import renamed
+from tallytree.ranges.answers import whole_interval
 
 
 @dataclass(frozen=True)
@@ -28,34 +33,63 @@ class MapAnswer:
     ----------
     estimate
         What is published.
-    standard_error
+    std_error
         Of the unbiased estimate behind it, from the noise alone. What it costs to take points as evenly spread inside
         boxes that the query cuts is not known and not included.
     by_area
         The part of the estimate that comes from boxes the query cuts, by the share of their area inside it: 0 where the
         uniformity assumption plays no role.
+    low, high
+        An interval that holds the true count with probability ``confidence``; None where there is none, because the query
+        cuts boxes or the boxes follow from noisy counts (see :mod:`tallytree.maps.intervals`).
+    confidence
+        Of the interval.
     """
 
     estimate: float
-    standard_error: float
+    std_error: float
     by_area: float
+    low: float | None = None
+    high: float | None = None
+    confidence: float = 0.95
+
+    standard_error = renamed("std_error", "standard_error")
 
 
 @dataclass(frozen=True, eq=False)
 class MapAnswers:
-    """Many answers as arrays, with the fields of :class:`MapAnswer`; the last two are worked out when asked for."""
+    """Many answers as arrays, with the fields of :class:`MapAnswer`; all but estimates are worked out when asked for.
+
+    ``first`` and ``last`` are the corners of the queries, in cells. Ends of intervals that are not known are NaN.
+    """
 
     surface: MapSurface
-    low: FloatArray
-    high: FloatArray
+    first: FloatArray
+    last: FloatArray
     estimate: FloatArray
+    confidence: float = 0.95
+
+    standard_error = renamed("std_error", "standard_error")
 
     @cached_property
-    def _uncertainty(self) -> tuple[FloatArray, FloatArray]:
-        return self.surface.uncertainty(self.low, self.high)
+    def _uncertainty(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        return self.surface.uncertainty(self.first, self.last)
+
+    @cached_property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        ends = np.full(len(self), np.nan), np.full(len(self), np.nan)
+        whole = np.flatnonzero(self._uncertainty[2] == 0)
+        if self.surface.law is not None and len(whole):
+            first, last = self.first[whole], self.last[whole]
+            corners = np.rint(first).astype(np.int64), np.rint(last).astype(np.int64)
+            half = self.surface.law.half_widths(*corners, self.confidence)
+            centre = self.surface.answer(first, last, unbiased=True)
+            for end, found in zip(ends, whole_interval(centre, half, self.estimate[whole])):
+                end[whole] = found
+        return ends
 
     @property
-    def standard_error(self) -> FloatArray:
+    def std_error(self) -> FloatArray:
         """Standard errors from the noise alone."""
         return np.sqrt(self._uncertainty[0])
 
@@ -64,32 +98,50 @@ class MapAnswers:
         """The part of each estimate that rests on the uniformity assumption."""
         return self._uncertainty[1]
 
+    @property
+    def low(self) -> FloatArray:
+        """Lower ends of the intervals."""
+        return self._ends[0]
+
+    @property
+    def high(self) -> FloatArray:
+        """Upper ends of the intervals."""
+        return self._ends[1]
+
     def __len__(self) -> int:
         return len(self.estimate)
 
     def __getitem__(self, index: int) -> MapAnswer:
-        return MapAnswer(float(self.estimate[index]), float(self.standard_error[index]), float(self.by_area[index]))
+        estimate, std_error, by_area = (float(part[index]) for part in (self.estimate, self.std_error, self.by_area))
+        low, high = (None if np.isnan(part[index]) else float(part[index]) for part in (self.low, self.high))
+        return MapAnswer(estimate, std_error, by_area, low, high, self.confidence)
 
     def __iter__(self) -> Iterator[MapAnswer]:
         return (self[index] for index in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"MapAnswers({len(self):,})"
+        return f"MapAnswers({len(self):,}, confidence {self.confidence:g})"
 
     def _repr_html_(self) -> str:
-        rows = ([a.estimate, a.standard_error, a.by_area] for a in self)
-        return html_table("Answers", ["estimate", "standard error", "by area"], rows, n_rows=len(self))
+        rows = ([a.estimate, a.std_error, a.by_area, *("" if e is None else e for e in (a.low, a.high))] for a in self)
+        columns = ["estimate", "std error", "by area", "low", "high"]
+        return html_table(f"Answers with intervals at {self.confidence:g}", columns, rows, n_rows=len(self))
 
     def table(self) -> pa.Table:
-        """The answers as an Arrow table: estimate, standard_error, by_area."""
-        return pa.table({name: getattr(self, name) for name in ("estimate", "standard_error", "by_area")})
+        """The answers as an Arrow table: estimate, std_error, by_area, low, high; null where there is no interval."""
+        columns = {name: pa.array(getattr(self, name)) for name in ("estimate", "std_error", "by_area")}
+        return pa.table(columns | {name: pa.array(getattr(self, name), from_pandas=True) for name in ("low", "high")})
 
 
 @dataclass(frozen=True, eq=False)
 class MapSurface:
-    """Estimates as a density over the cells of the grid, with running sums: any box takes a few additions."""
+    """Estimates as a density over the cells of the grid, with running sums: any box takes a few additions.
+
+    ``law`` is that of the errors of whole boxes, where intervals are known.
+    """
 
     estimates: MapEstimates
+    law: BoxLaw | None = None
 
     @cached_property
     def density(self) -> FloatArray:
@@ -102,20 +154,27 @@ class MapSurface:
         return prefix_sums(self.density)
 
     @cached_property
+    def _unbiased_sums(self) -> FloatArray:
+        part = self.estimates
+        return prefix_sums(uniform_density(part.tree, part.leaves, part.unbiased))
+
+    @cached_property
     def _from_below(self) -> FloatArray:
         return variances_from_below(self.estimates.variances, self.estimates.tree.child_starts)
 
-    def answer(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Estimates of boxes given in cells, fractions of cells by area."""
+    def answer(self, low: FloatArray, high: FloatArray, *, unbiased: bool = False) -> FloatArray:
+        """Estimates of boxes given in cells, fractions of cells by area: the published ones, or the unbiased ones."""
+        sums = self._unbiased_sums if unbiased else self.sums
         total = np.zeros(len(low))
-        for ends in product((False, True), repeat=self.sums.ndim):
+        for ends in product((False, True), repeat=sums.ndim):
             corner = np.where(ends, high, low)
-            sign = -1.0 if (self.sums.ndim - sum(ends)) % 2 else 1.0
-            total += sign * interpolate(self.sums, corner)
+            sign = -1.0 if (sums.ndim - sum(ends)) % 2 else 1.0
+            total += sign * interpolate(sums, corner)
         return total
 
-    def uncertainty(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Variance of the unbiased estimate of each box, and the part of the published one that rests on uniformity."""
+    def uncertainty(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Variance of the unbiased estimate of each box, the part of the published one that rests on uniformity, and how
+        many boxes the query cuts."""
         part = self.estimates
         noise = part.variances, self._from_below, part.published.astype(np.float64)
         return box_uncertainty(part.tree, part.leaves, noise, low, high)
@@ -133,23 +192,25 @@ def interpolate(sums: FloatArray, points: FloatArray) -> FloatArray:
 
 
 def boxes_in_cells(
-    boxes: Sequence[Sequence[Sequence[float]]] | FloatArray, box: Box, shape: tuple[int, ...]
+    boxes: Sequence[Sequence[Sequence[object]]] | FloatArray, frame: Frame
 ) -> tuple[FloatArray, FloatArray]:
-    """Queries in coordinates as queries in cells; refuses what lies outside the map or has no extent."""
+    """Queries in coordinates as queries in cells; a category stands for its cell, as either end."""
     try:
-        given = np.asarray(boxes, dtype=np.float64)
-    except (TypeError, ValueError):
+        given = np.asarray(_named(boxes, frame.axes) if frame.axes is not None else boxes, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, RequestError):
+            raise
         given = np.empty(0)
-    if given.ndim != 3 or given.shape[1:] != (len(shape), 2):
+    if given.ndim != 3 or given.shape[1:] != (len(frame.shape), 2):
         raise RequestError(
-            f"A box is one pair (low, high) for each of the {len(shape)} columns, and many boxes are a list of these."
+            f"A box is one pair (low, high) for each of the {len(frame.shape)} columns, and many boxes are a list of these."
         )
-    low, high = given[:, :, 0], given[:, :, 1]
-    sides = np.array(box)
-    if not np.all(np.isfinite(given)) or np.any(low < sides[:, 0]) or np.any(high > sides[:, 1]):
-        reach = ", ".join(f"{a:g} to {b:g}" for a, b in box)
-        raise RequestError(f"A box lies outside the map, which runs from {reach}. Cut it to that.")
-    if np.any(low >= high):
-        raise RequestError("A box runs from low to high in every column; one has no extent.")
-    scale = np.array(shape) / (sides[:, 1] - sides[:, 0])
-    return (low - sides[:, 0]) * scale, np.minimum((high - sides[:, 0]) * scale, np.array(shape))
+    return frame.to_cells(given[:, :, 0], given[:, :, 1])
+
+
+def _named(boxes: Sequence[Sequence[Sequence[object]]] | FloatArray, axes: Sequence[Bins]) -> list[list[Any]]:
+    """Queries with the names of categories replaced by their places."""
+    return [
+        [bins.span(*side) if bins.categories is not None else side for bins, side in zip(axes, box, strict=True)]
+        for box in boxes
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -11,11 +12,14 @@ from tallytree.kernels.trees.least_squares import (
     tree_least_squares,
     variances_from_below,
 )
-from tallytree.kernels.trees.nonnegative import split_downwards
+from tallytree.kernels.trees.nonnegative import nonnegative_least_squares, split_downwards, zero_subtrees
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.kernels.trees.sparse import split_sparsely
+from tallytree.maps.smoothing import smooth_tree
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
-from tallytree.model.box_tree import BoxTree
+from tallytree.model.box_tree import BoxTree, Numbers
+
+MapRule = bool | Literal["least-squares", "subtree", "evenly"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,28 +58,90 @@ def estimate_map(
     *,
     leaves: BoolArray | None = None,
     prune: float | None = None,
-    nonnegative: bool = True,
+    nonnegative: MapRule = True,
     integers: bool = True,
     sparse: bool = False,
+    smoothed: bool = False,
 ) -> MapEstimates:
     """Constrained inference over the whole tree, then what is published.
 
-    ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher. ``sparse``
-    makes counts nonnegative by how sparse the noisy ones are, instead of as near to least squares as can be.
+    ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher. Counts are made
+    nonnegative from coarse to fine, as near to least squares as can be; ``sparse`` does so by how sparse the noisy ones
+    are, ``smoothed`` by how they divide. The other rules are those of histograms, and "evenly" is that of older flat
+    grids: from coarse to fine too, with the same weight for every box.
     """
-    starts = tree.child_starts
-    from_below = variances_from_below(variances, starts)
-    unbiased = published = tree_least_squares(values, variances, starts, from_below=from_below)
-    if nonnegative and sparse:
-        combined = combined_from_below(values, variances, starts, from_below)
-        published = split_sparsely(unbiased[0], combined, from_below, starts, tree.layer_starts)
-    elif nonnegative:
-        published = split_downwards(unbiased, from_below, starts)
+    from_below = variances_from_below(variances, tree.child_starts)
+    unbiased = tree_least_squares(values, variances, tree.child_starts, from_below=from_below)
+    published = nonnegative_counts(
+        tree, unbiased, values, variances, nonnegative=nonnegative, sparse=sparse, smoothed=smoothed
+    )
     tiles = tree.is_leaf if leaves is None else leaves
     if prune is not None:
         tiles = pruned_leaves(tree, tiles, published, prune)
-    counts: FloatArray | IntArray = round_tree(published, starts) if integers else np.array(published)
+    counts = round_tree(published, tree.child_starts) if integers else np.array(published)
     return MapEstimates(tree, variances, unbiased, counts, np.array(tiles))
+
+
+def nonnegative_counts(
+    tree: BoxTree,
+    unbiased: FloatArray,
+    values: FloatArray,
+    variances: FloatArray,
+    *,
+    nonnegative: MapRule,
+    sparse: bool = False,
+    smoothed: bool = False,
+) -> FloatArray:
+    """Counts that add up, from unbiased ones and the noisy values behind them; see :func:`estimate_map` for the rules."""
+    starts = tree.child_starts
+    match nonnegative:
+        case False:
+            return unbiased
+        case "least-squares":
+            return _least_squares(tree, values, variances)
+        case "subtree":
+            return sums_of_leaves(tree, zero_subtrees(unbiased, starts))
+        case "evenly":
+            return split_downwards(unbiased, np.ones(tree.n_nodes), starts)
+    if smoothed:
+        return smooth_tree(tree, values, variances).counts
+    from_below = variances_from_below(variances, starts)
+    if not sparse:
+        return split_downwards(unbiased, from_below, starts)
+    combined = combined_from_below(values, variances, starts, from_below)
+    return split_sparsely(unbiased[0], combined, from_below, starts, tree.layer_starts)
+
+
+def _least_squares(tree: BoxTree, values: FloatArray, variances: FloatArray) -> FloatArray:
+    """The nonnegative optimum, whose kernel wants all leaves on one level: leaves above it get only children down to it."""
+    layers, origin, n_children, first = [np.zeros(1, dtype=np.int64)], [], [], 1
+    depths = len(tree.layers)
+    for depth in range(depths):
+        layer = layers[depth]
+        children = np.diff(tree.child_starts)[layer]
+        origin.append(layer)
+        n_children.append(np.maximum(children, 1) if depth < depths - 1 else children)
+        if depth < depths - 1:
+            below = np.repeat(layer, n_children[-1])
+            nth = np.arange(len(below)) - np.repeat(np.cumsum(n_children[-1]) - n_children[-1], n_children[-1])
+            layers.append(np.where(np.repeat(children, n_children[-1]) > 0, tree.child_starts[below] + nth, below))
+    nodes = np.concatenate(origin)
+    level_starts = np.concatenate([[0], np.cumsum([len(layer) for layer in layers])])
+    child_starts = first + np.concatenate([[0], np.cumsum(np.concatenate(n_children))])
+    copies = np.concatenate([tree.is_leaf[layer] & (depth < depths - 1) for depth, layer in enumerate(layers)])
+    own = np.where(copies, np.inf, variances[nodes])
+    found = nonnegative_least_squares(values[nodes], own, child_starts, level_starts)
+    result = np.empty(tree.n_nodes)
+    result[nodes] = found
+    return result
+
+
+def sums_of_leaves(tree: BoxTree, values: Numbers) -> Numbers:
+    """Every box as the sum of its leaves; what other boxes hold is ignored."""
+    sums = np.where(tree.is_leaf, values, np.zeros_like(values))
+    for layer in tree.layers[:0:-1]:
+        np.add.at(sums, tree.parent[layer], sums[layer])
+    return sums
 
 
 def pruned_leaves(tree: BoxTree, leaves: BoolArray, estimates: FloatArray, threshold: float) -> BoolArray:

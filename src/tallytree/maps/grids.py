@@ -14,8 +14,9 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.maps.draft import Draft
 from tallytree.model.arrays import IntArray
+from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
-from tallytree.planning.ranges.grid_errors import grid_range_error
+from tallytree.planning.ranges.grid_errors import flat_grid_error, grid_range_error
 
 ALL = Fraction(1)
 # Points per unit of ε and cell, c of the slides; c2 of the adaptive grid is half of it.
@@ -23,7 +24,12 @@ C = 10.0
 C2 = 5.0
 SMALLEST_FIRST_GRID = 10
 # Share that a method spends on the number of points where that is not public.
-SHARE_OF_TOTAL = {"uniform-grid": Fraction(1, 20), "adaptive-grid": Fraction(1, 50), "adaptive-tree": Fraction(1, 50)}
+SHARE_OF_TOTAL = {
+    "uniform-grid": Fraction(1, 20),
+    "adaptive-grid": Fraction(1, 50),
+    "adaptive-tree": Fraction(1, 50),
+    "adaptive": Fraction(1, 50),
+}
 MOST_NODES = 1 << 25
 ADAPTIVE_GRID_ALPHA = Fraction(1, 2)
 
@@ -40,7 +46,7 @@ def noisy_total(draft: Draft, options: MethodOptions) -> tuple[float, Fraction]:
     """The number of points, public or measured with a small share, and the share that is left."""
     if options.n_points is not None:
         return float(options.n_points), ALL
-    share = SHARE_OF_TOTAL[options.method]
+    share = SHARE_OF_TOTAL[options.mechanism]
     return max(0.0, float(draft.count(draft.root, share, "number of points")[0])), ALL - share
 
 
@@ -63,10 +69,24 @@ def hierarchical(draft: Draft, options: MethodOptions) -> None:
         draft.count(nodes, ALL / n_levels, f"level {level + 1}")
 
 
-@lru_cache(maxsize=64)
 def best_grid_branching(shape: tuple[int, ...]) -> int:
     """The branching factor with the least average variance over all boxes, worked out on a square grid of this size."""
-    side = round(math.prod(shape) ** (1 / len(shape)))
+    return _least_grid_error(shape)[1]
+
+
+def flat_or_hierarchical(shape: tuple[int, ...]) -> MapMethod:
+    """The one with the least average variance over all boxes; from three columns on nearly always flat (qardaji2013 §5.3)."""
+    return "flat" if flat_grid_error((_side(shape),) * len(shape)) <= _least_grid_error(shape)[0] else "hierarchical"
+
+
+def _side(shape: tuple[int, ...]) -> int:
+    return round(math.prod(shape) ** (1 / len(shape)))
+
+
+@lru_cache(maxsize=64)
+def _least_grid_error(shape: tuple[int, ...]) -> tuple[float, int]:
+    """The least average variance over all boxes of nested grids, at ε = 1, and its branching factor."""
+    side = _side(shape)
     best, least = 2, math.inf
     for branching in range(2, min(side, 16) + 1):
         n_levels = max(1, math.ceil(math.log(side, branching) - 1e-9))
@@ -74,7 +94,7 @@ def best_grid_branching(shape: tuple[int, ...]) -> int:
         error = grid_range_error((side,) * len(shape), widths, [2.0 * n_levels**2] * n_levels)
         if error < least:
             best, least = branching, error
-    return best
+    return least, best
 
 
 def uniform_grid(draft: Draft, options: MethodOptions) -> None:

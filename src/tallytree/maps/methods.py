@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tallytree.errors import RequestError
+from tallytree.maps.adaptive import adaptive
 from tallytree.maps.draft import Draft
 from tallytree.maps.grids import adaptive_grid, flat, hierarchical, uniform_grid
 from tallytree.maps.partitions import noisy_first, structure_first
@@ -24,14 +25,18 @@ GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "kd-tree": kd_tree,
     "kd-hybrid": kd_tree,
     "adaptive-tree": adaptive_tree,
-}
-GROW_LINE: dict[str, Callable[[Draft, MethodOptions], None]] = {
+    "adaptive": adaptive,
     "noisy-first": noisy_first,
     "structure-first": structure_first,
 }
 
+# Methods that merge the bins of one column.
+LINE = ("noisy-first", "structure-first")
+
 # Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
 SPARSE = ("adaptive-tree",)
+# Methods whose counts are drawn to even shares as far as the noisy ones bear it.
+SMOOTHED = ("adaptive",)
 
 # Up to so many cells the flat method is best or close to it, whatever the data (qardaji2013 §5: up to 4,096 in two dimensions
 # where all cells are dense; adaptive trees are ahead earlier where they are not).
@@ -40,14 +45,22 @@ FEW_CELLS = 1024
 
 def automatic_method(shape: tuple[int, ...]) -> MapMethod:
     """The method that ``auto`` takes, from the public size of the grid alone."""
-    return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive-tree"
+    return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive"
+
+
+def refuse_unfit(method: MapMethod, n_columns: int) -> None:
+    """Refuse a method that cannot divide a grid of so many columns; all others can divide any number."""
+    if method in LINE and n_columns != 1:
+        others = ", ".join(name for name in GROW if name not in LINE)
+        raise RequestError(
+            f"{method} merges neighbours along one column, and {n_columns} columns have no such order; with more than one "
+            f"column the method is one of {others}."
+        )
 
 
 def grow(draft: Draft, options: MethodOptions) -> MapMethod:
     """Grow the draft by the method asked for; returns the method used."""
-    method = automatic_method(draft.shape) if options.method == "auto" else options.method
-    known = GROW_LINE if len(draft.shape) == 1 else GROW
-    if method not in known:
-        raise RequestError(f"With {len(draft.shape)} columns the method is one of {', '.join(known)}, not {method}.")
-    known[method](draft, replace(options, method=method))
+    method = automatic_method(draft.shape) if options.mechanism == "auto" else options.mechanism
+    refuse_unfit(method, len(draft.shape))
+    GROW[method](draft, replace(options, mechanism=method))
     return method

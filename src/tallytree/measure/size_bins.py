@@ -11,7 +11,6 @@ import numpy as np
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize
 from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
 from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.noise import add_noise
@@ -20,7 +19,7 @@ from tallytree.privacy.randomness import KeyStream
 
 def measure_size_look(counts: ConfidentialCounts, edges: IntArray, query: QueryPlan, stream: KeyStream) -> IntArray:
     """Noisy numbers of groups of the root in each of the look's bins."""
-    exact = _binned(counts.counts_on_levels.region(0), SizeBins(edges))[0]
+    exact = SizeBins(edges).table_of(counts.counts_on_levels.region(0))[0]
     return add_noise(exact, query.noise, stream, level=0, query="first look")
 
 
@@ -30,7 +29,7 @@ def measure_size_bins(
     """Noisy answers of all regions of a level: weighted counts of bins, then of blocks; also as one row per region."""
     assert plan.query is not None
     truth = counts.counts_on_levels.regions(counts.hierarchy.level_slice(plan.level))
-    exact = answers_of(_binned(truth, bins), bins)
+    exact = answers_of(bins.table_of(truth), bins)
     offsets = np.arange(len(exact) + 1) * exact.shape[1]
     noisy = add_noise(exact, plan.query.noise, stream, level=plan.level, query=plan.view, offsets=offsets)
     return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),)), noisy
@@ -42,9 +41,3 @@ def answers_of(table: IntArray, bins: SizeBins) -> IntArray:
         return table
     fine, coarse = bins.weights
     return np.concatenate([fine * table, coarse * np.add.reduceat(table, bins.block_starts, axis=1)], axis=1)
-
-
-def _binned(truth: CountsBySize, bins: SizeBins) -> IntArray:
-    table = np.zeros((truth.n_regions, bins.n_bins), dtype=np.int64)
-    np.add.at(table, (truth.region_of_run(), bins.bin_of(truth.size)), truth.count)
-    return table

@@ -11,6 +11,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 LabelArray = npt.NDArray[np.object_]
+AnyArray = npt.NDArray[Any]
 
 
 A = TypeVar("A", bound=npt.NDArray[Any])

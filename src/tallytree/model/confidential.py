@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NoReturn, Protocol, SupportsIndex
+from typing import NoReturn, Protocol, SupportsIndex, TypeVar
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
-from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
+from tallytree.model.classes import SizeClasses
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
+
+Counts = TypeVar("Counts", bound="ConfidentialCounts")
 
 
 class Confidential:
@@ -62,6 +65,8 @@ class Description(Protocol):
     def part(self) -> Part | None: ...  # noqa: D102
     @property
     def least_size(self) -> int: ...  # noqa: D102
+    @property
+    def classes(self) -> SizeClasses | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +101,8 @@ class ConfidentialCounts(Confidential):
         The rows that were read: those of one part, or all of them (None).
     least_size
         Public: 1 where a group exists through its entities, so that none is empty; 0 where sizes may be 0.
+    classes
+        Public: the classes that sizes are counted in, by their numbers; None where sizes are themselves.
     """
 
     hierarchy: Hierarchy
@@ -110,6 +117,7 @@ class ConfidentialCounts(Confidential):
     unit: Unit = ONE_ROW
     part: Part | None = None
     least_size: int = 0
+    classes: SizeClasses | None = None
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -136,6 +144,13 @@ class ConfidentialCounts(Confidential):
         return html_table(
             "Confidential counts, values hidden", ["level", "name", "regions"], rows, note=self.groups_note
         )
+
+
+def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
+    """The same groups, counted in classes of sizes; what is inside a class is lost here and goes nowhere."""
+    own = counts.leaf_counts
+    classed = counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
+    return replace(counts, leaf_counts=classed, least_size=0, classes=classes)
 
 
 class AssumedCounts(ConfidentialCounts):

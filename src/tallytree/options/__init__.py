@@ -6,9 +6,10 @@ Command line, TOML files, Python keywords and manifests follow from these classe
 from tallytree.options.base import Options, option
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.options.histogram import GridHistogramOptions, HistogramOptions
-from tallytree.options.maps import MapOptions, MethodOptions
+from tallytree.options.histogram import HistogramOptions
+from tallytree.options.maps import GridHistogramOptions, MapOptions, MethodOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.options.stream import StreamOptions
 
 __all__ = [
     "DegreesOptions",
@@ -19,5 +20,6 @@ __all__ = [
     "Options",
     "ReadOptions",
     "ReleaseOptions",
+    "StreamOptions",
     "option",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
-from tallytree.options.text import one_or_many
+from tallytree.options.text import comma_names, one_or_many
 from tallytree.privacy.budget import Exact
 
 
@@ -20,7 +20,9 @@ class QueryOptions(Printing):
     Attributes
     ----------
     region
-        Path of the region; the root when left out.
+        Path of the region, or several, which are added up; the root when left out.
+    between, share
+        How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
         Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
     ranges
@@ -31,9 +33,15 @@ class QueryOptions(Printing):
         Of group sizes: simulated releases behind intervals; 0 leaves them out.
     """
 
-    region: str | None = option(None, help="Path of the region, such as US/Georgia; the root when left out.")
+    region: str | Sequence[str] = option(
+        (), help="Path of the region, such as US/Georgia; the root when left out. Several are added up.", repeats=True
+    )
     size: int | None = option(None, help="How many groups have exactly this size?")
     at_least: int | None = option(None, help="How many groups have at least this size?")
+    between: tuple[int, int] | None = option(
+        None, help="How many groups have a size from LOW to HIGH, both included?", metavar="LOW HIGH"
+    )
+    share: bool = option(False, help="Answer --size, --at-least and --between as shares of all groups.")
     largest: int | None = option(None, help="How large is the k-th largest group?", metavar="K")
     quantile: float | None = option(None, help="Which size do this fraction of the groups not exceed?")
     mean: bool = option(False, help="What is the mean size?")
@@ -46,23 +54,60 @@ class QueryOptions(Printing):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(None, help="Old spelling of --confidence.")
+    level: float | None = option(None, help="Old spelling of --confidence.", now=spelled_now("confidence"))
     copies: int = option(
         0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CompareOptions(Printing):
+    """How to compare two releases.
+
+    Attributes
+    ----------
+    rate
+        Share of clear changes that may be noise.
+    copies
+        How often a release without intervals is simulated for them.
+    out
+        File for all differences.
+    """
+
+    rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
+    copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
+    out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EvaluateOptions(Printing):
-    """How to compare a map with its points.
+    """How to compare a release with its data.
 
     Attributes
     ----------
     outside
-        Of a map: points outside its box.
+        Of a histogram or map: values outside its bins or box.
+    column, edges, directed, nodes
+        Of a histogram: the column of values. Of degrees: what the rows are, as for :class:`~tallytree.options.DegreesOptions`.
+    ranges, threshold
+        Of a histogram or map: compare these instead of ranges and boxes of all sizes; θ of relative errors.
     """
 
-    outside: Outside | None = option(None, help="Of a map: points outside its box: error, clip or drop.")
+    outside: Outside | None = option(None, help="Of a histogram or map: values outside it: error, clip or drop.")
+    column: str | None = option(None, help="Of a histogram or degrees: column of values, or of groups.")
+    edges: Sequence[str] | None = option(
+        None, help="Of degrees: columns of the ends of edges.", metavar="FROM,TO", text=comma_names
+    )
+    directed: bool = option(False, help="Of degrees: count only the edges that leave a node.")
+    nodes: str | None = option(None, help="Of degrees: public table of all nodes.")
+    ranges: Sequence[str] = option(
+        (),
+        help="Compare this range, or box LOW:HIGH,LOW:HIGH. Repeatable.",
+        flag="range",
+        metavar="LOW:HIGH",
+        repeats=True,
+    )
+    threshold: float | None = option(None, help="Relative errors are over the true count, or this where it is smaller.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -73,6 +118,8 @@ class AssumedOptions(RegionOptions):
     ----------
     like
         An earlier release or map: its regions, totals and sizes are assumed.
+    classes
+        Classes that sizes will be counted in.
     unit
         What will be protected.
     groups, group_totals, shape
@@ -88,6 +135,9 @@ class AssumedOptions(RegionOptions):
     group_totals: str | None = option(
         None, help="Public table of regions and their number of groups, one row per region."
     )
+    classes: str | Sequence[str] | None = option(
+        None, help="With --groups or --group-totals: classes that sizes will be counted in.", text=comma_names
+    )
     unit: PlannedUnit = option("entity", help="What will be protected: entity or group.")
     shape: str = option("households", help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")
 
@@ -99,10 +149,13 @@ class VariantOptions(Options):
     Attributes
     ----------
     mechanism, view, budget
-        As for :class:`~tallytree.options.ReleaseOptions`.
+        As for :class:`~tallytree.options.ReleaseOptions`; of a map its mechanism alone.
+    method
+        Old spelling of ``mechanism``.
     """
 
-    mechanism: Mechanism | None = option(None, help="Only this mechanism.")
+    mechanism: Mechanism | MapMethod | None = option(None, help="Only this mechanism.")
+    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     view: View | Sequence[View] | None = option(
         None, help="Only this view, or one per level, comma-separated.", text=one_or_many
     )
@@ -117,8 +170,6 @@ class PlanOptions(Printing):
     ----------
     epsilon, target
         Predict the errors at this privacy loss, or find the smallest one that meets a target.
-    method
-        Of a map: only this method.
     runs
         Simulated releases per prediction.
     chart
@@ -127,7 +178,6 @@ class PlanOptions(Printing):
 
     epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
     target: str | None = option(None, help='Find the smallest ε, for example "county: emd<=20".')
-    method: MapMethod | None = option(None, help="Of a map: only this method.")
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
     chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
 

@@ -35,6 +35,8 @@ GridStrategyName = Literal["auto", "flat", "hierarchical"]
 WorkloadName = Literal["ranges", "prefixes", "identity"]
 Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]
 Outside = Literal["error", "clip", "drop"]
+StreamStrategy = Literal["square-root", "tree"]
+StreamStrategyName = Literal["auto", "square-root", "tree"]
 Nonnegative = Literal["top-down", "least-squares", "subtree", "no"]
 """How negative estimates are avoided.
 
@@ -54,12 +56,15 @@ MapMethod = Literal[
     "kd-tree",
     "kd-hybrid",
     "adaptive-tree",
+    "adaptive",
     "noisy-first",
     "structure-first",
 ]
 DegreeMethod = Literal["isotonic", "sorted", "noisy"]
 """``isotonic`` is hay2010's S̄, the least-squares fit in rising order; ``sorted`` its S̃_r, sorted and rounded;
 ``noisy`` its S̃."""
+
+ExportFormat = Literal["csv", "xlsx", "parquet", "json-stat", "sdmx-csv", "frictionless", "geojson", "geoparquet"]
 
 
 def names(choice: Any) -> str:

@@ -9,6 +9,7 @@ from tallytree.errors import RequestError
 from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
+from tallytree.options.choices import Nonnegative, names
 from tallytree.privacy.budget import Budget, Definition, Exact
 from tallytree.privacy.stated_budget import stated_budget
 
@@ -197,3 +198,18 @@ class Output(Printing):
     out: str | None = option(None, help="Folder to write the release to.")
     overwrite: bool = option(False, help="Replace a release that is already there.")
     no_noisy: bool = option(False, help="Leave the raw noisy measurements out.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class FinishOptions(Options):
+    """What is published.
+
+    Attributes
+    ----------
+    nonnegative, integers
+        What is published: see :data:`tallytree.options.choices.Nonnegative` (True is ``"top-down"``, False ``"no"``),
+        in whole numbers or not. ``nonnegative="no", integers=False`` publishes the unbiased estimates.
+    """
+
+    nonnegative: Nonnegative | bool = option("top-down", help=f"{names(Nonnegative)}.")
+    integers: bool = option(True, help="Publish real numbers instead of whole ones.", flag="real", flips=True)

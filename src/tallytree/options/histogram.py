@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.model.bins import Bins
 from tallytree.options import text
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import (
     Allocation,
-    GridStrategyName,
-    Nonnegative,
     Outside,
     Strategy,
     names,
 )
-from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
+from tallytree.options.groups import FinishOptions, NamedUnit, Releasing, SourceOptions
 from tallytree.privacy.budget import Exact
 
 
@@ -33,7 +30,8 @@ class BinOptions(Options):
         of a ``width`` between ``bounds``; or ``categories`` in order. Never taken from the data: that would give it
         away.
     outside
-        Values outside the bins: ``"error"``, ``"clip"`` to the nearest bin, or ``"drop"``.
+        Values outside the bins: ``"clip"`` to the nearest bin, ``"drop"``, or ``"error"``, whose refusal tells that there are
+        some to whoever sees it. What is none of the categories is left out under the first two.
     """
 
     edges: Sequence[float] | FloatArray | None = option(
@@ -47,7 +45,7 @@ class BinOptions(Options):
         None, help="Public lower and upper bound: 0,120", metavar="LOW,HIGH", text=text.numbers
     )
     categories: Sequence[Any] | None = option(None, help="Categories in order, comma-separated.", text=text.comma_names)
-    outside: Outside = option("error", help=f"Values outside the bins: {names(Outside)}.")
+    outside: Outside = option("clip", help=f"Values outside the bins: {names(Outside)}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -56,7 +54,7 @@ class StrategyOptions(Options):
 
     Attributes
     ----------
-    strategy
+    mechanism
         ``"auto"`` (least expected error for the workload), ``"flat"``, ``"hierarchical"``, ``"wavelet"``,
         ``"optimised"``, ``"eigen-select"``, ``"low-rank"``, or a matrix with one row per query.
     branching, budget
@@ -65,9 +63,14 @@ class StrategyOptions(Options):
     workload
         What the strategy should be good at: ``"ranges"`` (all of them), ``"prefixes"``, ``"identity"``, or a list of
         (low, high). Every range can be asked of the result, whatever the workload.
+    strategy
+        Old spelling of ``mechanism``.
     """
 
-    strategy: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] = option("auto", help=f"{names(Strategy)}.")
+    mechanism: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] = option("auto", help=f"{names(Strategy)}.")
+    strategy: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] | None = option(
+        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
+    )
     branching: int | None = option(None, help="Children per block of a hierarchical strategy.", least=2)
     budget: Allocation | Sequence[Exact] = option(
         "equal",
@@ -75,21 +78,6 @@ class StrategyOptions(Options):
         text=text.one_or_many,
     )
     workload: Any = option("ranges", help="ranges, prefixes, identity, or ranges 0:18,65:120", text=text.workload)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class FinishOptions(Options):
-    """What is published.
-
-    Attributes
-    ----------
-    nonnegative, integers
-        What is published: see :data:`tallytree.options.choices.Nonnegative` (True is ``"top-down"``, False ``"no"``),
-        in whole numbers or not. ``nonnegative="no", integers=False`` publishes the unbiased estimates.
-    """
-
-    nonnegative: Nonnegative | bool = option("top-down", help=f"{names(Nonnegative)}.")
-    integers: bool = option(True, help="Publish real numbers instead of whole ones.", flag="real", flips=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -105,26 +93,3 @@ class HistogramOptions(BinOptions, StrategyOptions, FinishOptions, NamedUnit, So
 
     column: str | None = option(None, help="Column whose values are counted.")
     count: str | None = option(None, help="Column that says how many entities a row stands for.")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class GridHistogramOptions(FinishOptions, Releasing):
-    """How to release counts per cell of a grid; see :func:`tallytree.grid_histogram`.
-
-    Attributes
-    ----------
-    axes
-        Public bins of each axis, or their edges; cells are numbered if not given.
-    strategy, branching
-        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or ``"auto"``: the one with the
-        least expected error over all boxes. In three and more dimensions that is nearly always ``"flat"`` (qardaji2013
-        §5.3).
-    contributions, entity
-        How many rows one protected unit has at most, which is taken on trust, and what it is called in the privacy statement.
-    """
-
-    axes: Sequence[Bins | Sequence[float] | FloatArray] | None = option(None, help="Public bins of each axis.")
-    strategy: GridStrategyName = option("auto", help=f"{names(GridStrategyName)}.")
-    branching: int | None = option(None, help="Blocks per axis in each block.", least=2)
-    contributions: int = option(1, help="Rows that one unit has at most.", least=1)
-    entity: str = option("row", help="What one protected unit is called (person, trip …).")

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tallytree.errors import RequestError
+from tallytree.model.arrays import FloatArray
+from tallytree.model.bins import Bins
 from tallytree.options import text
-from tallytree.options.base import Options, option
-from tallytree.options.choices import MapMethod, Outside, names
-from tallytree.options.groups import NamedUnit, Output, Releasing, SourceOptions
+from tallytree.options.base import Options, option, spelled_now
+from tallytree.options.choices import GridStrategyName, MapMethod, Outside, names
+from tallytree.options.groups import FinishOptions, NamedUnit, Output, Releasing, SourceOptions
 from tallytree.privacy.budget import Exact, exact
 
-LINES = ("noisy-first", "structure-first")
 TREES = ("quadtree", "quad-opt", "kd-tree", "kd-hybrid")
 
 
@@ -23,9 +24,9 @@ class MethodOptions(Options):
 
     Attributes
     ----------
-    method
+    mechanism
         ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
-        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"`` or ``"adaptive-tree"``; for one column ``"noisy-first"``
+        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"`` or ``"adaptive"``; for one column ``"noisy-first"``
         or ``"structure-first"``.
     n_points
         The number of points where it is public; otherwise methods that need it spend a small share on a noisy one.
@@ -39,9 +40,12 @@ class MethodOptions(Options):
         ``hierarchical``: children per dimension.
     prune
         Nodes with an estimate below this become leaves: their count is then spread evenly over all of their area.
+    method
+        Old spelling of ``mechanism``.
     """
 
-    method: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
     alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")
     cells: int | None = option(None, help="Cells per column of a uniform or of the coarse grid.", least=1)
@@ -64,14 +68,9 @@ class MethodOptions(Options):
         """``alpha`` as the fraction that it is meant to be."""
         return None if self.alpha is None else exact(self.alpha, "alpha")
 
-    @property
-    def one_column(self) -> bool:
-        """Whether the method merges the bins of one column."""
-        return self.method in LINES
-
     def _require(self, name: str, methods: tuple[str, ...]) -> None:
-        if getattr(self, name) is not None and self.method not in methods:
-            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.method}.")
+        if getattr(self, name) is not None and self.mechanism not in methods:
+            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.mechanism}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -81,18 +80,22 @@ class GridOptions(NamedUnit, SourceOptions):
     Attributes
     ----------
     columns, count
-        Two or more columns of numbers (names of the dimensions where points are arrays); for a table also the column
+        One or more columns of numbers (names of the dimensions where points are arrays); for a table also the column
         that says how many entities a row stands for.
     box
         One pair (low, high) per column. It must be public: that of the data would give its outermost points away.
+    edges
+        Instead of a box that is cut evenly: for every column the edges of its cells, in rising order, or, with ready
+        counts, the names of its categories. They must be public too.
     outside
-        Points outside the box: ``"error"``, ``"clip"`` to its border, or ``"drop"``.
+        Points outside the box: ``"clip"`` to its border, ``"drop"``, or ``"error"``, whose refusal tells that there are some to
+        whoever sees it.
     resolution
         Cells per column of the fine public grid that points are counted on; no box is smaller than a cell.
     """
 
     columns: Sequence[str] | None = option(
-        None, help="Two or more columns of numbers, comma-separated: x,y", text=text.comma_names
+        None, help="One or more columns of numbers, comma-separated: x,y", text=text.comma_names
     )
     box: Sequence[Sequence[float]] | None = option(
         None,
@@ -100,7 +103,10 @@ class GridOptions(NamedUnit, SourceOptions):
         metavar="LOW:HIGH,LOW:HIGH",
         text=text.box,
     )
-    outside: Outside = option("error", help=f"Points outside the box: {names(Outside)}.")
+    edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
+        None, help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120", text=text.lists
+    )
+    outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(
         None, help="Cells per column of the grid that points are counted on: 1024, or 1024,512", text=text.cells
     )
@@ -108,17 +114,40 @@ class GridOptions(NamedUnit, SourceOptions):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class MapOptions(GridOptions, MethodOptions, Releasing):
+class MapOptions(GridOptions, MethodOptions, FinishOptions, Releasing):
     """How to release a map; see :func:`tallytree.spatial`.
 
     Attributes
     ----------
-    nonnegative, integers
-        What is published. ``nonnegative=False, integers=False`` publishes the unbiased estimates.
+    allow_negative
+        Old spelling of ``nonnegative="no"``.
     """
 
-    nonnegative: bool = option(True, help="Publish negative counts too.", flag="allow_negative", flips=True)
-    integers: bool = option(True, help="Publish real numbers instead of whole ones.", flag="real", flips=True)
+    allow_negative: bool = option(
+        False, help="Old spelling of --nonnegative no.", now=lambda value: ("nonnegative", "no")
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class GridHistogramOptions(FinishOptions, Releasing):
+    """Options of the former :func:`tallytree.grid_histogram`; those of maps replace them.
+
+    Attributes
+    ----------
+    axes
+        Public bins of each axis, or their edges; cells are numbered if not given. Now ``edges``.
+    strategy, branching
+        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or ``"auto"``: the one with the
+        least expected error over all boxes.
+    contributions, entity
+        As for maps.
+    """
+
+    axes: Sequence[Bins | Sequence[float] | FloatArray] | None = option(None, help="Public bins of each axis.")
+    strategy: GridStrategyName = option("auto", help=f"{names(GridStrategyName)}.")
+    branching: int | None = option(None, help="Blocks per axis in each block.", least=2)
+    contributions: int = option(1, help="Rows that one unit has at most.", least=1)
+    entity: str = option("row", help="What one protected unit is called (person, trip …).")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from tallytree.options.base import Options, option
 from tallytree.options.choices import Engine, Public
 from tallytree.options.groups import SourceOptions
 from tallytree.options.text import comma_names
+from tallytree.options.text import sizes as sizes_text
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -72,6 +73,12 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
 
     Attributes
     ----------
+    sizes
+        Rows are leaf regions, and these columns hold their numbers of groups: ``{"hh1": 1, "hh2": 2, "hh7plus": "7+"}``. Where
+        one of them stands for several sizes, the release is in these classes.
+    classes
+        Public classes that sizes are counted in, such as ``["1-4", "5-9", "10+"]``: nothing is measured or released about
+        sizes within one. Sizes outside count in the first or the last class: refusing them would show that they exist.
     size
         Rows are groups, and this column holds their size. ``group`` is then optional, and only checked.
     count
@@ -92,6 +99,12 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
         the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
     """
 
+    sizes: Mapping[str, int | str] | None = option(
+        None, help="Wide tables: columns and the sizes that they count, as in hh1=1,hh2=2,hh7plus=7+.", text=sizes_text
+    )
+    classes: str | Sequence[str] | None = option(
+        None, help="Public classes that sizes are counted in, as in 1-4,5-9,10+.", text=comma_names
+    )
     size: str | None = option(None, help="Column with the size: rows are groups already.")
     count: str | None = option(None, help="Column with the number of groups: rows are (leaf, size, how many).")
     quantity: str | None = option(None, help="Column to add up per group instead of counting rows.")

@@ -28,6 +28,11 @@ def numbers(text: str, flag: str) -> tuple[float, ...]:
         raise RequestError(f"{flag} takes numbers, comma-separated; got {text!r}.") from None
 
 
+def lists(text: str, flag: str) -> tuple[tuple[float, ...], ...]:
+    """Lists of numbers, comma-separated, with semicolons between the lists."""
+    return tuple(numbers(part, flag) for part in text.split(";"))
+
+
 def whole_or_word(text: str, flag: str) -> int | str:
     """A whole number, or a word such as ``auto``, which is checked later."""
     try:
@@ -42,6 +47,17 @@ def whole_or_numbers(text: str, flag: str) -> int | tuple[float, ...]:
         return int(text)
     except ValueError:
         return numbers(text, flag)
+
+
+def sizes(text: str, flag: str) -> dict[str, str]:
+    """Columns and the size or class that each counts, written ``hh1=1,hh2=2,hh7plus=7+``."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        column, equals, size = part.rpartition("=")
+        if not equals or not column.strip() or column.strip() in found:
+            raise RequestError(f"{flag} takes COLUMN=SIZE, comma-separated, each column once; got {text!r}.")
+        found[column.strip()] = size.strip()
+    return found
 
 
 def cells(text: str, flag: str) -> int | tuple[int, ...]:

@@ -17,21 +17,25 @@ is the branching with the least mean error over the horizon: 2.5 to 2.8 times le
 
 A horizon that is not known, or is longer than 2**20 steps, is cut into epochs, each a stream of its own. An entity comes in
 one of them, so epochs compose in parallel and each has the whole budget; the count so far is the sum of the last counts
-of past epochs and the count of this one.
+of past epochs and the count of this one. The k entities of a unit may come in several epochs, k₁ in one and k₂ in another:
+these cost no more than k in one, since an epoch's ε is proportional to its k and its ρ to k², and k₁² + k₂² ≤ (k₁ + k₂)².
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.kernels.stream_rows import WEIGHT_BITS, square_root_weights
 from tallytree.model.arrays import IntArray
+from tallytree.options.choices import StreamStrategy, StreamStrategyName
+from tallytree.options.stream import CounterOptions
 from tallytree.planning.stream_errors import (
     best_stream_branching,
     block_moments,
@@ -43,8 +47,7 @@ from tallytree.privacy.accounting import Composition, MechanismRecord, Record
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity, histogram_sensitivity, running_rows_sensitivity
-
-StreamStrategy = Literal["square-root", "tree"]
+from tallytree.privacy.stated_budget import refuse_more_changes
 
 # Weights and their inverse of a million steps take seconds and megabytes; hourly counts last for a century.
 LONGEST_EPOCH = 2**20
@@ -104,6 +107,13 @@ class StreamPlan:
         levels = n_levels(length, branching) if self.strategy == "tree" else 1
         return Epoch(length, branching, levels, self.sensitivity[kind], self.noise[kind])
 
+    @property
+    def most_changed(self) -> int:
+        """How many rows one unit can change: an entity is in all later rows of its epoch, or in one block per level."""
+        epochs = (self.epoch(number) for number in range(len(self.epochs)))
+        tree = self.strategy == "tree"
+        return self.contributions * max(epoch.n_levels if tree else epoch.n_steps for epoch in epochs)
+
     def rows_of(self, step: int) -> int:
         """How many rows a step completes."""
         if self.strategy == "square-root":
@@ -145,16 +155,16 @@ def plan_stream(
     budget: Budget,
     horizon: int | None,
     *,
-    strategy: StreamStrategy | Literal["auto"] = "auto",
+    strategy: StreamStrategyName = "auto",
     contributions: int = 1,
-    branching: int | None = None,
+    branching: int | Sequence[int] | None = None,
     inference: bool = True,
     epochs: tuple[int, ...] | None = None,
 ) -> StreamPlan:
     """The plan of a stream: ``auto`` takes the square root under zCDP and the best tree under pure differential privacy.
 
     ``epochs`` are lengths of epochs other than the usual ones: the whole horizon, or 2**10 steps and then 2**20 again and
-    again.
+    again. ``branching`` is one for all of them, or one for each.
 
     Examples
     --------
@@ -172,16 +182,19 @@ def plan_stream(
         raise RequestError(
             f"A stream's strategy is one of auto, {', '.join(get_args(StreamStrategy))}; got {strategy!r}."
         )
-    if branching is not None and branching < 2:
+    if strategy == "square-root" and (isinstance(branching, int) or not inference):
+        raise RequestError("branching and inference are of trees; strategy 'square-root' has neither.")
+    if isinstance(branching, int) and branching < 2:
         raise RequestError(f"The branching of a tree is at least 2, got {branching}.")
     if epochs is None:
         epochs = EPOCHS if horizon is None or horizon > LONGEST_EPOCH else (horizon,)
     if not epochs or not 1 <= min(epochs) <= max(epochs) <= LONGEST_EPOCH:
         raise RequestError(f"Epochs of a stream have 1 to {LONGEST_EPOCH:,} steps, got {epochs}.")
+    given = [branching] * len(epochs) if branching is None or isinstance(branching, int) else list(branching)
     trees, sensitivities, noises = [], [], []
-    for length in epochs:
+    for length, wanted in zip(epochs, given, strict=True):
         if strategy == "tree":
-            b = best_stream_branching(length, budget.definition == "pure") if branching is None else branching
+            b = best_stream_branching(length, budget.definition == "pure") if wanted is None else wanted
             levels, sensitivity = n_levels(length, b), histogram_sensitivity(contributions=contributions)
         else:
             b, levels = 1, 1
@@ -192,6 +205,20 @@ def plan_stream(
     return StreamPlan(
         strategy, budget, epochs, tuple(trees), tuple(sensitivities), tuple(noises), horizon, contributions, inference
     )
+
+
+def planned_stream(loss: Budget, options: CounterOptions, *, contributions: int) -> StreamPlan:
+    """The plan of a stream by its options; refused where (ε, δ) is stated and one unit may change too many rows."""
+    plan = plan_stream(
+        loss,
+        options.horizon,
+        strategy=options.mechanism,
+        contributions=contributions,
+        branching=options.branching,
+        inference=options.inference,
+    )
+    refuse_more_changes(loss, plan.most_changed)
+    return plan
 
 
 @lru_cache(maxsize=4)

@@ -301,7 +301,7 @@ def check_release(ledger: str, manifest_digest: str, receipt: Receipt) -> list[s
     Parameters
     ----------
     manifest_digest
-        SHA-256 of the bytes of ``manifest.json``.
+        SHA-256 of the bytes of ``manifest.json``, or of what lasts of it: :func:`~tallytree.storage.folder.lasting_digest`.
     receipt
         What that manifest records of its reservation.
     """

@@ -41,7 +41,11 @@ def refuse_many_changes(budget: Budget, sensitivities: Iterable[Sensitivity]) ->
 
     Answers are whole numbers, so no more of them change than their L1 sensitivities add up to.
     """
-    most = sum(sensitivity.l1 for sensitivity in sensitivities)
+    refuse_more_changes(budget, sum(sensitivity.l1 for sensitivity in sensitivities))
+
+
+def refuse_more_changes(budget: Budget, most: int) -> None:
+    """The same where it is known how many answers change at most."""
     if budget.asked is not None and most > ANY_ANSWERS.most_changed:
         raise RequestError(
             f"One unit may change {most:,} answers, more than the {ANY_ANSWERS.most_changed:,} for which epsilon and delta are "

@@ -143,6 +143,7 @@ def data_like(earlier: Release) -> AssumedCounts:
         max_quantity=manifest["public"]["max_quantity"],
         unit=guarantee_from_json(manifest["privacy"]).unit,
         least_size=int(manifest["public"].get("least_size", 0)),
+        classes=earlier.classes,
     )
 
 
@@ -179,7 +180,7 @@ def _mean(errors: Sequence[LevelErrors]) -> LevelErrors:
     first = errors[0]
     means = {
         key: float(np.mean([getattr(error, key) for error in errors]))
-        for key in ("emd", "l1", "l2", "count_error", "distinct_sizes")
+        for key in ("emd", "l1", "l2", "count_error", "distinct_sizes", "l1_total", "omniscient")
     }
     return LevelErrors(first.level, first.name, first.regions, **means)
 

@@ -8,81 +8,34 @@ interval is the answer less the quantiles of these errors. Single counts have th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.publish.copies import UNKNOWN, Copies, public_bounds
 from tallytree.publish.intervals import count_intervals
+from tallytree.released.group_sizes.asked import Asked
 from tallytree.released.group_sizes.region import Interval, RegionCounts
 
 
-@dataclass(frozen=True)
-class Question:
-    """Something to ask of a region's counts.
-
-    Attributes
-    ----------
-    words
-        The question in words.
-    ask
-        The answer of a region.
-    about
-        What the answer is: a number of ``groups``, a ``size``, a ``mean`` size, or a number of ``entities``.
-    size
-        Of questions for a single count: its size.
-    """
-
-    words: str
-    ask: Callable[[RegionCounts], float]
-    about: Literal["groups", "size", "mean", "entities"]
-    size: int | None = None
-
-
-def groups_of_size(size: int) -> Question:
-    """How many groups have exactly this size?"""
-    return Question(f"groups of size {size}", lambda region: region.of_size(size), "groups", size)
-
-
-def groups_of_at_least(size: int) -> Question:
-    """How many groups have at least this size?"""
-    return Question(f"groups of at least {size}", lambda region: region.at_least(size), "groups")
-
-
-def kth_largest(k: int) -> Question:
-    """How large is the k-th largest group?"""
-    return Question(f"size of group {k} from the largest", lambda region: region.kth_largest(k), "size")
-
-
-def quantile(q: float) -> Question:
-    """Which size do a fraction ``q`` of the groups not exceed?"""
-    return Question(f"quantile {q:g}", lambda region: region.quantile(q), "size")
-
-
-MEAN = Question("mean size", lambda region: region.mean(), "mean")
-GROUPS = Question("groups", lambda region: region.n_groups, "groups")
-ENTITIES = Question("entities", lambda region: region.n_entities, "entities")
-
-
-def answer(copies: Copies, path: str, question: Question, *, confidence: float = 0.95) -> Interval:
-    """The answer of one region with its standard error and interval."""
-    if question.size is not None:
-        return _single_count(copies, path, question.size, confidence)
-    released, pairs = copies.region(path)
+def answer(copies: Copies, path: str | Sequence[str], question: Asked, *, confidence: float = 0.95) -> Interval:
+    """The answer of one region, or of several added up, with its standard error and interval."""
+    paths = [path] if isinstance(path, str) else list(path)
+    if question.size is not None and len(paths) == 1:
+        return _single_count(copies, paths[0], question.size, confidence)
+    released, pairs = copies.region(paths)
     value = float(question.ask(released))
     errors = np.sort([_asked(question, copy) - _asked(question, truth) for truth, copy in pairs])
     # The true error is one more beside those of the copies: ranks among (copies + 1), the outermost where there are too few.
     rank = min(math.ceil((1 + confidence) / 2 * (len(errors) + 1)), len(errors))
     low, high = value - errors[rank - 1], value - errors[-rank]
-    least, most = _public_ends(copies, path, question)
+    least, most = _public_ends(copies, paths, question)
     std_error = float(np.sqrt((errors.astype(np.float64) ** 2).mean()))
     return Interval(value, std_error, float(np.clip(low, least, most)), float(np.clip(high, least, most)))
 
 
-def _asked(question: Question, region: RegionCounts) -> float:
+def _asked(question: Asked, region: RegionCounts) -> float:
     """The answer of a possible truth or a copy; a group that is not there counts as one of size 0."""
     try:
         return float(question.ask(region))
@@ -90,10 +43,13 @@ def _asked(question: Question, region: RegionCounts) -> float:
         return 0.0
 
 
-def _public_ends(copies: Copies, path: str, question: Question) -> tuple[float, float]:
+def _public_ends(copies: Copies, paths: Sequence[str], question: Asked) -> tuple[float, float]:
     bounds = public_bounds(copies.release)
-    groups = int(bounds.most_groups[copies.release.hierarchy.find(path)])
+    most = [int(bounds.most_groups[copies.release.hierarchy.find(path)]) for path in paths]
+    groups = UNKNOWN if UNKNOWN in most else sum(most)
     match question.about:
+        case "share":
+            return 0, 1
         case "groups":
             return 0, groups
         case "size" | "mean":
@@ -107,13 +63,14 @@ def _single_count(copies: Copies, path: str, size: int, confidence: float) -> In
     release, found = copies.release, count_intervals(copies, confidence=confidence)
     region = release.hierarchy.find(path)
     counts = release.counts.region(region)
-    run = np.flatnonzero(counts.size == size) + release.counts.offsets[region]
+    number = size if release.classes is None else release.classes.span(size, size)[0]
+    run = np.flatnonzero(counts.size == number) + release.counts.offsets[region]
     if len(run):
         at = run[0]
         count, std_error = release.counts.count[at], found.std_error[at]
         return Interval(float(count), float(std_error), float(found.low[at]), float(found.high[at]))
     bounds = public_bounds(release)
     most = int(bounds.most_groups[region]) if size <= bounds.max_size else 0
-    high = min(int(found.zeros.of(counts, int(release.hierarchy.level_of[region]), np.array([size]))[0, 0]), most)
+    high = min(int(found.zeros.of(counts, int(release.hierarchy.level_of[region]), np.array([number]))[0, 0]), most)
     errors = np.array([copy.of_size(size) - truth.of_size(size) for truth, copy in copies.region(path)[1]])
     return Interval(0.0, float(np.sqrt((errors.astype(np.float64) ** 2).mean())), 0.0, float(high))

@@ -16,23 +16,28 @@ around its truth, with longer and shorter tails.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tallytree.consistency.totals import consistent_totals
 from tallytree.errors import RequestError
+from tallytree.estimate.size_bins import Differences, doubts
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.group_sizes.plan import plan_release
-from tallytree.planning.group_sizes.shapes import redrawn, scattered_totals
+from tallytree.planning.group_sizes.shapes import redrawn, scattered_tables, scattered_totals
+from tallytree.planning.group_sizes.size_bins import SizeBins
+from tallytree.privacy.accounting import noise_from_json
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
+from tallytree.publish.keeping import simulating
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.manifest import facts_of
-from tallytree.released.group_sizes.region import RegionCounts
+from tallytree.released.group_sizes.region import RegionCounts, together
 from tallytree.released.group_sizes.release import Release
 
 UNKNOWN = int(np.iinfo(np.int64).max)
@@ -69,6 +74,8 @@ def public_bounds(release: Release) -> PublicBounds:
             release.n_groups if totals["kept"] == "every region" else np.full_like(most_groups, release.n_groups[0])
         )
     max_size = release.manifest["mechanism"].get("max_size")
+    if release.classes is not None:  # sizes in classes stand for the smallest one of theirs
+        max_size = release.classes.lows[-1]
     return PublicBounds(most_groups, UNKNOWN if max_size is None else int(max_size))
 
 
@@ -80,13 +87,12 @@ class Copies:
     truths: tuple[CountsBySize, ...]
     copies: tuple[CountsBySize, ...]
 
-    def region(self, path: str) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
-        """One region in the release, and in every possible truth and its copy."""
-        index = self.release.hierarchy.find(path)
+    def region(self, path: str | Sequence[str]) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
+        """One region, or several added up, in the release, and in every possible truth and its copy."""
+        paths = [path] if isinstance(path, str) else path
 
         def at(counts: CountsBySize) -> RegionCounts:
-            runs = slice(counts.offsets[index], counts.offsets[index + 1])
-            return RegionCounts(path, counts.size[runs], counts.count[runs])
+            return together(self.release.hierarchy, counts, paths, self.release.classes)
 
         return at(self.release.counts), [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
 
@@ -108,6 +114,11 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
     """
     check_copies(copies)
     options = _options(release)
+    with simulating():
+        return _copied(release, options, copies, seed, progress)
+
+
+def _copied(release: Release, options: ReleaseOptions, copies: int, seed: int, progress: Progress) -> Copies:
     truths, made = [], []
     trial = release
     for number in range(copies):
@@ -137,14 +148,41 @@ def _options(release: Release) -> ReleaseOptions:
 def _possible_truth(release: Release, *, seed: int) -> AssumedCounts:
     """Data that a release might have been made of."""
     assumed = data_like(release)
-    if assumed.groups_public:
+    if assumed.unit.group:
+        leaves = _possible_bins(release, seed=seed)
+    elif assumed.groups_public:
         leaves = redrawn(assumed.leaf_counts, assumed.n_groups, seed=seed)
     else:
-        leaves = redrawn(_with_shares_everywhere(release), _possible_totals(assumed, release, seed=seed), seed=seed)
+        leaves = redrawn(_with_shares_everywhere(release), _possible_totals(release, seed=seed), seed=seed)
     return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups())
 
 
-def _possible_totals(assumed: AssumedCounts, release: Release, *, seed: int) -> IntArray:
+def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
+    """Groups by size of the leaves, where bins of sizes were measured: as many in each bin as may truly be there.
+
+    Estimates of regions lean on those above them, so a truth drawn from their shares alone would have regions more alike
+    than they are, and copies of it would lie nearer to it. How far they differ is what the release found; sizes within a bin
+    are drawn with the shares of the release.
+    """
+    tree, facts = release.hierarchy, release.manifest["mechanism"]
+    bins = SizeBins(np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0))
+    table = bins.table_of(release.counts)
+    variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
+    found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))
+    differences = [Differences(*of_level) for of_level in found]
+    doubt = doubts(tree, table, variances, differences, bins)
+    drawn = scattered_tables(tree, table, doubt, seed=seed)
+    leaves = release.counts.regions(tree.level_slice(tree.n_levels - 1))
+    # Bins of leaves as regions of their own, so that sizes are drawn within each.
+    cell = leaves.region_of_run() * bins.n_bins + bins.bin_of(leaves.size)
+    cells, within = np.unique(cell, return_inverse=True)
+    of_cells = counts_from_runs(within, leaves.size, leaves.count, len(cells))
+    sizes = redrawn(of_cells, drawn.ravel()[cells], seed=seed)
+    leaf = cells[sizes.region_of_run()] // bins.n_bins
+    return counts_from_runs(leaf, sizes.size, sizes.count, tree.n_leaves)
+
+
+def _possible_totals(release: Release, *, seed: int) -> IntArray:
     """Numbers of groups of the leaves as far from the released ones as these are from the truth.
 
     The released totals, with noise like that of the release once more, made to add up in the same way. A normal law does for
@@ -153,8 +191,6 @@ def _possible_totals(assumed: AssumedCounts, release: Release, *, seed: int) -> 
     tree = release.hierarchy
     plan = plan_release(ReleaseOptions.told(release.manifest["request"]), facts_of(release.manifest, tree))
     noises = [query.noise for query in plan.group_totals]
-    if not noises:  # totals of whole groups are sums of released counts, and spread like them
-        return assumed.n_groups
     std = np.array([noise.std for noise in noises])[tree.level_of]
     noisy = scattered_totals(release.n_groups, std, seed=seed)
     return consistent_totals(tree, noisy, [noise.variance for noise in noises])[tree.level_slice(tree.n_levels - 1)]

@@ -22,7 +22,7 @@ from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, cou
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
-from tallytree.planning.group_sizes.memory import cells_per_level, check_memory
+from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_shares
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
@@ -54,6 +54,9 @@ class HeldElsewhere(Description, Protocol):
     def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
         """Measure and reconcile; the measurements, and the released counts by size of the leaves."""
 
+    def forget(self) -> None:
+        """Drop copies of exact counts that other machines keep: called when a release ends, however it ends."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ReleaseKeywords(ReleaseOptions):
@@ -84,7 +87,18 @@ def release(
     """
     if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
         options = replace(options, mechanism="matching")
+    try:
+        return _release(counts, options, progress)
+    finally:
+        if not isinstance(counts, ConfidentialCounts):
+            counts.forget()
+
+
+def _release(
+    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress = silent
+) -> Release:
     insecure_seed = options.insecure_seed
+    options = _bounded_by_classes(options, counts)
     facts = facts_about(counts)
     plan = plan_release(options, facts)
     check_solver(plan.mechanism)
@@ -92,7 +106,9 @@ def release(
     if not isinstance(counts, ConfidentialCounts):
         counts.check_plan(plan)
     elif counts.groups_public:
-        cells = cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups))
+        totals = counts.hierarchy.sum_from_leaves(counts.n_groups)
+        check_groups(plan, totals)
+        cells = cells_per_level(plan, facts, totals)
         check_memory(plan, cells)
         # Estimating takes about twice as long as measuring; the adaptive mechanism does both level by level.
         work = [(n_cells, 2 * n_cells) for n_cells in cells]
@@ -109,7 +125,7 @@ def release(
         elif plan.mechanism == "size-bins":
             binned = run_size_bins(counts, plan, facts, stream, progress)
             noisy, leaf_counts = binned.noisy, binned.leaf_counts
-            manifest = with_bins(manifest, binned.plan, counts, binned.bins)
+            manifest = with_bins(manifest, binned.plan, counts, binned.bins, binned.differences)
         else:
             noisy = measure_all(counts, plan, stream, progress)
         paid.measured(manifest, measured_tables(counts.hierarchy, noisy))
@@ -119,6 +135,16 @@ def release(
         leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
         manifest = with_fit(manifest, fit)
     return put_together(counts.hierarchy, plan, noisy, leaf_counts, manifest)
+
+
+def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:
+    """Numbers of classes have a public bound: that of the last class."""
+    if counts.classes is None:
+        return options
+    largest = counts.classes.n_classes - 1
+    if options.max_size not in (None, "auto", largest):
+        raise RequestError("Sizes are counted in classes, which bound them already; leave out max_size=.")
+    return replace(options, max_size=largest)
 
 
 def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
@@ -137,6 +163,8 @@ def put_together(
     hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
 ) -> Release:
     """The release of consistent counts of the leaves."""
+    if "classes" in manifest:  # views of sizes know no bound, and may find a group beyond the last class
+        leaf_counts = leaf_counts.clip(len(manifest["classes"]) - 1)
     released = counts_on_all_levels(hierarchy, leaf_counts)
     # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
     root_only = np.append(noisy.n_groups[:1], released.n_groups()[1:])
@@ -197,7 +225,8 @@ def _group_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> 
     if counts.groups_public:
         return counts.hierarchy.sum_from_leaves(counts.n_groups)
     noisy = measure_group_totals(counts, plan.group_totals, stream)
-    return consistent_totals(counts.hierarchy, noisy, [query.noise.variance for query in plan.group_totals])
+    variances = [query.noise.variance for query in plan.group_totals]
+    return consistent_totals(counts.hierarchy, noisy, variances, most_groups=most_groups(plan))
 
 
 def reconcile(

@@ -129,6 +129,16 @@ def tell_measured(work: Work, payment: Payment | None) -> None:
         note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
 
 
+@contextmanager
+def simulating() -> Iterator[None]:
+    """Releases that are made inside are simulations: nothing of them is paid for or kept, and they get no answer that was."""
+    before = _MAKING.set(None)
+    try:
+        yield
+    finally:
+        _MAKING.reset(before)
+
+
 def _paid_once(making: _Making, payment: Payment | None, manifest: Manifest) -> tuple[Manifest, str]:
     """Pay, unless the run that left this work folder did; what was asked for must be the same.
 
@@ -149,6 +159,8 @@ def _paid_once(making: _Making, payment: Payment | None, manifest: Manifest) -> 
         "receipt": None,
         "overwrite": work.overwrite,
     }
+    # A stream goes on run by run; what a run that died was up to is finished before the next one goes further.
+    facts |= {name: manifest[name] for name in ("n_steps",) if name in manifest}
     if payment is None:
         work.write_note(note or facts | making.finishing | {"state": "paid", "key": ""})
         return manifest, ""
@@ -216,17 +228,29 @@ def publish_to(
             return None
         raise AssertionError("a key that was used has paid again")
     work = claim(folder, overwrite=overwrite)
-    try:
-        token = _MAKING.set(_Making(work, {"noisy": noisy, "intervals": intervals}))
-        try:
-            made = make()
-        finally:
-            _MAKING.reset(token)
+    with kept_on_failure(work):
+        made = made_in(work, make, noisy=noisy, intervals=intervals)
         finish(work, made, payment=payment, noisy=noisy)
+    return made
+
+
+def made_in(work: Work, make: Callable[[], T], *, noisy: bool = True, intervals: int = 0) -> T:
+    """Make a release for a claimed target: its answers are kept in the work folder as they are given."""
+    token = _MAKING.set(_Making(work, {"noisy": noisy, "intervals": intervals}))
+    try:
+        return make()
+    finally:
+        _MAKING.reset(token)
+
+
+@contextmanager
+def kept_on_failure(work: Work) -> Iterator[None]:
+    """Where making a release fails: drop the claim if nothing was paid, otherwise keep everything and say how to go on."""
+    try:
+        yield
     except BaseException as error:
         _leave(work, error)
         raise
-    return made
 
 
 def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool = True) -> None:
@@ -239,7 +263,6 @@ def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool 
 
 
 def _leave(work: Work, error: BaseException) -> None:
-    """Drop the claim where nothing was paid; otherwise keep everything and say how to go on."""
     state = work.note().get("state")
     # What a ledger refuses is not paid. Where it could not be reached to the end, or the run was stopped, nobody knows.
     if state is None or (state == "paying" and isinstance(error, BudgetError | RequestError | VerificationError)):

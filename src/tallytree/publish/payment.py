@@ -12,7 +12,7 @@ from tallytree.model.part import Part, part_from
 from tallytree.options.groups import Paying
 from tallytree.privacy.guarantee import budget_of, unit_from_json
 from tallytree.privacy.ledger_chain import Entry, Receipt
-from tallytree.storage.folder import MANIFEST, Manifest, read_manifest
+from tallytree.storage.folder import MANIFEST, Manifest, lasting_digest, read_manifest
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,11 @@ def _refuse_other_rows(part: Part | None, where: dict[str, str] | None) -> None:
 
 
 def digest_of_request(manifest: Manifest) -> str:
-    """SHA-256 of what is asked for: the manifest without the versions of libraries, which may change between two tries."""
-    asked = {name: value for name, value in manifest.items() if name != "versions"}
+    """SHA-256 of what is asked for: the manifest without the versions of libraries, which may change between two tries, and
+    without how far a stream is.
+    """
+    changing = ("versions", *manifest.get("grows", ()))
+    asked = {name: value for name, value in manifest.items() if name not in changing}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
@@ -115,7 +118,7 @@ def report_release(payment: Payment, folder: str | Path) -> None:
     from tallytree.privacy.ledger import complete, find_reservation  # loads SQLAlchemy
 
     receipt = read_manifest(folder)["privacy"]["ledger"]
-    digest = hashlib.sha256((Path(folder) / MANIFEST).read_bytes()).hexdigest()
+    digest = lasting_digest((Path(folder) / MANIFEST).read_bytes())
     complete(payment.ledger, find_reservation(payment.ledger, receipt), result_digest=digest)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tallytree.consistency.size_bins import fill_bins, whole_bins, whole_totals
-from tallytree.estimate.size_bins import fit_size_bins
+from tallytree.estimate.size_bins import Differences, fit_size_bins
 from tallytree.measure.noisy import NoisyCounts, NoisyQuery
 from tallytree.measure.size_bins import measure_size_bins, measure_size_look
 from tallytree.model.confidential import ConfidentialCounts
@@ -21,12 +21,15 @@ from tallytree.publish.progress import Progress, silent
 
 @dataclass(frozen=True, eq=False)
 class SizeBinsRun:
-    """What the mechanism measured and estimated, the plan with its questions, and the bins they are about."""
+    """What the mechanism measured and estimated, the plan with its questions, the bins they are about, and how far regions
+    were found to differ from their siblings, level by level below the root.
+    """
 
     plan: Plan
     noisy: NoisyCounts
     leaf_counts: CountsBySize
     bins: SizeBins
+    differences: tuple[Differences, ...]
 
 
 def run_size_bins(
@@ -50,15 +53,16 @@ def run_size_bins(
     levels, tables, variances = [], [], []
     for level in plan.levels:
         progress(level.level, len(plan.levels) + 1, f"measuring {level.name}")
-        noisy, table = measure_size_bins(counts, bins, level, stream)
-        levels.append(noisy)
+        answered, table = measure_size_bins(counts, bins, level, stream)
+        levels.append(answered)
         tables.append(table)
-        variances.append(noisy.queries[0].noise.variance)
+        variances.append(answered.queries[0].noise.variance)
     progress(len(plan.levels), len(plan.levels) + 1, "combining all levels")
-    estimates = fit_size_bins(hierarchy, tables, variances, bins)
+    estimates, differences = fit_size_bins(hierarchy, tables, variances, bins)
     whole = whole_bins(hierarchy, estimates, whole_totals(hierarchy, estimates))
     levels[0] = replace(levels[0], queries=(*look, *levels[0].queries))
-    return SizeBinsRun(plan, NoisyCounts(whole.sum(axis=1), tuple(levels)), fill_bins(hierarchy, whole, bins), bins)
+    noisy = NoisyCounts(whole.sum(axis=1), tuple(levels))
+    return SizeBinsRun(plan, noisy, fill_bins(hierarchy, whole, bins), bins, differences)
 
 
 def _gaussian(plan: Plan) -> bool:

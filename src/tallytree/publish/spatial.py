@@ -8,9 +8,11 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.ingest.grids import read_grid
 from tallytree.maps.draft import Measurement, combine_measurements
-from tallytree.maps.estimates import estimate_map
+from tallytree.maps.estimates import MapRule, estimate_map
+from tallytree.maps.methods import refuse_unfit
 from tallytree.measure.spatial import measure_map
 from tallytree.model.arrays import BoolArray
+from tallytree.model.bins import Bins
 from tallytree.model.box_tree import BoxTree
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.groups import rows_to_read
@@ -19,9 +21,17 @@ from tallytree.options.spelled import spelled_alone
 from tallytree.privacy.budget import Budget
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import Payment, payment_from
+from tallytree.ranges.finishing import check_nonnegative
 from tallytree.released.maps.manifest import planned_manifest, with_measurements
 from tallytree.released.maps.release import SpatialRelease, noise_variances
-from tallytree.released.maps.tables import layout_table, measurements_from_table, noisy_table, tree_from_table
+from tallytree.released.maps.tables import (
+    axes_of_folder,
+    axes_tables,
+    layout_table,
+    measurements_from_table,
+    noisy_table,
+    tree_from_table,
+)
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
@@ -54,19 +64,20 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
     """
     budget = options.loss()
     if budget.asked is not None and (
-        options.method in CHOOSING or options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
+        options.mechanism in CHOOSING or options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     ):
         raise RequestError(
             f"epsilon with delta needs Gaussian noise alone and at most {MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
             f"{', '.join(CHOOSING)} choose boundaries by the exponential mechanism. State rho, or epsilon alone."
         )
     part = rows_to_read(options.where, options)
-    grid = read_grid(points, counts, options, part=part, one_column=options.one_column)
+    grid = read_grid(points, counts, options, part=part)
+    rule = check_nonnegative(options.nonnegative)
     return release_map(
         grid,
         budget,
         options,
-        nonnegative=options.nonnegative,
+        nonnegative=rule if rule in ("least-squares", "subtree") else rule != "no",
         integers=options.integers,
         insecure_seed=options.insecure_seed,
         payment=payment_from(options),
@@ -78,7 +89,7 @@ def release_map(
     budget: Budget,
     options: MethodOptions,
     *,
-    nonnegative: bool = True,
+    nonnegative: MapRule = True,
     integers: bool = True,
     insecure_seed: int | None = None,
     payment: Payment | None = None,
@@ -87,24 +98,30 @@ def release_map(
 
     The whole budget is paid before the first question is asked; which questions follow is only known from the answers.
     """
-    published = {"nonnegative": bool(nonnegative), "integers": bool(integers)}
+    refuse_unfit(options.mechanism, len(grid.shape))
+    published = {"nonnegative": nonnegative, "integers": bool(integers)}
     manifest = planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
     with paid_noise(payment, manifest, insecure_seed) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
         manifest = with_measurements(paid.manifest, noisy)
         layout = layout_table(noisy.tree, noisy.leaves, grid.columns)
-        paid.measured(manifest, {"noisy.parquet": noisy_table(noisy.measurements), "boxes.parquet": layout})
-    return map_from_noisy(noisy.tree, noisy.leaves, noisy.measurements, manifest)
+        tables = {"noisy.parquet": noisy_table(noisy.measurements), "boxes.parquet": layout, **axes_tables(grid.axes)}
+        paid.measured(manifest, tables)
+    return map_from_noisy(noisy.tree, noisy.leaves, noisy.measurements, manifest, grid.axes)
 
 
 def map_from_noisy(
-    tree: BoxTree, leaves: BoolArray, measurements: tuple[Measurement, ...], manifest: Manifest
+    tree: BoxTree,
+    leaves: BoolArray,
+    measurements: tuple[Measurement, ...],
+    manifest: Manifest,
+    axes: tuple[Bins, ...] | None = None,
 ) -> SpatialRelease:
     """The map that follows from raw measurements: post-processing only."""
     values, variances = combine_measurements(tree.n_nodes, list(measurements))
     prune = manifest["mechanism"]["prune"]
     estimates = estimate_map(tree, values, variances, leaves=leaves, prune=prune, **manifest["published"])
-    return SpatialRelease(estimates, manifest, measurements)
+    return SpatialRelease(estimates, manifest, measurements, axes)
 
 
 def estimate_again(folder: Folder) -> SpatialRelease:
@@ -115,4 +132,4 @@ def estimate_again(folder: Folder) -> SpatialRelease:
     boxes = folder.table("boxes.parquet" if folder.has("boxes.parquet") else "counts.parquet")
     tree, leaves = tree_from_table(boxes, manifest["columns"], tuple(manifest["resolution"]))
     noisy = measurements_from_table(folder.table("noisy.parquet"), noise_variances(manifest))
-    return map_from_noisy(tree, leaves, noisy, manifest)
+    return map_from_noisy(tree, leaves, noisy, manifest, axes_of_folder(folder))

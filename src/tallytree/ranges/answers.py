@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.notebook import html_table
+from tallytree.model.renamed import renamed
 from tallytree.privacy.noise import Noise
 from tallytree.ranges.estimates import RangeErrors
 from tallytree.ranges.intervals import SMALL_ERRORS, half_widths, whole_half_widths
@@ -25,21 +26,24 @@ class Answer:
     ----------
     estimate
         What is published.
-    standard_error
+    std_error
         Of the unbiased estimate behind it. Nonnegativity usually brings the published number closer to the truth than
         that.
     low, high
-        An interval that holds the true count with probability ``level``. True counts are whole and not negative, and so
+        An interval that holds the true count with probability ``confidence``. True counts are whole and not negative, and so
         are its ends.
-    level
-        Confidence level of the interval.
+    confidence
+        Of the interval.
     """
 
     estimate: float
-    standard_error: float
+    std_error: float
     low: float
     high: float
-    level: float = 0.95
+    confidence: float = 0.95
+
+    standard_error = renamed("std_error", "standard_error")
+    level = renamed("confidence", "level")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,32 +51,35 @@ class Answers:
     """Many answers as arrays, with the fields of :class:`Answer`."""
 
     estimate: FloatArray | IntArray
-    standard_error: FloatArray
+    std_error: FloatArray
     low: IntArray
     high: IntArray
-    level: float = 0.95
+    confidence: float = 0.95
+
+    standard_error = renamed("std_error", "standard_error")
+    level = renamed("confidence", "level")
 
     def __len__(self) -> int:
         return len(self.estimate)
 
     def __getitem__(self, index: int) -> Answer:
         low, high = int(self.low[index]), int(self.high[index])
-        return Answer(self.estimate[index].item(), float(self.standard_error[index]), low, high, self.level)
+        return Answer(self.estimate[index].item(), float(self.std_error[index]), low, high, self.confidence)
 
     def __iter__(self) -> Iterator[Answer]:
         return (self[index] for index in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"Answers({len(self):,}, level {self.level:g})"
+        return f"Answers({len(self):,}, confidence {self.confidence:g})"
 
     def _repr_html_(self) -> str:
-        rows = ([a.estimate, a.standard_error, a.low, a.high] for a in self)
-        columns = ["estimate", "standard error", "low", "high"]
-        return html_table(f"Answers with intervals at {self.level:g}", columns, rows, n_rows=len(self))
+        rows = ([a.estimate, a.std_error, a.low, a.high] for a in self)
+        columns = ["estimate", "std error", "low", "high"]
+        return html_table(f"Answers with intervals at {self.confidence:g}", columns, rows, n_rows=len(self))
 
     def table(self) -> pa.Table:
-        """The answers as an Arrow table: estimate, standard_error, low, high."""
-        return pa.table({name: getattr(self, name) for name in ("estimate", "standard_error", "low", "high")})
+        """The answers as an Arrow table: estimate, std_error, low, high."""
+        return pa.table({name: getattr(self, name) for name in ("estimate", "std_error", "low", "high")})
 
 
 def answer_ranges(
@@ -81,7 +88,7 @@ def answer_ranges(
     errors: RangeErrors,
     spans: tuple[IntArray, IntArray],
     *,
-    level: float,
+    confidence: float,
     bin_noise: Noise | None,
 ) -> Answers:
     """Answer ranges from running sums of published counts and of unbiased estimates.
@@ -101,11 +108,11 @@ def answer_ranges(
     first, last = spans
     variance, cumulant = errors.moments(first, last)
     if bin_noise is not None and np.sqrt(variance.max(initial=0)) <= SMALL_ERRORS:
-        half = whole_half_widths(bin_noise, last - first, level)
+        half = whole_half_widths(bin_noise, last - first, confidence)
     else:
-        half = half_widths(variance, cumulant, level)
+        half = half_widths(variance, cumulant, confidence)
     centre, estimate = unbiased[last] - unbiased[first], published[last] - published[first]
-    return Answers(estimate, np.sqrt(variance), *whole_interval(centre, half, estimate), level=level)
+    return Answers(estimate, np.sqrt(variance), *whole_interval(centre, half, estimate), confidence=confidence)
 
 
 def whole_interval(centre: FloatArray, half: FloatArray, estimate: FloatArray | IntArray) -> tuple[IntArray, IntArray]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.noise import Noise
-from tallytree.ranges.grid import GridErrors
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.noise_moments import fourth_cumulant
-from tallytree.ranges.strategies import GridStrategy, MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
+from tallytree.ranges.strategies import MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
 from tallytree.ranges.tree import TreeErrors
 from tallytree.ranges.wavelet import WaveletErrors, haar_estimates
 
@@ -27,7 +26,7 @@ class RangeErrors(Protocol):
         bins."""
 
 
-AnyErrors = TreeErrors | WaveletErrors | MatrixErrors | GridErrors
+AnyErrors = TreeErrors | WaveletErrors | MatrixErrors
 
 
 def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> AnyErrors:
@@ -41,12 +40,10 @@ def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> AnyErrors
             return WaveletErrors(strategy.n_bins, variance, cumulant)
         case MatrixStrategy():
             return MatrixErrors(strategy.rows, float(variance[0]), float(cumulant[0]))
-        case GridStrategy():
-            return GridErrors(strategy.layout, variance, cumulant)
 
 
 def estimate_bins(errors: AnyErrors, noisy: Sequence[IntArray]) -> FloatArray:
-    """Unbiased least-squares estimate of every bin from the noisy answers of each level; cells of a grid row-major."""
+    """Unbiased least-squares estimate of every bin from the noisy answers of each level."""
     match errors:
         case TreeErrors():
             return errors.node_estimates(noisy)[errors.layout.leaves]
@@ -54,5 +51,3 @@ def estimate_bins(errors: AnyErrors, noisy: Sequence[IntArray]) -> FloatArray:
             return haar_estimates(list(noisy), errors.n_bins)
         case MatrixErrors():
             return errors.estimates(noisy[0])
-        case GridErrors():
-            return np.asarray(errors.layout.from_leaves(errors.node_estimates(noisy)[errors.layout.leaves]))

@@ -15,7 +15,6 @@ from tallytree.model.range_tree import RangeTree
 from tallytree.options.choices import Nonnegative
 from tallytree.ranges.dense_nonnegative import dense_nonnegative_least_squares
 from tallytree.ranges.estimates import AnyErrors
-from tallytree.ranges.grid import GridErrors, GridLayout
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.strategies import MOST_DENSE_BINS
 from tallytree.ranges.tree import TreeErrors
@@ -47,8 +46,6 @@ def finish_bins(
     strategy has none) is the sum of
     its bins and within 1 of its unrounded value: rounding does not pile up over long ranges.
     """
-    if isinstance(errors, GridErrors):
-        return _finish_cells(errors, noisy, estimates, nonnegative=nonnegative, integers=integers)
     if isinstance(errors, TreeErrors) and (
         errors.layout.tree.n_levels > 1 or nonnegative in ("least-squares", "subtree")
     ):
@@ -61,24 +58,8 @@ def finish_bins(
     return nodes[layout.leaves].copy()
 
 
-def _finish_cells(
-    errors: GridErrors, noisy: Sequence[IntArray], estimates: FloatArray, *, nonnegative: Nonnegative, integers: bool
-) -> FloatArray | IntArray:
-    """The same for the cells of a grid; a flat grid is divided by halves of every axis."""
-    layout = errors.layout
-    if len(layout.widths) == 1 and nonnegative in ("top-down", "no"):
-        layout = GridLayout(layout.shape, RangeTree.regular(max(layout.shape), 2).widths)
-        nodes = sum_leaves(layout.to_leaves(estimates), layout.child_starts, layout.n_nodes)
-        if nonnegative == "top-down":
-            nodes = split_downwards(nodes, np.ones(layout.n_nodes), layout.child_starts)
-    else:
-        nodes = _tree_nodes(errors, noisy, layout.to_leaves(estimates), nonnegative)
-    whole = round_tree(nodes, layout.child_starts) if integers else nodes
-    return layout.from_leaves(whole[layout.leaves])
-
-
 def _tree_nodes(
-    errors: TreeErrors | GridErrors, noisy: Sequence[IntArray], estimates: FloatArray, nonnegative: Nonnegative
+    errors: TreeErrors, noisy: Sequence[IntArray], estimates: FloatArray, nonnegative: Nonnegative
 ) -> FloatArray:
     layout = errors.layout
     if nonnegative == "least-squares":

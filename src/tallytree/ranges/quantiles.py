@@ -7,7 +7,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.ranges.estimates import RangeErrors
-from tallytree.ranges.intervals import check_level, half_widths
+from tallytree.ranges.intervals import check_confidence, half_widths
 
 
 def check_quantile(q: float) -> float:
@@ -32,8 +32,8 @@ def quantile_position(published: FloatArray | IntArray, q: float) -> float:
     return place - 1 + (float((wanted - sums[place - 1]) / inside) if inside > 0 else 0.0)
 
 
-def quantile_interval(unbiased: FloatArray, errors: RangeErrors, q: float, level: float) -> tuple[int, int]:
-    """First and last edge between which the true quantile lies with probability of at least ``level``.
+def quantile_interval(unbiased: FloatArray, errors: RangeErrors, q: float, confidence: float) -> tuple[int, int]:
+    """First and last edge between which the true quantile lies with probability of at least ``confidence``.
 
     The quantile lies above edge k as long as fewer than the share q of all entities lie below it: the prefix minus q
     times the total is negative. Edges at which that number is surely negative, or surely positive, are passed over; the
@@ -42,7 +42,7 @@ def quantile_interval(unbiased: FloatArray, errors: RangeErrors, q: float, level
     n_bins = len(unbiased) - 1
     edges = np.arange(n_bins + 1)
     variance, cumulant = errors.moments(np.zeros(n_bins + 1, dtype=np.int64), edges, q)
-    half = half_widths(variance, cumulant, check_level(level))
+    half = half_widths(variance, cumulant, check_confidence(confidence))
     surplus = unbiased - q * unbiased[-1]
     may_be_reached = np.flatnonzero((surplus + half >= 0) & (edges > 0))
     may_be_missed = np.flatnonzero((surplus - half <= 0) & (edges < n_bins))
@@ -51,8 +51,8 @@ def quantile_interval(unbiased: FloatArray, errors: RangeErrors, q: float, level
     return min(first, last - 1), max(last, first + 1)
 
 
-def normal_width(level: float) -> float:
-    """Standard deviations on either side of the mean that hold the share ``level`` of a normal law."""
+def normal_width(confidence: float) -> float:
+    """Standard deviations on either side of the mean that hold the share ``confidence`` of a normal law."""
     from scipy.special import ndtri
 
-    return float(ndtri((1 + level) / 2))
+    return float(ndtri((1 + confidence) / 2))

@@ -6,7 +6,6 @@ the budget and one kind of noise. Public inputs only.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,7 +20,6 @@ from tallytree.privacy.sensitivity import (
     histogram_sensitivity,
     linear_queries_sensitivity,
 )
-from tallytree.ranges.grid import GridLayout
 from tallytree.ranges.tree_layout import TreeLayout
 from tallytree.ranges.wavelet import haar_answers, haar_levels
 
@@ -107,36 +105,7 @@ class MatrixStrategy:
         return (Fraction(1),)
 
 
-@dataclass(frozen=True)
-class GridStrategy:
-    """Counts of nested blocks over the cells of a grid, every axis cut alike, one level per width, the coarsest
-    first."""
-
-    name: str
-    shape: tuple[int, ...]
-    widths: tuple[int, ...]
-    shares: tuple[Fraction, ...]
-
-    def __post_init__(self) -> None:
-        if not self.shape or min(self.shape) < 1:
-            raise RequestError(f"A grid needs at least one cell along every axis, got the shape {self.shape}.")
-        RangeTree(max(self.shape), self.widths)  # checks that blocks nest
-        _check_shares(self.shares, len(self.widths))
-        if self.shares[-1] == 0:
-            raise RequestError("The cells themselves need a share of the budget; otherwise boxes cannot be answered.")
-
-    @property
-    def n_bins(self) -> int:
-        """Number of cells."""
-        return math.prod(self.shape)
-
-    @property
-    def layout(self) -> GridLayout:
-        """The blocks as numbered nodes."""
-        return GridLayout(self.shape, self.widths)
-
-
-Strategy = TreeStrategy | WaveletStrategy | MatrixStrategy | GridStrategy
+Strategy = TreeStrategy | WaveletStrategy | MatrixStrategy
 
 
 def _check_shares(shares: tuple[Fraction, ...], n_levels: int) -> None:
@@ -174,7 +143,7 @@ def exact_answers(strategy: Strategy, counts: IntArray) -> list[IntArray]:
     limit = (1 << 61) // (strategy.n_bins * coefficient)
     bounded = np.minimum(counts, limit)
     match strategy:
-        case TreeStrategy() | GridStrategy():
+        case TreeStrategy():
             return strategy.layout.block_sums(bounded)
         case WaveletStrategy():
             return haar_answers(bounded)
@@ -185,7 +154,7 @@ def exact_answers(strategy: Strategy, counts: IntArray) -> list[IntArray]:
 def sensitivities(strategy: Strategy, *, contributions: int = 1) -> list[Sensitivity]:
     """Sensitivity of each level's answers."""
     match strategy:
-        case TreeStrategy() | GridStrategy():
+        case TreeStrategy():
             return [histogram_sensitivity(contributions=contributions)] * len(strategy.shares)
         case WaveletStrategy():
             return [block_differences_sensitivity(contributions=contributions)] * len(strategy.shares)
@@ -196,7 +165,7 @@ def sensitivities(strategy: Strategy, *, contributions: int = 1) -> list[Sensiti
 def query_name(strategy: Strategy) -> str:
     """What one answer is called in the table of noisy answers."""
     match strategy:
-        case TreeStrategy() | GridStrategy():
+        case TreeStrategy():
             return "block"
         case WaveletStrategy():
             return "difference"

@@ -27,10 +27,10 @@ class RunningCounts:
     variance: FloatArray
     cumulant: FloatArray
 
-    def answers(self, *, level: float = 0.95) -> Answers:
-        """The counts with standard errors and intervals at a confidence level."""
-        low, high = whole_interval(self.estimate, half_widths(self.variance, self.cumulant, level), self.estimate)
-        return Answers(self.estimate, np.sqrt(self.variance), low, high, level=level)
+    def answers(self, *, confidence: float = 0.95) -> Answers:
+        """The counts with standard errors and intervals at a confidence."""
+        low, high = whole_interval(self.estimate, half_widths(self.variance, self.cumulant, confidence), self.estimate)
+        return Answers(self.estimate, np.sqrt(self.variance), low, high, confidence=confidence)
 
 
 def estimate_stream(plan: StreamPlan, rows: IntArray, n_steps: int) -> RunningCounts:
@@ -62,6 +62,42 @@ def follows(plan: StreamPlan, rows: IntArray, estimates: FloatArray) -> bool:
     """Whether published counts are those that follow from the rows, up to floating point."""
     found = estimate_stream(plan, rows, len(estimates)).estimate
     return bool(np.all(np.abs(found - estimates) <= _ROUNDING * np.maximum.accumulate(np.maximum(np.abs(found), 1.0))))
+
+
+def span_moments(plan: StreamPlan, first: int, last: int) -> tuple[float, float]:
+    """Variance and fourth cumulant of the error of how many came in steps ``first`` … ``last - 1``.
+
+    That is a difference of two counts so far, which share rows: what each of them takes of every row is subtracted first.
+    Cost: linear in the steps of the epochs that are met.
+    """
+    if first >= last:
+        return 0.0, 0.0
+    (opening, before), (closing, place) = plan.epoch_of(first), plan.epoch_of(last - 1)
+    variance = cumulant = 0.0
+    for number in range(opening, closing + 1):
+        epoch = plan.epoch(number)
+        late = _taken(plan, epoch, place + 1 if number == closing else epoch.n_steps)
+        for level, early in enumerate(_taken(plan, epoch, before if number == opening else 0)):
+            late[level][: len(early)] -= early
+        variance += epoch.noise.variance * sum(float(np.sum(weights**2)) for weights in late)
+        cumulant += fourth_cumulant(epoch.noise) * sum(float(np.sum(weights**4)) for weights in late)
+    return variance, cumulant
+
+
+def _taken(plan: StreamPlan, epoch: Epoch, n_steps: int) -> list[FloatArray]:
+    """How much of each row the count after ``n_steps`` steps of an epoch takes: one array per level."""
+    if plan.strategy == "square-root":
+        return [decoding_weights(1 << max(6, n_steps.bit_length()))[:n_steps][::-1].copy()]
+    trust = block_moments(1.0, 0.0, epoch.n_levels, epoch.branching, inference=plan.inference).trust
+    found, passed_down = [], np.zeros(0)
+    for level in reversed(range(epoch.n_levels)):
+        # Complete blocks of this level: parts of coarser ones take what these leave them, the others are counted whole.
+        weights = np.ones(n_steps // epoch.branching**level)
+        parts = np.repeat(passed_down, epoch.branching)
+        weights[: len(parts)] = parts
+        found.append(trust[level] * weights)
+        passed_down = (1 - trust[level]) * weights
+    return found[::-1]
 
 
 def _estimate_epoch(plan: StreamPlan, epoch: Epoch, rows: IntArray, levels: IntArray, n_steps: int) -> FloatArray:

@@ -15,6 +15,9 @@ from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.released.group_sizes.manifest import fixed_facts
 from tallytree.storage.folder import MANIFEST, Manifest
 
+GRID_KIND = "grid-histogram"
+"""A kind that is no more: :mod:`tallytree.released.older_grids` reads its folders as maps."""
+
 _EVERY_KIND = ("kind", "privacy", "public", "versions", "files")
 _PRIVACY = (
     "private", "definition", "unit", "unit_column", "contributions", "neighbours", "statement", "composition",
@@ -32,7 +35,7 @@ _KEYS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...], tuple[str, ...], t
     "histogram": (
         ("published",), "strategy", ("name", "bins", "kind", "shares", "reason"), ("bins", "outside"), (),
     ),
-    "grid-histogram": (
+    GRID_KIND: (
         ("published",), "strategy", ("name", "bins", "kind", "shares", "reason", "shape", "widths"), ("bins", "outside"),
         ("axes.parquet",),
     ),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tallytree.errors import TallytreeError, VerificationError
-from tallytree.released.older import from_format_1
+from tallytree.errors import StorageError, TallytreeError, VerificationError
+from tallytree.released.older import GRID_KIND, from_format_1
 from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, read_manifest
 
 # What a reader of any kind relies on.
@@ -28,7 +28,19 @@ def open_folder(path: str | Path) -> Folder:
             if not isinstance(manifest[name], kind):
                 raise TypeError(f"{name} is not what it should be")
     own = {name: value for name, value in manifest.items() if name not in ("files", "format_version", OWN_CHECKSUM)}
-    return Folder(Path(path), raw["format_version"], own, files)
+    folder = Folder(Path(path), raw["format_version"], own, files)
+    return _as_map(folder) if manifest["kind"] == GRID_KIND else folder
+
+
+def _as_map(folder: Folder) -> Folder:
+    from tallytree.released.older_grids import as_map  # only older folders need it
+
+    try:
+        return as_map(folder)
+    except (StorageError, VerificationError):
+        raise
+    except DAMAGE as error:
+        raise unreadable(folder.path, error) from None
 
 
 @contextmanager

@@ -40,12 +40,13 @@ from tallytree.privacy.sensitivity import (
 from tallytree.released.checks import Check
 from tallytree.released.group_sizes.manifest import facts_of, mechanism_of
 from tallytree.released.group_sizes.tables import hierarchy_from_table
-from tallytree.released.histogram.manifest import GRID_KIND as GRID_HISTOGRAM
 from tallytree.released.histogram.manifest import KIND as HISTOGRAM
 from tallytree.released.histogram.manifest import plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
 from tallytree.released.maps.checks import check_charges, check_steps
 from tallytree.released.maps.release import load_map
+from tallytree.released.stream.manifest import KIND as STREAM
+from tallytree.released.stream.manifest import check_stream_record, stream_plan
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -87,12 +88,18 @@ def _check_request(folder: Folder) -> Check:
     )
 
 
+def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same as for every kind, and that record, figures per level and what is held fixed are those of the plan."""
+    cost, sensitivities, _ = check_privacy(folder)
+    return cost, sensitivities, check_stream_record(folder.manifest)
+
+
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
     """Which boxes a map asks about follows from noisy answers, so its loss is added up cell by cell."""
     made = load_map(folder)
     checks = [check_steps(folder.manifest)]
-    if made.measurements is not None:
-        checks.append(check_charges(made.estimates, folder.manifest, made.measurements))
+    if made.noisy is not None:
+        checks.append(check_charges(made.estimates, folder.manifest, made.noisy))
     return tuple(checks)
 
 
@@ -124,12 +131,16 @@ def record_of(manifest: Manifest) -> Record:
 def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity | None]:
     """The sensitivity that each measurement must have; None where its query is not known."""
     manifest = folder.manifest
-    if manifest["kind"] in (HISTOGRAM, GRID_HISTOGRAM):
+    if manifest["kind"] == HISTOGRAM:
         rows = None
         if folder.has("strategy.parquet"):
             rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
         by_level = plan_from_manifest(manifest, rows).sensitivities
         return [None if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
+    if manifest["kind"] == STREAM:
+        planned = stream_plan(manifest).record(manifest["privacy"]["unit"]["words"])
+        by_query = {(leaf.query, leaf.level, leaf.noise): leaf.sensitivity for leaf in measurements(planned)}
+        return [by_query.get((leaf.query, leaf.level, leaf.noise)) for leaf in measurements(record)]
     contributions = int(manifest["privacy"]["unit"]["contributions"])
     max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)

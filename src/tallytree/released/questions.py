@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tallytree.errors import RequestError
-
 
 @dataclass(frozen=True)
 class Question:
@@ -16,7 +14,9 @@ class Question:
     Attributes
     ----------
     region
-        Path of a region; the root when left out.
+        Path of a region, or several that are added up; the root when left out.
+    between, share
+        How many groups have a size from low to high, both included; counts of groups as shares of all of them.
     size, at_least, largest, quantile, mean, total
         How many groups have exactly, or at least, this size; how large is the k-th largest group; which size do this fraction
         of the groups not exceed; what is the mean size; how many groups and entities there are.
@@ -28,9 +28,11 @@ class Question:
         Simulate a release of group sizes this often for intervals.
     """
 
-    region: str | None = None
+    region: str | Sequence[str] | None = None
     size: int | None = None
     at_least: int | None = None
+    between: tuple[int, int] | None = None
+    share: bool = False
     largest: int | None = None
     quantile: float | None = None
     mean: bool = False
@@ -39,9 +41,14 @@ class Question:
     confidence: float | None = None
     copies: int = 0
 
+    def paths(self, root: str) -> list[str]:
+        """The regions that are asked about, the root where none is named."""
+        named = [self.region] if isinstance(self.region, str) else list(self.region or ())
+        return named or [root]
+
     def asked(self) -> list[str]:
         """Names of the parts that were asked."""
-        return [part.name for part in fields(self) if getattr(self, part.name) != part.default]
+        return [part.name for part in fields(self) if getattr(self, part.name) not in (part.default, ())]
 
 
 FLAGS = {part.name: f"--{part.name.replace('_', '-')}" for part in fields(Question)} | {"ranges": "--range"}
@@ -57,26 +64,3 @@ class Reply:
     rows: Sequence[Sequence[object]]
     facts: dict[str, Any] = field(default_factory=dict)
     note: str = ""
-
-
-def parse_range(text: str) -> tuple[object, object]:
-    """A range written ``LOW:HIGH``; numbers where both ends are, names of categories otherwise."""
-    low, colon, high = text.partition(":")
-    if not colon or not low.strip() or not high.strip():
-        raise RequestError(f"A range is written LOW:HIGH, such as 18:65; got {text!r}.")
-    try:
-        return float(low), float(high)
-    except ValueError:
-        return low.strip(), high.strip()
-
-
-def parse_box(text: str, option: str) -> list[tuple[float, float]]:
-    """A box written ``LOW:HIGH,LOW:HIGH``, one range per column."""
-    sides = []
-    for part in text.split(","):
-        low, _, high = part.partition(":")
-        try:
-            sides.append((float(low), float(high)))
-        except ValueError:
-            raise RequestError(f"{option} takes one LOW:HIGH per column, comma-separated; got {text!r}.") from None
-    return sides

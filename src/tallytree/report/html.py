@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from tallytree.errors import RequestError
 from tallytree.released.degrees import DegreeSequence
-from tallytree.released.grid_histogram import GridHistogram
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.stream.release import StreamRelease
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, grid_histogram_payload, group_sizes_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload, stream_payload
 
 P = TypeVar("P")
 
@@ -39,14 +39,14 @@ def histogram_page(histogram: RangeHistogram, evaluation: object = None) -> str:
     return _page(*_packed(histogram_payload(_without(evaluation, histogram))))
 
 
-def grid_histogram_page(histogram: GridHistogram, evaluation: object = None) -> str:
-    """The page of a histogram in several dimensions: its cells, one after the other."""
-    return _page(*_packed(grid_histogram_payload(_without(evaluation, histogram))))
-
-
 def degrees_page(sequence: DegreeSequence, evaluation: object = None) -> str:
     """The page of a degree sequence."""
     return _page(*_packed(degrees_payload(_without(evaluation, sequence))))
+
+
+def stream_page(release: StreamRelease, evaluation: object = None) -> str:
+    """The page of a stream: its steps, one after the other."""
+    return _page(*_packed(stream_payload(_without(evaluation, release))))
 
 
 def map_page(release: SpatialRelease, evaluation: object = None) -> str:

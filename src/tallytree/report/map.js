@@ -61,16 +61,29 @@ function start(data) {
     sums[(i + 1) * (ny + 1) + j + 1] = at(i, j + 1) + row;
   }
   const uncertainty = uncertainties(data.tree, dimensions);
-  const place = (axis, line) => box[axis][0] + ((box[axis][1] - box[axis][0]) * line) / data.cells[axis];
-  const digits = [0, 1].map((axis) => Math.max(0, -Math.floor(Math.log10((box[axis][1] - box[axis][0]) / data.cells[axis]))));
-  const coordinate = (axis, line) => place(axis, line).toLocaleString("en-US", { maximumFractionDigits: digits[axis] });
+  // Columns are cut evenly, or at stated edges (data.lines); bins may have names, both ends of a range then being names.
+  const lines = (axis) => (data.lines && data.lines[axis]) || null, names = (axis) => (data.names && data.names[axis]) || null;
+  const place = (axis, line) => {
+    const stated = lines(axis), first = Math.min(Math.floor(line), data.cells[axis] - 1);
+    if (stated) return stated[first] + (stated[first + 1] - stated[first]) * (line - first);
+    return box[axis][0] + ((box[axis][1] - box[axis][0]) * line) / data.cells[axis];
+  };
+  const nearest = (axis, value) => {
+    const stated = lines(axis);
+    if (stated && !Number.isNaN(value)) return stated.reduce((best, x, i) => (Math.abs(x - value) < Math.abs(stated[best] - value) ? i : best), 0);
+    return Math.round(((value - box[axis][0]) / (box[axis][1] - box[axis][0])) * data.cells[axis]);
+  };
+  const narrowest = (axis) => (lines(axis) ? Math.min(...lines(axis).slice(1).map((x, i) => x - lines(axis)[i])) : (box[axis][1] - box[axis][0]) / data.cells[axis]);
+  const digits = [0, 1].map((axis) => Math.max(0, -Math.floor(Math.log10(narrowest(axis)))));
+  const coordinate = (axis, line, end = 0) => (names(axis) ? names(axis)[Math.min(names(axis).length - 1, Math.max(0, Math.floor(line) - end))]
+    : place(axis, line).toLocaleString("en-US", { maximumFractionDigits: digits[axis] }));
   const state = { cell: null, anchor: null, chosen: null };
 
   // A box is [first x, one past the last x, first y, one past the last y] in drawn cells.
   function ask([x0, x1, y0, y1]) {
-    const lines = [[x0, x1], [y0, y1]].slice(0, axes);
-    const low = data.fine.map((n, axis) => (axis < axes ? (lines[axis][0] * n) / data.cells[axis] : 0));
-    const high = data.fine.map((n, axis) => (axis < axes ? (lines[axis][1] * n) / data.cells[axis] : n));
+    const ends = [[x0, x1], [y0, y1]].slice(0, axes);
+    const low = data.fine.map((n, axis) => (axis < axes ? (ends[axis][0] * n) / data.cells[axis] : 0));
+    const high = data.fine.map((n, axis) => (axis < axes ? (ends[axis][1] * n) / data.cells[axis] : n));
     const [variance, byArea] = uncertainty(low, high);
     return { estimate: at(x1, y1) - at(x0, y1) - at(x1, y0) + at(x0, y0), error: Math.sqrt(variance), byArea };
   }
@@ -79,7 +92,7 @@ function start(data) {
     const { estimate, error, byArea } = ask(area), [x0, x1, y0, y1] = area;
     const low = estimate - 1.96 * error, high = estimate + 1.96 * error;
     const where = data.columns.slice(0, axes).map((name, axis) =>
-      `${name} ${coordinate(axis, axis ? y0 : x0)} to ${coordinate(axis, axis ? y1 : x1)}`).join(", ");
+      `${name} ${coordinate(axis, axis ? y0 : x0)} to ${coordinate(axis, axis ? y1 : x1, 1)}`).join(", ");
     const lines = [element("strong", {}, `${rounded(estimate)} ± ${rounded(error)}`), element("br"),
       `95 % interval ${rounded(data.nonnegative ? Math.max(0, low) : low)} to ${rounded(high)}, of the noise alone`, element("br"), where];
     if (Math.abs(byArea) >= 0.005) lines.push(element("br"), `${rounded(byArea)} of it by share of area`);
@@ -161,10 +174,10 @@ function start(data) {
   function typed() {
     const area = [0, nx, 0, ny];
     for (let axis = 0; axis < axes; axis++) {
-      const lines = [0, 1].map((end) => Math.round(((Number($(`end-${axis}-${end}`).value) - box[axis][0]) / (box[axis][1] - box[axis][0])) * data.cells[axis]));
-      if (lines.some(Number.isNaN)) return;
-      area[2 * axis] = Math.max(0, Math.min(data.cells[axis] - 1, Math.min(...lines)));
-      area[2 * axis + 1] = Math.max(area[2 * axis] + 1, Math.min(data.cells[axis], Math.max(...lines)));
+      const ends = [0, 1].map((end) => nearest(axis, Number($(`end-${axis}-${end}`).value)));
+      if (ends.some(Number.isNaN)) return;
+      area[2 * axis] = Math.max(0, Math.min(data.cells[axis] - 1, Math.min(...ends)));
+      area[2 * axis + 1] = Math.max(area[2 * axis] + 1, Math.min(data.cells[axis], Math.max(...ends)));
     }
     state.chosen = area;
     show();

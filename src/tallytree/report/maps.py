@@ -31,10 +31,10 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
         "lead": f"How many {entities} there are in any box of {names}. Colours are on a logarithmic scale.",
         "entities": entities,
         "facts": [
-            [f"{entities} in all", f"{total.estimate:,.6g} ± {total.standard_error:,.3g}"],
-            ["method", release.method],
+            [f"{entities} in all", f"{total.estimate:,.6g} ± {total.std_error:,.3g}"],
+            ["mechanism", release.mechanism],
             ["boxes counted", f"{n_boxes:,}"],
-            ["finest cell", " x ".join(f"{width:.3g}" for width in _cell_widths(release))],
+            _cells_in_words(release),
         ],
         "columns": list(release.columns),
         "box": [list(side) for side in release.box],
@@ -52,8 +52,12 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
     }
 
 
-def _cell_widths(release: SpatialRelease) -> list[float]:
-    return [(high - low) / cells for (low, high), cells in zip(release.box, release.shape)]
+def _cells_in_words(release: SpatialRelease) -> list[str]:
+    """The width of a cell, or where edges were stated, how many cells there are."""
+    if release.axes is not None:
+        return ["cells", " x ".join(f"{cells:,}" for cells in release.shape)]
+    widths = [(high - low) / cells for (low, high), cells in zip(release.box, release.shape)]
+    return ["finest cell", " x ".join(f"{width:.3g}" for width in widths)]
 
 
 def _grid(release: SpatialRelease) -> dict[str, Any]:
@@ -61,7 +65,13 @@ def _grid(release: SpatialRelease) -> dict[str, Any]:
     shape = release.shape
     cells = [min(n, MOST_CELLS) for n in shape[:2]] + [1] * (len(shape) - 2)
     counts = release.grid(cells).reshape(cells[0], -1)
-    return {"cells": list(counts.shape), "counts": np.round(counts, 6).ravel().tolist()}
+    facts = {"cells": list(counts.shape), "counts": np.round(counts, 6).ravel().tolist()}
+    if release.axes is None:
+        return facts
+    drawn = range(min(2, len(shape)))
+    lines = [release.frame.lines(axis, np.linspace(0.0, shape[axis], cells[axis] + 1)) for axis in drawn]
+    names = [release.axes[axis].categories if cells[axis] == shape[axis] else None for axis in drawn]
+    return facts | {"lines": [line.tolist() for line in lines], "names": [name and list(name) for name in names]}
 
 
 def _tree(release: SpatialRelease) -> dict[str, Any]:

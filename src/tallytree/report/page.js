@@ -24,7 +24,7 @@ function start(data) {
   const state = { region: 0, other: -1, log: false, chosen: 0, listed: [] };
 
   // Sizes that a region has no groups of, among those with bars of their own and a few beyond, with the ends of their counts: the end
-  // follows from the groups per size around a size, as in release/zero_cells.py.
+  // follows from the groups per size around a size, as in released/group_sizes/zero_cells.py.
   function zeros(r) {
     const { steps, reaches, most } = regions.zeros || { steps: [] }, rows = sizes(r), here = steps[level[r]];
     if (!here || !rows.length) return [];
@@ -38,13 +38,20 @@ function start(data) {
       }
     };
     const counted = new Set(rows.map(([size]) => size)), largest = rows[rows.length - 1][0], out = [];
-    for (let s = Math.min(rows[0][0], 1); s <= (largest <= 30 ? largest + 4 : 9); s++)
+    const [least, beyond] = words.bin ? [0, words.bin.length - 1] : [Math.min(rows[0][0], 1), largest <= 30 ? largest + 4 : 9];
+    for (let s = least; s <= beyond; s++)
       if (!counted.has(s)) out.push([s, [0, Math.min(end(s), most === "region" ? groups[r] : most === "root" ? groups[0] : Infinity)]]);
     return out;
   }
 
   function facts(r) {
     if (data.facts) return data.facts;
+    if (words.bin) {
+      let seen = 0;
+      const table = sizes(r), middle = table.find(([, count]) => (seen += count) >= groups[r] / 2);
+      return [[words.groups, number(groups[r])], ...(middle ? [[`median ${words.size}`, words.bin[middle[0]]],
+        [`largest ${words.size}`, words.bin[table[table.length - 1][0]]]] : [])];
+    }
     const table = sizes(r), people = table.reduce((sum, [size, count]) => sum + size * count, 0);
     const rows = [[words.groups, number(groups[r])], [words.total, number(people)]];
     if (groups[r]) {

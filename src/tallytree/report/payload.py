@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.model.bins import Bins
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.degrees import DegreeSequence
-from tallytree.released.grid_histogram import GridHistogram
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.release import CountIntervals, Release
 from tallytree.released.group_sizes.zero_cells import REACHES
 from tallytree.released.histogram.release import RangeHistogram
+from tallytree.released.stream.release import StreamRelease
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 # The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.
@@ -48,7 +47,7 @@ def group_sizes_payload(
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
-    entities = plural(release.manifest)
+    entities, classes = plural(release.manifest), release.classes
     levels = ", ".join(
         f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
     )
@@ -59,7 +58,8 @@ def group_sizes_payload(
         "title": f"Group sizes of {hierarchy.labels[0]}",
         "lead": f"How many groups have each size ({entities} per group), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
-        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"},
+        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"}
+        | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "lows": list(classes.lows)}),
         "regions": regions,
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
@@ -99,7 +99,7 @@ def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
         },
         "facts": [
             [f"{entities} in all", f"{total.estimate:,.6g}"],
-            ["standard error of that", f"{total.standard_error:,.3g}"],
+            ["standard error of that", f"{total.std_error:,.3g}"],
             ["bins", f"{len(labels):,}"],
             ["fullest bin", labels[int(np.argmax(histogram.counts))]],
             *([] if names is not None else [["median", f"{histogram.quantile(0.5).value:.4g}"]]),
@@ -114,42 +114,9 @@ def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
     """Standard error of every range, by its first bin and its length."""
     edges, n_bins = histogram.bins.edges, histogram.bins.n_bins
     errors = [
-        histogram.ranges([(edges[first], high) for high in edges[first + 1 :]]).standard_error
-        for first in range(n_bins)
+        histogram.ranges([(edges[first], high) for high in edges[first + 1 :]]).std_error for first in range(n_bins)
     ]
     return [row.round(3).tolist() for row in errors]
-
-
-def grid_histogram_payload(histogram: GridHistogram) -> dict[str, Any]:
-    """The page of a histogram in several dimensions: cells that are not empty, as bins."""
-    cells = [_cell_label(histogram.axes, cell) for cell in np.ndindex(histogram.counts.shape)]
-    counts, total, entities = histogram.counts.ravel(), histogram.total(), plural(histogram.manifest)
-    shape = " x ".join(f"{axis.n_bins:,}" for axis in histogram.axes)
-    return {
-        **common_facts(histogram.manifest, histogram.verify().checks),
-        "title": f"Histogram of {shape} cells",
-        "lead": f"How many {entities} fall into each of {shape} cells.",
-        "words": {"groups": entities, "size": "cell", "largest": "", "bin": cells, "edges": None, "axis": "cell"},
-        "facts": [
-            [f"{entities} in all", f"{total.estimate:,.6g}"],
-            ["standard error of that", f"{total.standard_error:,.3g}"],
-            ["cells", shape],
-        ],
-        "regions": {
-            "labels": ["all"],
-            "parent": [-1],
-            "runs": [_interleave(np.flatnonzero(counts), counts[counts != 0])],
-        },
-        "budget": _budget(histogram.manifest),
-        "use": [*USE[:1], "A box is the sum of its cells, but its error is smaller than the sum of theirs."],
-    }
-
-
-def _cell_label(axes: tuple[Bins, ...], cell: tuple[int, ...]) -> str:
-    return " x ".join(
-        axis.categories[place] if axis.categories is not None else f"{axis.edges[place]:g} to {axis.edges[place + 1]:g}"
-        for axis, place in zip(axes, cell)
-    )
 
 
 def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
@@ -166,6 +133,39 @@ def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
         },
         "budget": [],
         "use": [USE[0], USE[3]],
+    }
+
+
+def stream_payload(release: StreamRelease) -> dict[str, Any]:
+    """The page of a stream: one region, steps as bins, with the counts so far."""
+    answers, total, entities = release.step_answers(), release.total(), plural(release.manifest)
+    labels = [str(release.steps.name(step)) for step in range(release.n_steps)]
+    ends = zip(answers.low.tolist(), answers.high.tolist())
+    return {
+        **common_facts(release.manifest, release.verify().checks),
+        "title": f"Stream of {release.n_steps:,} steps",
+        "lead": f"How many {entities} came so far, after each of {release.n_steps:,} steps from {labels[0]} to {labels[-1]}.",
+        "words": {
+            "groups": f"{entities} so far",
+            "size": "step",
+            "largest": "",
+            "bin": labels,
+            "edges": None,
+            "axis": "step",
+        },
+        "facts": [
+            [f"{entities} so far", f"{total.estimate:,.6g}"],
+            ["standard error of that", f"{total.std_error:,.3g}"],
+            ["steps", f"{release.n_steps:,}"],
+        ],
+        "regions": {
+            "labels": ["all"],
+            "parent": [-1],
+            "runs": [_interleave(np.flatnonzero(release.counts), release.counts[release.counts != 0])],
+            "bounds": [[[step, low, high] for step, (low, high) in enumerate(ends)]],
+        },
+        "budget": _budget(release.manifest),
+        "use": [*USE[:1], "Counts may fall a little from one step to the next: each has noise of its own."],
     }
 
 

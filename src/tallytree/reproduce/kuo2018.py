@@ -108,19 +108,22 @@ def _bottom_up_table(sets: dict[str, ConfidentialCounts], scale: Scale) -> Itera
 def _merging_figure(sets: dict[str, ConfidentialCounts], scale: Scale) -> Iterator[Cell]:
     """Figure 4: weighted against plain merging on two levels."""
     for views in (("cumulative", "cumulative"), ("cumulative", "sizes"), ("sizes", "cumulative")):
-        yield from _sweep("Figure 4", sets, scale, n_levels=2, views=views, merges=("weighted", "average"))
+        yield from _sweep("Figure 4", sets, scale, views=views, merges=("weighted", "average"))
+    yield from _omniscient("Figure 4", sets, scale, n_levels=2)
 
 
 def _two_level_figure(sets: dict[str, ConfidentialCounts], scale: Scale) -> Iterator[Cell]:
     """Figure 5: two levels."""
     for view in ("sizes", "cumulative", "hybrid"):
-        yield from _sweep("Figure 5", sets, scale, n_levels=2, views=(view, view))
+        yield from _sweep("Figure 5", sets, scale, views=(view, view))
+    yield from _omniscient("Figure 5", sets, scale, n_levels=2)
 
 
 def _three_level_figure(sets: dict[str, ConfidentialCounts], scale: Scale) -> Iterator[Cell]:
     """Figure 6: three levels, the whole country instead of the West Coast."""
     for view in ("sizes", "cumulative", "hybrid"):
-        yield from _sweep("Figure 6", sets, scale, n_levels=3, views=(view,) * 3)
+        yield from _sweep("Figure 6", sets, scale, views=(view,) * 3)
+    yield from _omniscient("Figure 6", sets, scale, n_levels=3)
 
 
 def _sweep(
@@ -128,25 +131,35 @@ def _sweep(
     sets: dict[str, ConfidentialCounts],
     scale: Scale,
     *,
-    n_levels: int,
     views: tuple[str, ...],
     merges: tuple[str, ...] = ("weighted",),
 ) -> Iterator[Cell]:
-    for name, counts in sets.items():
-        if counts.hierarchy.n_levels < n_levels:
-            continue
-        cut = upper_levels(counts, n_levels)
-        distinct = np.diff(cut.counts_on_levels.offsets)
+    """One view per level at every ε per level, on the data sets with so many levels."""
+    for name, cut in _with_levels(sets, len(views)):
         for epsilon in scale.epsilons:
             for merge in merges:
-                errors = _mean_errors(cut, scale, epsilon=str(n_levels * epsilon), view=views, merge=merge)
+                errors = _mean_errors(cut, scale, epsilon=str(len(views) * epsilon), view=views, merge=merge)
                 row = f"{name} {'×'.join(views)} {merge}"
                 for level, error in enumerate(errors):
                     yield Cell(figure, row, f"level {level}, ε = {epsilon:g} per level", None, error, UNIT)
+
+
+def _omniscient(figure: str, sets: dict[str, ConfidentialCounts], scale: Scale, *, n_levels: int) -> Iterator[Cell]:
+    """The reference of every figure: noise on the sizes that exist (§6.2)."""
+    for name, cut in _with_levels(sets, n_levels):
+        distinct = np.diff(cut.counts_on_levels.offsets)
+        for epsilon in scale.epsilons:
             for level in range(n_levels):
                 sizes = float(distinct[cut.hierarchy.level_slice(level)].mean())
                 column = f"level {level}, ε = {epsilon:g} per level"
                 yield Cell(figure, f"{name} omniscient", column, None, omniscient_error(sizes, epsilon), UNIT)
+
+
+def _with_levels(sets: dict[str, ConfidentialCounts], n_levels: int) -> Iterator[tuple[str, ConfidentialCounts]]:
+    """Data sets with at least so many levels, those below cut off."""
+    for name, counts in sets.items():
+        if counts.hierarchy.n_levels >= n_levels:
+            yield name, upper_levels(counts, n_levels)
 
 
 def upper_levels(counts: ConfidentialCounts, n_levels: int) -> ConfidentialCounts:

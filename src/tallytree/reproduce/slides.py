@@ -27,6 +27,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
 from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.frame import Frame
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
@@ -95,7 +96,7 @@ def two_towns() -> IntArray:
     rng = np.random.default_rng(1)
     towns = [rng.normal(centre, spread, size=(n, 2)) for centre, spread, n in [(80, 6, 20_000), (170, 15, 15_000)]]
     points = np.concatenate([*towns, rng.uniform(0, 256, size=(5000, 2))])
-    return count_points(list(points.clip(0, 256).T), ((0.0, 256.0),) * 2, (256, 256), "error")
+    return count_points(list(points.clip(0, 256).T), Frame(((0.0, 256.0),) * 2, (256, 256)), "error")
 
 
 def lines(data: Path | None) -> dict[str, IntArray]:
@@ -150,7 +151,7 @@ def map_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     cells = []
     best = np.inf
     for method in NAMED:
-        noisy = [measured(truth, MethodOptions(method=method), epsilon, seed) for seed in range(runs)]  # type: ignore[arg-type]
+        noisy = [measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)]  # type: ignore[arg-type]
         plain, published = (
             float(np.mean([box_error(truth, one, nonnegative=rule) for one in noisy])) for rule in (False, True)
         )
@@ -185,7 +186,7 @@ def ablation_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     table = f"Ablation, {truth.name}, epsilon {epsilon}"
     cells = []
     for method in ("quadtree", "quad-opt", "kd-tree", "kd-hybrid", "adaptive-grid", "adaptive-tree"):
-        noisy = [measured(truth, MethodOptions(method=method), epsilon, seed) for seed in range(runs)]
+        noisy = [measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)]
         for way, error in ways.items():
             cells.append(Cell(table, method, way, None, float(np.mean([error(one) for one in noisy])), UNIT))
     return cells
@@ -200,7 +201,7 @@ def line_cells(name: str, counts: IntArray, epsilon: str, runs: int) -> list[Cel
     for method in ("noisy-first", "structure-first"):
         errors = []
         for seed in range(runs):
-            noisy = measured(truth, MethodOptions(method=method), epsilon, seed)
+            noisy = measured(truth, MethodOptions(mechanism=method), epsilon, seed)
             values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
             estimates = estimate_map(
                 noisy.tree, values, variances, leaves=noisy.leaves, nonnegative=False, integers=False

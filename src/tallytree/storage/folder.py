@@ -109,6 +109,21 @@ def own_checksum(facts: Manifest) -> str:
     return hashlib.sha256(rendered(rest).encode()).hexdigest()
 
 
+def lasting_digest(text: bytes) -> str:
+    """SHA-256 by which a ledger knows a release: of its manifest, less the entries that the manifest itself says will grow.
+
+    A stream goes on after it was paid for; its manifest names the entries that then change under ``grows``, which never
+    does. So whoever adds that list to another manifest, or a name to it, changes the digest.
+    """
+    manifest = json.loads(text)
+    growing = manifest.get("grows")
+    if not growing:
+        return hashlib.sha256(text).hexdigest()
+    return hashlib.sha256(
+        rendered({n: value for n, value in manifest.items() if n not in growing}).encode()
+    ).hexdigest()
+
+
 def rendered(facts: Manifest) -> str:
     """Facts as JSON that people can read, always in the same way."""
     return json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -106,8 +106,18 @@ class Work:
             check_replaceable(self.target)
             if not swap(built, self.target):
                 self.target.rename(self.path / REPLACED)
-                move_new(built, self.target)
+                try:
+                    move_new(built, self.target)
+                except OSError:
+                    self.bring_back()
+                    raise
         sync(self.target.parent)
+
+    def bring_back(self) -> None:
+        """Bring back a release that was set aside by a run that died, or failed, before the new one was in its place."""
+        aside = self.path / REPLACED
+        if aside.exists() and not os.path.lexists(self.target):
+            move_new(aside, self.target)
 
     def release(self) -> None:
         """Give the target free and remove the work folder."""
@@ -146,10 +156,10 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
         os.close(lock)
     work = Work(place, path, overwrite, lock)
     try:
+        work.bring_back()
         check_target(target, overwrite=overwrite)  # a run that finished meanwhile may have put its release there
-    except StorageError:
-        if not work.note():
-            work.release()
+    except OSError:
+        (work.leave if work.note() else work.release)()
         raise
     return work
 
@@ -176,6 +186,7 @@ def reopen(target: str | Path) -> Work | None:
         os.close(lock)
         raise StorageError(f"Another run is writing {place} at this moment. Wait for it.")
     found = Work(place, path, False, lock)
+    found.bring_back()
     return replace(found, overwrite=bool(found.note().get("overwrite")))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tallytree.kernels.jit import as_input, run_in_chunks, serial
-from tallytree.model.arrays import BoolArray, FloatArray
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 
 
@@ -30,7 +30,7 @@ def _overlap(low, high, node, query_low, query_high, query):  # type: ignore[no-
 
 
 @serial
-def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, begin, end):  # type: ignore[no-untyped-def]
+def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, n_cut, begin, end):  # type: ignore[no-untyped-def]
     low, high, starts, leaves = boxes
     own, from_below, below, values = noise
     node, child = np.empty(depth + 1, np.int64), np.empty(depth + 1, np.int64)
@@ -40,8 +40,9 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, begin
         if inside >= 1.0 or leaves[0]:
             out[query] = inside * inside * from_below[0]
             by_area[query] = inside * values[0] if inside < 1.0 else 0.0
+            n_cut[query] = 1 if 0.0 < inside < 1.0 else 0
             continue
-        top, cut = 0, 0.0
+        top, cut, leaves_cut = 0, 0.0, 0
         node[0], child[0], covariance[0], variance[0] = 0, starts[0], 0.0, 0.0
         while top >= 0:
             v = node[top]
@@ -52,8 +53,9 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, begin
                 if w >= 1.0 or leaves[c]:
                     covariance[top] += w * from_below[c]
                     variance[top] += w * w * from_below[c]
-                    if w < 1.0:
+                    if 0.0 < w < 1.0:
                         cut += w * values[c]
+                        leaves_cut += 1
                 elif w > 0.0:
                     top += 1
                     node[top], child[top], covariance[top], variance[top] = c, starts[c], 0.0, 0.0
@@ -68,7 +70,7 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, begin
                 covariance[top] += k
                 variance[top] += u
             else:
-                out[query], by_area[query] = u, cut
+                out[query], by_area[query], n_cut[query] = u, cut, leaves_cut
 
 
 @serial
@@ -106,8 +108,8 @@ def box_uncertainty(
     noise: tuple[FloatArray, FloatArray, FloatArray],
     query_low: FloatArray,
     query_high: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Variance of the least-squares answer to each query, and the part of the answer that comes from leaves it cuts.
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Variance of the least-squares answer to each query, the part of it that comes from leaves it cuts, and their number.
 
     Parameters
     ----------
@@ -123,12 +125,15 @@ def box_uncertainty(
     below = np.zeros(tree.n_nodes)
     np.add.at(below, tree.parent[1:], from_below[1:])
     out, by_area = np.empty(len(query_low)), np.empty(len(query_low))
+    n_cut = np.empty(len(query_low), dtype=np.int64)
     boxes = (tree.low, tree.high, tree.child_starts, as_input(leaves, np.int64))
     reals = tuple(as_input(part, np.float64) for part in (own, from_below, below, values))
     low, high = as_input(query_low, np.float64), as_input(query_high, np.float64)
     depth = int(tree.depth[-1])
-    run_in_chunks(lambda a, b: _uncertainty(boxes, reals, depth, low, high, out, by_area, a, b), len(out), smallest=256)
-    return out, by_area
+    run_in_chunks(
+        lambda a, b: _uncertainty(boxes, reals, depth, low, high, out, by_area, n_cut, a, b), len(out), smallest=256
+    )
+    return out, by_area, n_cut
 
 
 def fewest_boxes(

@@ -22,6 +22,8 @@ _HOUSEHOLD_RATIO = 0.43
 # Sizes beyond this probability are cut off: fewer than one group in a billion.
 _SMALLEST_TAIL = 1e-9
 _LONGEST = 1_000_000
+# Means below this are not scattered: their laws leave the range of floating-point numbers.
+_LEAST_MEAN = 1e-6
 
 
 def named_shape(name: str) -> FloatArray:
@@ -111,6 +113,40 @@ def scattered_totals(n_groups: IntArray, std: FloatArray, *, seed: int) -> IntAr
     # Another stream than the one that draws sizes from the same seed.
     rng = np.random.default_rng([seed, 1])
     return np.rint(rng.normal(n_groups, std)).astype(np.int64)
+
+
+def scattered_tables(hierarchy: Hierarchy, table: IntArray, variance: FloatArray, *, seed: int) -> IntArray:
+    """Whole counts of the leaves scattered around a public table, never below 0, with about the means that it has.
+
+    Region by region under the one above: a gamma law with the table's mean, moved as the region above was, and a given
+    variance; what siblings add up to is the region above again. Then each count is rounded up or down at random.
+
+    Parameters
+    ----------
+    table
+        One row per region, children adding up to their parent.
+    variance
+        Of each count, given the region above.
+    """
+    rng = np.random.default_rng([seed, 2])
+    drawn = np.zeros(table.shape)
+    drawn[0] = _gamma(rng, table[0].astype(np.float64), variance[0])
+    for level in range(1, hierarchy.n_levels):
+        here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
+        parent = hierarchy.parent[here]
+        moved = drawn[above] / np.maximum(table[above], 1)
+        own = _gamma(rng, table[here] * moved[parent - above.start], variance[here])
+        sums = np.add.reduceat(own, hierarchy.child_starts[above] - here.start, axis=0)
+        fitted = np.divide(drawn[above], sums, out=np.zeros_like(sums), where=sums > _LEAST_MEAN)
+        drawn[here] = own * fitted[parent - above.start]
+    leaves = drawn[hierarchy.level_slice(hierarchy.n_levels - 1)]
+    return np.floor(leaves + rng.random(leaves.shape)).astype(np.int64)
+
+
+def _gamma(rng: np.random.Generator, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    certain = (mean < _LEAST_MEAN) | (variance <= 0)
+    law = np.where(certain, 1.0, mean**2 / np.where(certain, 1.0, variance))
+    return np.where(certain, mean, rng.gamma(law) * np.where(certain, 1.0, mean / law))
 
 
 def redrawn(leaf_counts: CountsBySize, n_groups: IntArray, *, seed: int) -> CountsBySize:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
+from tallytree.model.count_of_counts import CountsBySize
 from tallytree.privacy.sensitivity import BLOCK_WEIGHTS
 
 # With a public bound up to this, every size is a bin of its own and nothing has to be looked at first.
@@ -80,6 +81,12 @@ class SizeBins:
     def bin_of(self, size: IntArray) -> IntArray:
         """The bin of each size."""
         return np.clip(np.searchsorted(self.edges, size, side="right") - 1, 0, self.n_bins - 1)
+
+    def table_of(self, counts: CountsBySize) -> IntArray:
+        """Groups per region and bin."""
+        table = np.zeros((counts.n_regions, self.n_bins), dtype=np.int64)
+        np.add.at(table, (counts.region_of_run(), self.bin_of(counts.size)), counts.count)
+        return table
 
 
 def looks_first(max_size: int | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tallytree.model.confidential import Description
@@ -44,11 +45,20 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "group_totals": _totals_note(counts),
             "max_quantity": counts.max_quantity,
             "least_size": counts.least_size,
+            **_classes_note(counts),
         },
+        **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
         "hierarchy_sha256": hierarchy.fingerprint,
         **kept_rows(counts.part),
         "versions": library_versions(),
     }
+
+
+def _classes_note(counts: Description) -> dict[str, str]:
+    if counts.classes is None:
+        return {}
+    labels = ", ".join(counts.classes.labels)
+    return {"classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the data: {labels}"}
 
 
 def kept_rows(part: Part | None) -> Manifest:
@@ -109,13 +119,19 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
 
 
-def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
-    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
+def with_bins(
+    manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins, differences: Sequence[tuple[float, float]]
+) -> Manifest:
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound.
+
+    ``differences`` are how far the regions of each level below the root were found to differ, in groups and in shape.
+    """
     chosen = with_split(manifest, plan, counts)
     facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
     views = [level.view for level in plan.levels]
     edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
-    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+    fit = {"differences": [list(found) for found in differences]}
+    return with_fit({**chosen, "mechanism": {**facts, "views": views, **edges}}, fit)
 
 
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.model.classes import SizeClasses
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
-from tallytree.released.questions import Question
 
 
 @dataclass(frozen=True, eq=False)
 class RegionCounts:
     """How many groups of each size one region has: ``count[i]`` groups of ``size[i]``, sizes rising.
+
+    Where sizes were counted in ``classes``, ``size`` is the smallest one of a class, and questions go by whole classes.
 
     Examples
     --------
@@ -30,6 +35,7 @@ class RegionCounts:
     path: str
     size: IntArray
     count: IntArray
+    classes: SizeClasses | None = None
 
     @property
     def n_groups(self) -> int:
@@ -39,7 +45,10 @@ class RegionCounts:
     @property
     def n_entities(self) -> int:
         """Number of entities: the sum of all sizes."""
-        return int((self.size * self.count).sum())
+        self._needs_sizes("number of entities")
+        if float(self.size.max(initial=0)) * float(self.count.sum()) < 2.0**62:
+            return int((self.size * self.count).sum())
+        return sum(size * count for size, count in zip(self.size.tolist(), self.count.tolist()))
 
     def counts(self) -> IntArray:
         """H: number of groups of each size, from size 0 to the largest."""
@@ -57,13 +66,29 @@ class RegionCounts:
 
     def of_size(self, size: int) -> int:
         """Number of groups with exactly ``size`` entities."""
-        _at_least_zero(size)
-        return int(self.count[self.size == size].sum())
+        return self.between(size, size)
 
     def at_least(self, size: int) -> int:
         """Number of groups with ``size`` entities or more."""
         _at_least_zero(size)
+        if self.classes is not None:
+            self.classes.span(size, None)
         return int(self.count[self.size >= size].sum())
+
+    def between(self, low: int, high: int) -> int:
+        """Number of groups with ``low`` to ``high`` entities, both included."""
+        _at_least_zero(low)
+        if high < low:
+            raise RequestError(f"A range of sizes runs from low to high, got {low} to {high}.")
+        if self.classes is not None:
+            self.classes.span(low, high)
+        return int(self.count[(self.size >= low) & (self.size <= high)].sum())
+
+    def names(self) -> list[int] | list[str]:
+        """Sizes, or the names of their classes."""
+        if self.classes is None:
+            return [int(size) for size in self.size]
+        return [self.classes.labels[number] for number in self.classes.number(self.size)]
 
     def kth_largest(self, k: int) -> int:
         """Size of the ``k``-th largest group; the largest is the first."""
@@ -81,22 +106,31 @@ class RegionCounts:
 
     def mean(self) -> float:
         """Mean size of a group."""
+        self._needs_sizes("mean")
         self._needs_groups("mean")
         return self.n_entities / self.n_groups
 
     def _largest(self) -> int:
         return int(self.size[-1]) if len(self.size) else 0
 
+    def _needs_sizes(self, what: str) -> None:
+        if self.classes is not None:
+            raise RequestError(f"Sizes were released in classes, so there is no {what}; ask for classes or a quantile.")
+
     def _needs_groups(self, what: str) -> None:
         if not len(self.size):
             raise RequestError(f"{self.path} has no groups, so it has no {what}.")
 
     def __repr__(self) -> str:
-        return f"RegionCounts({self.path!r}, {self.n_groups:,} groups, {self.n_entities:,} entities)"
+        return f"RegionCounts({self.path!r}, {self._summary()})"
+
+    def _summary(self) -> str:
+        rest = f"{self.n_entities:,} entities" if self.classes is None else f"{self.classes.n_classes} classes of sizes"
+        return f"{self.n_groups:,} groups, {rest}"
 
     def _repr_html_(self) -> str:
-        caption = f"{self.path}: {self.n_groups:,} groups, {self.n_entities:,} entities"
-        rows = ([int(size), int(count)] for size, count in zip(self.size, self.count))
+        caption = f"{self.path}: {self._summary()}"
+        rows = ([size, int(count)] for size, count in zip(self.names(), self.count))
         return html_table(caption, ["size", "groups"], rows, n_rows=len(self.size))
 
 
@@ -110,24 +144,21 @@ class Interval:
     high: float
 
 
-def questions_of(question: Question) -> dict[str, Callable[[RegionCounts], float]]:
-    """What was asked about a region, in words and as a function of its counts."""
-    size, at_least, largest, quantile = question.size, question.at_least, question.largest, question.quantile
-    asked: dict[str, Callable[[RegionCounts], float]] = {}
-    if size is not None:
-        asked[f"groups of size {size}"] = lambda counts: counts.of_size(size)
-    if at_least is not None:
-        asked[f"groups of at least {at_least}"] = lambda counts: counts.at_least(at_least)
-    if largest is not None:
-        asked[f"size of group {largest} from the largest"] = lambda counts: counts.kth_largest(largest)
-    if quantile is not None:
-        asked[f"quantile {quantile:g}"] = lambda counts: counts.quantile(quantile)
-    if question.mean:
-        asked["mean size"] = lambda counts: counts.mean()
-    if question.total:
-        asked["groups"] = lambda counts: counts.n_groups
-        asked["entities"] = lambda counts: counts.n_entities
-    return asked
+def together(
+    hierarchy: Hierarchy, counts: CountsBySize, paths: Sequence[str], classes: SizeClasses | None = None
+) -> RegionCounts:
+    """The counts of one region, or of several that do not overlap; numbers of classes become their smallest sizes."""
+    found = sorted(hierarchy.find(path) for path in paths)
+    if not found:
+        raise RequestError("Name at least one region.")
+    leaves = sorted((int(hierarchy.leaf_starts[region]), int(hierarchy.leaf_ends[region])) for region in found)
+    if any(end > start for (_, end), (start, _) in pairwise(leaves)):
+        raise RequestError(f"Regions that are added up must not overlap: {', '.join(paths)}.")
+    runs = np.concatenate([np.arange(counts.offsets[region], counts.offsets[region + 1]) for region in found])
+    added = counts_from_runs(np.zeros(len(runs), dtype=np.int64), counts.size[runs], counts.count[runs], 1)
+    size = added.size if classes is None else classes.low_array[added.size]
+    name = " + ".join(str(hierarchy.paths[region]) for region in found)
+    return RegionCounts(name, size, added.count, classes)
 
 
 def _at_least_zero(size: int) -> None:

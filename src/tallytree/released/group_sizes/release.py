@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +13,14 @@ import pyarrow as pa
 from tallytree.errors import RequestError, VerificationError
 from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.classes import SizeClasses, classes_from
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
 from tallytree.released.checks import Check, Verification, check_counts
+from tallytree.released.group_sizes.asked import asked_by
 from tallytree.released.group_sizes.manifest import KIND
-from tallytree.released.group_sizes.region import Interval, RegionCounts, questions_of
+from tallytree.released.group_sizes.region import Interval, RegionCounts, together
 from tallytree.released.group_sizes.tables import (
     counts_from_table,
     counts_reader,
@@ -70,7 +73,19 @@ class Release(Published):
     kind: ClassVar[str] = KIND
     title: ClassVar[str] = "a release of group sizes"
     answers: ClassVar[frozenset[str]] = frozenset(
-        {"region", "size", "at_least", "largest", "quantile", "mean", "total", "confidence", "copies"}
+        {
+            "region",
+            "size",
+            "at_least",
+            "between",
+            "share",
+            "largest",
+            "quantile",
+            "mean",
+            "total",
+            "confidence",
+            "copies",
+        }
     )
 
     hierarchy: Hierarchy
@@ -82,16 +97,25 @@ class Release(Published):
 
     def region(self, path: str) -> RegionCounts:
         """Counts of one region, by its path from the root (``"US/Georgia"``)."""
-        index = self.hierarchy.find(path)
-        counts = self.counts.region(index)
-        return RegionCounts(self.hierarchy.paths[index], counts.size, counts.count)
+        return self.regions([path])
+
+    def regions(self, paths: Sequence[str]) -> RegionCounts:
+        """Counts of several regions together, none of which lies in another."""
+        return together(self.hierarchy, self.counts, paths, self.classes)
+
+    @cached_property
+    def classes(self) -> SizeClasses | None:
+        """The classes that sizes are counted in: ``counts`` then has the numbers of classes; None for sizes themselves."""
+        found = self.manifest.get("classes")
+        return None if found is None else classes_from(found)
 
     def table(self) -> pa.Table:
         """All counts as an Arrow table: level, region, size, count; rows with count 0 left out.
 
-        With intervals, columns std_error, low and high follow.
+        Of a release in classes, ``size`` is the smallest one of a class and ``class`` its name. With intervals, columns
+        std_error, low and high follow.
         """
-        table = counts_table(self.hierarchy, self.counts)
+        table = counts_table(self.hierarchy, self.counts, self.classes)
         for name, values in self._interval_columns().items():
             table = table.append_column(name, pa.array(values))
         return table
@@ -117,19 +141,22 @@ class Release(Published):
             raise RequestError(
                 "Intervals need simulated copies of the release: use tallytree.ask(release, copies=40, …)."
             )
-        counts = self.region(self.root if question.region is None else question.region)
-        asked = questions_of(question)
+        counts = self.regions(question.paths(self.root))
+        asked = asked_by(question, self.classes)
         facts: dict[str, Any]
         if not asked:
-            rows = [[int(size), int(count)] for size, count in zip(counts.size, counts.count)]
-            return Reply(
-                counts.path, ("size", "count"), rows, {"region": counts.path, "groups": counts.n_groups, "counts": rows}
-            )
-        found = {words: ask(counts) for words, ask in asked.items()}
+            rows = [[size, int(count)] for size, count in zip(counts.names(), counts.count)]
+            head = "size" if self.classes is None else "class"
+            facts = {"region": counts.path, "groups": counts.n_groups, "counts": rows}
+            return Reply(counts.path, (head, "count"), rows, facts)
+        found = {words: one.told(one.ask(counts), self.classes) for words, one in asked.items()}
         facts = {"region": counts.path, **found}
         if not intervals:
             return Reply(counts.path, ("question", "answer"), [list(pair) for pair in found.items()], facts)
-        ends = [(intervals[words].std_error, intervals[words].low, intervals[words].high) for words in found]
+        ends = []
+        for words, one in intervals.items():
+            low, high = (asked[words].told(end, self.classes) for end in (one.low, one.high))
+            ends.append((one.std_error, low, high))
         told = [[words, answer, *end] for (words, answer), end in zip(found.items(), ends)]
         facts["intervals"] = {words: vars(intervals[words]) for words in found}
         return Reply(counts.path, ("question", "answer", "std_error", "low", "high"), told, facts)
@@ -143,7 +170,7 @@ class Release(Published):
         """Counts, regions and the raw measurements, in streams."""
         paths = path_array(self.hierarchy)
         tables = {
-            "counts.parquet": counts_reader(self.hierarchy, self.counts, paths, self._interval_columns()),
+            "counts.parquet": counts_reader(self.hierarchy, self.counts, paths, self._interval_columns(), self.classes),
             "regions.parquet": regions_reader(self.hierarchy, self.n_groups, paths),
         }
         if noisy and self.noisy is not None:
@@ -178,7 +205,8 @@ def load_release(folder: Folder) -> Release:
     regions = folder.table("regions.parquet")
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
     table = folder.table("counts.parquet", names=("region",))
-    counts = counts_from_table(hierarchy, table)
+    classes = classes_from(manifest["classes"]) if "classes" in manifest else None
+    counts = counts_from_table(hierarchy, table, classes)
     intervals = _intervals(table, manifest.pop("intervals", None))
     return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest, intervals=intervals)
 

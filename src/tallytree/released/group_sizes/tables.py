@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from tallytree.errors import VerificationError
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
+from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import SEPARATOR, Hierarchy, escape_labels
 from tallytree.planning.group_sizes.plan import Plan
@@ -47,17 +48,29 @@ def path_array(hierarchy: Hierarchy) -> pa.LargeStringArray:
     return pa.concat_arrays(levels)
 
 
-def counts_table(hierarchy: Hierarchy, counts: CountsBySize) -> pa.Table:
-    """Level, region, size, count: one row per size that a region has."""
+def counts_table(hierarchy: Hierarchy, counts: CountsBySize, classes: SizeClasses | None = None) -> pa.Table:
+    """Level, region, size, count: one row per size that a region has; of classes the smallest size, and their name."""
     region = counts.region_of_run()
     return pa.table(
         {
             "level": pa.array(hierarchy.level_of[region].astype(np.int32)),
             "region": path_array(hierarchy).take(pa.array(region)).cast(pa.string()),
-            "size": pa.array(counts.size),
+            **{name: _text(values) for name, values in sized_columns(counts.size, classes).items()},
             "count": pa.array(counts.count),
         }
     )
+
+
+def sized_columns(size: IntArray, classes: SizeClasses | None) -> dict[str, pa.Array]:
+    """The columns that say which size a row is about: sizes themselves, or the smallest one of a class and its name."""
+    if classes is None:
+        return {"size": pa.array(size)}
+    names = pa.DictionaryArray.from_arrays(size.astype(np.int32), pa.array(classes.labels))
+    return {"size": pa.array(classes.low_array[size]), "class": names}
+
+
+def _text(values: pa.Array) -> pa.Array:
+    return values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
 
 
 def counts_reader(
@@ -65,10 +78,13 @@ def counts_reader(
     counts: CountsBySize,
     paths: pa.LargeStringArray,
     more: Mapping[str, IntArray | FloatArray] | None = None,
+    classes: SizeClasses | None = None,
 ) -> pa.RecordBatchReader:
     """The rows of :func:`counts_table` in batches of bounded size; ``more`` columns with one value per run may follow."""
     more = more or {}
-    schema = pa.schema([*COUNTS_SCHEMA, *(pa.field(name, pa.array(values[:0]).type) for name, values in more.items())])
+    first, last = list(COUNTS_SCHEMA)[:-1], list(COUNTS_SCHEMA)[-1:]
+    own = [*first, *([] if classes is None else [pa.field("class", NAME)]), *last]
+    schema = pa.schema([*own, *(pa.field(name, pa.array(values[:0]).type) for name, values in more.items())])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start, stop in _pieces(len(counts.size)):
@@ -76,7 +92,7 @@ def counts_reader(
             columns = [
                 pa.array(hierarchy.level_of[first + row_region].astype(np.int32)),
                 _names(paths, first, row_region),
-                pa.array(counts.size[start:stop]),
+                *sized_columns(counts.size[start:stop], classes).values(),
                 pa.array(counts.count[start:stop]),
                 *(pa.array(values[start:stop]) for values in more.values()),
             ]
@@ -206,8 +222,8 @@ def noisy_levels_from_table(hierarchy: Hierarchy, plan: Plan, table: pa.Table) -
     return tuple(found)
 
 
-def counts_from_table(hierarchy: Hierarchy, table: pa.Table) -> CountsBySize:
-    """The counts that ``counts_reader`` wrote; refuses fractions, negative numbers and unknown regions."""
+def counts_from_table(hierarchy: Hierarchy, table: pa.Table, classes: SizeClasses | None = None) -> CountsBySize:
+    """The counts that ``counts_reader`` wrote; refuses fractions, negative numbers, unknown regions and classes."""
     for column in ("size", "count"):
         kind = table.schema.field(column).type
         if not pa.types.is_integer(kind):
@@ -218,6 +234,11 @@ def counts_from_table(hierarchy: Hierarchy, table: pa.Table) -> CountsBySize:
     size, count = (table[column].to_numpy().astype(np.int64, copy=False) for column in ("size", "count"))
     if np.any(count <= 0) or np.any(size < 0):
         raise VerificationError("counts.parquet holds a negative or zero count, or a negative size.")
+    if classes is not None:
+        number = classes.number(size)
+        if np.any(classes.low_array[number] != size):
+            raise VerificationError("counts.parquet holds a size that begins none of the classes in the manifest.")
+        size = number
     return counts_from_runs(region, size, count, hierarchy.n_regions)
 
 

@@ -13,7 +13,6 @@ from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
 from tallytree.ranges.strategies import (
-    GridStrategy,
     MatrixStrategy,
     Strategy,
     TreeStrategy,
@@ -25,7 +24,6 @@ from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
 KIND = "histogram"
-GRID_KIND = "grid-histogram"
 
 
 def histogram_manifest(
@@ -34,7 +32,7 @@ def histogram_manifest(
     """Everything that ``manifest.json`` says about a range histogram, all of it public."""
     unit = histogram.unit
     return {
-        "kind": KIND if len(histogram.axes) == 1 else GRID_KIND,
+        "kind": KIND,
         "mechanism": describe_strategy(plan.strategy) | {"reason": reason},
         "published": published,
         "privacy": {
@@ -81,8 +79,6 @@ def describe_strategy(strategy: Strategy) -> dict[str, Any]:
             facts |= {"kind": "wavelet"}
         case MatrixStrategy():
             facts |= {"kind": "matrix", "rows": len(strategy.rows)}
-        case GridStrategy():
-            facts |= {"kind": "grid", "shape": list(strategy.shape), "widths": list(strategy.widths)}
     return facts | {"shares": [str(share) for share in strategy.shares]}
 
 
@@ -96,8 +92,6 @@ def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Stra
             return WaveletStrategy(int(facts["bins"]), shares)
         case "matrix" if rows is not None:
             return MatrixStrategy(facts["name"], rows)
-        case "grid":
-            return GridStrategy(facts["name"], tuple(facts["shape"]), tuple(facts["widths"]), shares)
     raise RequestError(f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree.")
 
 

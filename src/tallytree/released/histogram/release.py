@@ -18,10 +18,11 @@ from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.notebook import html_table
+from tallytree.model.renamed import keyword_renamed, renamed
+from tallytree.options.text import value_range
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
 from tallytree.ranges.estimates import range_errors
-from tallytree.ranges.grid import GridErrors
-from tallytree.ranges.intervals import check_level, half_widths
+from tallytree.ranges.intervals import check_confidence, half_widths
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.quantiles import check_quantile, normal_width, quantile_interval, quantile_position
@@ -40,7 +41,7 @@ from tallytree.released.histogram.tables import (
     strategy_tables,
 )
 from tallytree.released.published import Published
-from tallytree.released.questions import Question, Reply, parse_range
+from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -48,14 +49,17 @@ from tallytree.storage.folder import Folder, Manifest
 class Quantile:
     """A quantile and where the true one may lie: a number, or the name of a category.
 
-    ``standard_error`` is half the interval over the width of a normal one; None for categories.
+    ``std_error`` is half the interval over the width of a normal one; None for categories.
     """
 
     value: float | str
-    standard_error: float | None
+    std_error: float | None
     low: float | str
     high: float | str
-    level: float = 0.95
+    confidence: float = 0.95
+
+    standard_error = renamed("std_error", "standard_error")
+    level = renamed("confidence", "level")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +85,7 @@ class RangeHistogram(Published):
     --------
     >>> import tallytree as tt
     >>> ages = tt.histogram([31, 35, 62, 8, 44], width=10, bounds=(0, 100), epsilon=1, insecure_seed=1)
-    >>> ages.range(30, 50).standard_error < 10
+    >>> ages.range(30, 50).std_error < 10
     True
     """
 
@@ -105,10 +109,7 @@ class RangeHistogram(Published):
     @cached_property
     def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
         """How uncertain the unbiased estimates are."""
-        errors = range_errors(self.plan.strategy, self.plan.noise)
-        if isinstance(errors, GridErrors):
-            raise RequestError("A range histogram has one dimension; load it as a grid histogram.")
-        return errors
+        return range_errors(self.plan.strategy, self.plan.noise)
 
     @cached_property
     def _published_sums(self) -> FloatArray | IntArray:
@@ -118,30 +119,35 @@ class RangeHistogram(Published):
     def _unbiased_sums(self) -> FloatArray:
         return running_sum(self.estimates)
 
-    def range(self, low: object, high: object, *, level: float = 0.95) -> Answer:
+    @keyword_renamed("level", "confidence")
+    def range(self, low: object, high: object, *, confidence: float = 0.95) -> Answer:
         """How many entities lie from edge ``low`` up to edge ``high``; for categories, from one to the other
         inclusive."""
-        return self.ranges([(low, high)], level=level)[0]
+        return self.ranges([(low, high)], confidence=confidence)[0]
 
-    def ranges(self, ranges: Sequence[tuple[object, object]] | FloatArray, *, level: float = 0.95) -> Answers:
+    @keyword_renamed("level", "confidence")
+    def ranges(self, ranges: Sequence[tuple[object, object]] | FloatArray, *, confidence: float = 0.95) -> Answers:
         """Many ranges at once, each a pair of low and high."""
-        return self._answer(self.bins.spans(ranges), level)
+        return self._answer(self.bins.spans(ranges), confidence)
 
-    def prefix_sums(self, *, level: float = 0.95) -> Answers:
+    @keyword_renamed("level", "confidence")
+    def prefix_sums(self, *, confidence: float = 0.95) -> Answers:
         """How many entities lie below each edge but the first: one answer per bin, the last one the total."""
         ends = np.arange(1, self.bins.n_bins + 1)
-        return self._answer((np.zeros_like(ends), ends), level)
+        return self._answer((np.zeros_like(ends), ends), confidence)
 
-    def total(self, *, level: float = 0.95) -> Answer:
+    @keyword_renamed("level", "confidence")
+    def total(self, *, confidence: float = 0.95) -> Answer:
         """How many entities there are."""
-        return self._answer((np.array([0]), np.array([self.bins.n_bins])), level)[0]
+        return self._answer((np.array([0]), np.array([self.bins.n_bins])), confidence)[0]
 
-    def bin_answers(self, *, level: float = 0.95) -> Answers:
+    @keyword_renamed("level", "confidence")
+    def bin_answers(self, *, confidence: float = 0.95) -> Answers:
         """Every bin with its uncertainty."""
         starts = np.arange(self.bins.n_bins)
-        return self._answer((starts, starts + 1), level)
+        return self._answer((starts, starts + 1), confidence)
 
-    def _answer(self, spans: tuple[IntArray, IntArray], level: float) -> Answers:
+    def _answer(self, spans: tuple[IntArray, IntArray], confidence: float) -> Answers:
         strategy = self.plan.strategy
         is_flat = isinstance(strategy, TreeStrategy) and strategy.tree.n_levels == 1
         return answer_ranges(
@@ -149,36 +155,39 @@ class RangeHistogram(Published):
             self._unbiased_sums,
             self.errors,
             spans,
-            level=check_level(level),
+            confidence=check_confidence(confidence),
             bin_noise=self.plan.noise[0] if is_flat else None,
         )
 
-    def quantile(self, q: float, *, level: float = 0.95) -> Quantile:
+    @keyword_renamed("level", "confidence")
+    def quantile(self, q: float, *, confidence: float = 0.95) -> Quantile:
         """The value that the share ``q`` of all entities lies below; within a bin entities count as spread evenly."""
         share = check_quantile(q)
         position = quantile_position(self._published_sums, share)
-        first, last = quantile_interval(self._unbiased_sums, self.errors, share, check_level(level))
+        first, last = quantile_interval(self._unbiased_sums, self.errors, share, check_confidence(confidence))
         if self.bins.categories is not None:
             names = self.bins.categories
             place = min(int(np.ceil(position)) - 1 if position > 0 else 0, len(names) - 1)
-            return Quantile(names[place], None, names[min(first, place)], names[max(last - 1, place)], level)
+            return Quantile(names[place], None, names[min(first, place)], names[max(last - 1, place)], confidence)
         edges = self.bins.edges
         value = float(np.interp(position, np.arange(len(edges)), edges))
         low, high = min(float(edges[first]), value), max(float(edges[last]), value)
-        return Quantile(value, (high - low) / 2 / normal_width(level), low, high, level)
+        return Quantile(value, (high - low) / 2 / normal_width(confidence), low, high, confidence)
 
-    def quantiles(self, shares: Sequence[float], *, level: float = 0.95) -> list[Quantile]:
+    @keyword_renamed("level", "confidence")
+    def quantiles(self, shares: Sequence[float], *, confidence: float = 0.95) -> list[Quantile]:
         """Several quantiles."""
-        return [self.quantile(q, level=level) for q in shares]
+        return [self.quantile(q, confidence=confidence) for q in shares]
 
-    def fewest_blocks(self, low: object, high: object, *, level: float = 0.95) -> Answer:
+    @keyword_renamed("level", "confidence")
+    def fewest_blocks(self, low: object, high: object, *, confidence: float = 0.95) -> Answer:
         """A range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, for comparison."""
         if self.noisy is None or not isinstance(self.errors, TreeErrors):
             raise RequestError("Fewest blocks need the raw measurements of a 'flat' or 'hierarchical' histogram.")
         span = self.bins.spans([(low, high)])
         estimate, variance, cumulant = fewest_blocks(self.errors, self.noisy.levels, *span)
-        ends = whole_interval(estimate, half_widths(variance, cumulant, check_level(level)), estimate)
-        return Answers(estimate, np.sqrt(variance), *ends, level=level)[0]
+        ends = whole_interval(estimate, half_widths(variance, cumulant, check_confidence(confidence)), estimate)
+        return Answers(estimate, np.sqrt(variance), *ends, confidence=confidence)[0]
 
     def table(self) -> pa.Table:
         """All bins as an Arrow table: bin, low and high or category, count, estimate, standard_error."""
@@ -193,21 +202,21 @@ class RangeHistogram(Published):
         confidence = 0.95 if question.confidence is None else question.confidence
         rows: list[list[object]] = []
         if question.ranges:
-            pairs = [self._as_asked(parse_range(text)) for text in question.ranges]
-            for text, a in zip(question.ranges, self.ranges(pairs, level=confidence), strict=True):
-                rows.append([f"{text} count", a.estimate, a.standard_error, a.low, a.high])
+            pairs = [self.as_asked(value_range(text)) for text in question.ranges]
+            for text, a in zip(question.ranges, self.ranges(pairs, confidence=confidence), strict=True):
+                rows.append([f"{text} count", a.estimate, a.std_error, a.low, a.high])
         if question.quantile is not None:
-            q = self.quantile(question.quantile, level=confidence)
-            rows.append([f"quantile {question.quantile:g}", q.value, q.standard_error, q.low, q.high])
+            q = self.quantile(question.quantile, confidence=confidence)
+            rows.append([f"quantile {question.quantile:g}", q.value, q.std_error, q.low, q.high])
         if not rows:
             bins = self.table()
             every = bins.to_pylist()
             return Reply("bins", bins.column_names, [list(row.values()) for row in every], {"bins": every})
-        columns = ("question", "estimate", "standard_error", "low", "high")
+        columns = ("question", "estimate", "std_error", "low", "high")
         facts = {"confidence": confidence, "answers": [dict(zip(columns, row)) for row in rows]}
         return Reply("answers", columns, [["–" if cell is None else cell for cell in row] for row in rows], facts)
 
-    def _as_asked(self, pair: tuple[object, object]) -> tuple[object, object]:
+    def as_asked(self, pair: tuple[object, object]) -> tuple[object, object]:
         """Ends of a range of categories are names, even where they look like numbers."""
         names = self.bins.categories
         if names is None or isinstance(pair[0], str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -16,19 +16,32 @@ from tallytree.errors import RequestError
 from tallytree.maps.answers import MapAnswer, MapAnswers, MapSurface, boxes_in_cells, interpolate
 from tallytree.maps.draft import Measurement
 from tallytree.maps.estimates import MapEstimates
+from tallytree.maps.intervals import EXACT, BoxLaw
 from tallytree.maps.picture import save_picture
 from tallytree.model.arrays import FloatArray
-from tallytree.model.confidential_grid import Box
+from tallytree.model.bins import Bins
+from tallytree.model.frame import Box, Frame
 from tallytree.model.notebook import html_table
+from tallytree.model.renamed import renamed
+from tallytree.options.text import value_range
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import histogram_sensitivity
+from tallytree.ranges.intervals import check_confidence
 from tallytree.released.checks import Verification
 from tallytree.released.maps.checks import check_map
 from tallytree.released.maps.manifest import KIND
-from tallytree.released.maps.tables import boxes_table, estimates_from_table, measurements_from_table, noisy_table
+from tallytree.released.maps.tables import (
+    axes_of_folder,
+    axes_tables,
+    boxes_table,
+    estimates_from_table,
+    measurements_from_table,
+    noisy_table,
+)
 from tallytree.released.published import Published
-from tallytree.released.questions import Question, Reply, parse_box
+from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -42,8 +55,10 @@ class SpatialRelease(Published):
         The boxes with their unbiased and published counts.
     manifest
         Method, privacy, what is public: everything that ``manifest.json`` will hold.
-    measurements
+    noisy
         The raw noisy counts, or None when they were left out.
+    axes
+        The bins of every column, where their edges were stated; None where the box is cut evenly.
 
     Examples
     --------
@@ -57,16 +72,16 @@ class SpatialRelease(Published):
 
     kind: ClassVar[str] = KIND
     title: ClassVar[str] = "a map"
-    answers: ClassVar[frozenset[str]] = frozenset({"ranges"})
+    answers: ClassVar[frozenset[str]] = frozenset({"ranges", "confidence"})
 
     estimates: MapEstimates
     manifest: Manifest
-    measurements: tuple[Measurement, ...] | None = field(default=None, repr=False)
+    noisy: tuple[Measurement, ...] | None = field(default=None, repr=False)
+    axes: tuple[Bins, ...] | None = None
 
-    @property
-    def method(self) -> str:
-        """The method used."""
-        return self.mechanism
+    measurements = renamed("noisy", "measurements")
+
+    method = renamed("mechanism", "method")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,6 +98,11 @@ class SpatialRelease(Published):
         """Cells of the fine grid per dimension."""
         return self.estimates.tree.shape
 
+    @cached_property
+    def frame(self) -> Frame:
+        """Where the cells of the fine grid lie."""
+        return Frame(self.box, self.shape, self.axes)
+
     @property
     def note(self) -> str:
         """How parts of boxes are answered, and what standard errors leave out."""
@@ -91,20 +111,31 @@ class SpatialRelease(Published):
     @cached_property
     def surface(self) -> MapSurface:
         """The counts spread over the fine grid."""
-        return MapSurface(self.estimates)
+        return MapSurface(self.estimates, self._law)
 
-    def range(self, box: Sequence[Sequence[float]]) -> MapAnswer:
-        """How many points lie in a box, given as one pair (low, high) per column."""
-        return self.ranges([box])[0]
+    @property
+    def _law(self) -> BoxLaw | None:
+        """The law of errors of whole boxes, where the boxes do not follow from noisy counts."""
+        if self.mechanism not in EXACT or self.manifest["mechanism"]["prune"] is not None:
+            return None
+        return BoxLaw(self.estimates.tree, self.estimates.variances, tuple(noise_by_share(self.manifest).values()))
 
-    def ranges(self, boxes: Sequence[Sequence[Sequence[float]]] | FloatArray) -> MapAnswers:
+    def range(self, box: Sequence[Sequence[object]], *, confidence: float = 0.95) -> MapAnswer:
+        """How many points lie in a box, given as one pair (low, high) per column; of categories both are included."""
+        return self.ranges([box], confidence=confidence)[0]
+
+    def ranges(
+        self, boxes: Sequence[Sequence[Sequence[object]]] | FloatArray, *, confidence: float = 0.95
+    ) -> MapAnswers:
         """Many boxes at once: a list of boxes, or an array of shape (boxes, columns, 2)."""
-        low, high = boxes_in_cells(boxes, self.box, self.shape)
-        return MapAnswers(self.surface, low, high, self.surface.answer(low, high))
+        first, last = boxes_in_cells(boxes, self.frame)
+        estimate = self.surface.answer(first, last)
+        return MapAnswers(self.surface, first, last, estimate, check_confidence(confidence))
 
-    def total(self) -> MapAnswer:
+    def total(self, *, confidence: float = 0.95) -> MapAnswer:
         """How many points there are."""
-        return self.range(self.box)
+        corners = np.zeros((1, len(self.shape))), np.array([self.shape], dtype=np.float64)
+        return MapAnswers(self.surface, *corners, self.surface.answer(*corners), check_confidence(confidence))[0]
 
     def grid(self, resolution: int | Sequence[int]) -> FloatArray:
         """Published counts on a regular grid with so many cells per column, whatever boxes were counted."""
@@ -119,8 +150,8 @@ class SpatialRelease(Published):
         return sums
 
     def table(self) -> pa.Table:
-        """The boxes as an Arrow table: node, parent, depth, leaf, low and high per column, count, estimate, standard_error."""
-        return boxes_table(self.estimates, self.columns, self.box)
+        """The boxes as an Arrow table: node, parent, depth, leaf, low and high per column, count, estimate, variance."""
+        return boxes_table(self.estimates, self.columns, self.frame)
 
     def picture(self, path: str | Path, *, size: int = 768) -> Path:
         """Save a map picture (PNG): darker is denser, on a logarithmic scale."""
@@ -128,22 +159,25 @@ class SpatialRelease(Published):
 
     def verify(self) -> Verification:
         """Check that boxes tile the map, that counts add up and follow from the raw measurements, and what they cost."""
-        return check_map(self.estimates, self.manifest, self.measurements)
+        return check_map(self.estimates, self.manifest, self.noisy)
 
     def _reply(self, question: Question) -> Reply:
         """Boxes; without a question, the whole map's total."""
-        asked = [(text, parse_box(text, "--range")) for text in question.ranges] or [("everything", list(self.box))]
-        columns = ("box", "estimate", "standard_error", "by_area")
-        answers = self.ranges([box for _, box in asked])
-        rows = [[text, *asdict(answer).values()] for (text, _), answer in zip(asked, answers)]
-        facts = {"note": self.note, "answers": [dict(zip(columns, row)) for row in rows]}
+        confidence = 0.95 if question.confidence is None else question.confidence
+        columns = ("box", "estimate", "std_error", "by_area", "low", "high")
+        found = [
+            (text, self.range([value_range(side) for side in text.split(",")], confidence=confidence))
+            for text in question.ranges
+        ] or [("everything", self.total(confidence=confidence))]
+        rows = [[text, *(getattr(answer, name) for name in columns[1:])] for text, answer in found]
+        facts = {"note": self.note, "confidence": confidence, "answers": [dict(zip(columns, row)) for row in rows]}
         return Reply("boxes", columns, rows, facts, note=self.note)
 
     def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
         """Boxes and the raw measurements."""
-        tables = {"counts.parquet": self.table()}
-        if noisy and self.measurements is not None:
-            tables["noisy.parquet"] = noisy_table(self.measurements)
+        tables = {"counts.parquet": self.table(), **axes_tables(self.axes)}
+        if noisy and self.noisy is not None:
+            tables["noisy.parquet"] = noisy_table(self.noisy)
         return tables
 
     def __repr__(self) -> str:
@@ -151,7 +185,7 @@ class SpatialRelease(Published):
 
     def _repr_html_(self) -> str:
         rows = [[name, low, high, cells] for name, (low, high), cells in zip(self.columns, self.box, self.shape)]
-        caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.method}"
+        caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.mechanism}"
         note = self.manifest["privacy"]["statement"]
         return html_table(caption, ["column", "from", "to", "cells"], rows, note=note)
 
@@ -163,15 +197,20 @@ def load_map(folder: Folder) -> SpatialRelease:
     noisy = None
     if folder.has("noisy.parquet"):
         noisy = measurements_from_table(folder.table("noisy.parquet"), noise_variances(manifest))
-    return SpatialRelease(estimates, manifest, noisy)
+    return SpatialRelease(estimates, manifest, noisy, axes_of_folder(folder))
 
 
 def noise_variances(manifest: Manifest) -> dict[str, float]:
-    """Noise variance by share, worked out anew from budget and sensitivity."""
+    """Noise variance by share."""
+    return {share: noise.variance for share, noise in noise_by_share(manifest).items()}
+
+
+def noise_by_share(manifest: Manifest) -> dict[str, Noise]:
+    """Noise by share, worked out anew from budget and sensitivity."""
     budget = budget_of(manifest["privacy"])
     bound = histogram_sensitivity(contributions=int(manifest["privacy"]["unit"]["contributions"]))
     shares = {step["share"] for step in manifest["privacy"]["steps"] if "noise" in step}
     return {
-        share: noise_for(Budget(budget.definition, budget.total * written_fraction(share)), bound).variance
-        for share in shares
+        share: noise_for(Budget(budget.definition, budget.total * written_fraction(share)), bound)
+        for share in sorted(shares)
     }

@@ -10,12 +10,16 @@ import pyarrow as pa
 from tallytree.maps.draft import Measurement
 from tallytree.maps.estimates import MapEstimates
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
+from tallytree.model.bins import Bins
 from tallytree.model.box_tree import BoxTree
-from tallytree.model.confidential_grid import Box
+from tallytree.model.frame import Frame
 from tallytree.privacy.budget import written_fraction
+from tallytree.storage.folder import Folder
+
+AXES = "axes.parquet"
 
 
-def boxes_table(estimates: MapEstimates, columns: tuple[str, ...], box: Box) -> pa.Table:
+def boxes_table(estimates: MapEstimates, columns: tuple[str, ...], frame: Frame) -> pa.Table:
     """One row per box, parents before children.
 
     ``first_`` and ``end_`` columns are in cells of the fine grid, ``low_`` and ``high_`` in coordinates. ``leaf`` marks
@@ -28,12 +32,11 @@ def boxes_table(estimates: MapEstimates, columns: tuple[str, ...], box: Box) -> 
         "depth": pa.array(tree.depth.astype(np.int32)),
         "leaf": pa.array(estimates.leaves),
     }
-    for axis, (name, (low, high)) in enumerate(zip(columns, box)):
-        width = (high - low) / tree.shape[axis]
+    for axis, name in enumerate(columns):
         table[f"first_{name}"] = pa.array(tree.low[:, axis])
         table[f"end_{name}"] = pa.array(tree.high[:, axis])
-        table[f"low_{name}"] = pa.array(low + width * tree.low[:, axis])
-        table[f"high_{name}"] = pa.array(low + width * tree.high[:, axis])
+        table[f"low_{name}"] = pa.array(frame.lines(axis, tree.low[:, axis]))
+        table[f"high_{name}"] = pa.array(frame.lines(axis, tree.high[:, axis]))
     whole = estimates.published.dtype == np.int64
     table["count"] = pa.array(estimates.published, pa.int64() if whole else pa.float64())
     table["estimate"] = pa.array(estimates.unbiased)
@@ -107,3 +110,33 @@ def measurements_from_table(table: pa.Table, variances: dict[str, float]) -> tup
         query = table["query"][first].as_py()
         found.append(Measurement(query, written_fraction(share), node[first:last], value[first:last], variances[share]))
     return tuple(found)
+
+
+def axes_tables(axes: tuple[Bins, ...] | None) -> dict[str, pa.Table]:
+    """Where edges were stated, a file of one row per bin of each axis: axis, bin, low, high, category."""
+    if axes is None:
+        return {}
+    rows = [
+        (number, place, axis.edges[place], axis.edges[place + 1], axis.categories[place] if axis.categories else None)
+        for number, axis in enumerate(axes)
+        for place in range(axis.n_bins)
+    ]
+    columns = zip(*rows)
+    names = ("axis", "bin", "low", "high", "category")
+    types = (pa.int64(), pa.int64(), pa.float64(), pa.float64(), pa.string())
+    return {AXES: pa.table({name: pa.array(column, kind) for name, column, kind in zip(names, columns, types)})}
+
+
+def axes_of_folder(folder: Folder) -> tuple[Bins, ...] | None:
+    """The axes that :func:`axes_tables` wrote, where edges were stated."""
+    if not folder.has(AXES):
+        return None
+    table = folder.table(AXES)
+    number, low, high = (table[name].to_numpy() for name in ("axis", "low", "high"))
+    names = np.array(table["category"].to_pylist(), dtype=object)
+    axes = []
+    for axis in range(int(number.max()) + 1):
+        here = number == axis
+        categories = tuple(names[here]) if names[here][0] is not None else None
+        axes.append(Bins(np.append(low[here], high[here][-1]), categories))
+    return tuple(axes)

@@ -1,0 +1,20 @@
+"""``tallytree export``: a release for other programs."""
+
+from __future__ import annotations
+
+from tallytree.cli.app import app, say
+from tallytree.cli.commands import command
+from tallytree.cli.sources import Folder
+from tallytree.kinds.verbs import export as export_release
+from tallytree.options.exporting import ExportOptions
+
+
+@command(app, needs=("out",))
+def export(folder: Folder, how: ExportOptions) -> None:
+    """Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.
+
+    Example: tallytree export out --out counts.xlsx
+    Example: tallytree export out --format geojson --shapes counties.json --out counties.geojson
+    """
+    target = export_release(folder, how)
+    say(f"Wrote {target}. Standard errors and flags go along where the release has them.")

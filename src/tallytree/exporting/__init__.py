@@ -1,0 +1,1 @@
+"""Releases in the formats of others: spreadsheets, statistical cubes, data packages, maps. From released numbers alone."""

@@ -1,0 +1,52 @@
+"""From a sheet to a file or folder of the format that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tallytree.errors import RequestError
+from tallytree.exporting.files import writing
+from tallytree.exporting.frictionless import write_frictionless
+from tallytree.exporting.geographic import Features, write_geojson, write_geoparquet
+from tallytree.exporting.json_stat import write_json_stat
+from tallytree.exporting.sdmx import write_sdmx
+from tallytree.exporting.sheet import Sheet
+from tallytree.exporting.tabular import write_csv, write_excel, write_parquet
+from tallytree.options.choices import ExportFormat, names
+from tallytree.options.exporting import ExportOptions
+
+FILES: dict[ExportFormat, Callable[[Sheet, Path], None]] = {
+    "csv": write_csv,
+    "xlsx": write_excel,
+    "json-stat": write_json_stat,
+}
+FOLDERS: dict[ExportFormat, Callable[[Sheet, Path], None]] = {
+    "parquet": write_parquet,
+    "sdmx-csv": write_sdmx,
+    "frictionless": write_frictionless,
+}
+WITH_SHAPES: dict[ExportFormat, Callable[[Features, Path], None]] = {
+    "geojson": write_geojson,
+    "geoparquet": write_geoparquet,
+}
+ENDINGS: dict[str, ExportFormat] = {".csv": "csv", ".xlsx": "xlsx", ".geojson": "geojson"}
+
+
+def write_export(sheet: Sheet, options: ExportOptions, features: Callable[[Sheet], Features]) -> Path:
+    """Write a sheet; formats with shapes ask for them."""
+    if options.out is None:
+        raise RequestError("Say where the export goes (out=, --out), outside the release folder.")
+    target = Path(options.out)
+    chosen = options.format or ENDINGS.get(target.suffix.lower())
+    if chosen is None:
+        raise RequestError(f"The ending of {target} does not tell the format. Say --format: {names(ExportFormat)}.")
+    if options.shapes is not None and chosen not in WITH_SHAPES:
+        raise RequestError(f"Outlines (--shapes) go with geojson and geoparquet; {chosen} holds no shapes.")
+    found = features(sheet) if chosen in WITH_SHAPES else None
+    with writing(target, folder=chosen in FOLDERS, overwrite=options.overwrite) as place:
+        if found is not None:
+            WITH_SHAPES[chosen](found, place)
+        else:
+            {**FILES, **FOLDERS}[chosen](sheet, place)
+    return target

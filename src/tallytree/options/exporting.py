@@ -1,0 +1,52 @@
+"""Options of exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tallytree.options.base import Options, option
+from tallytree.options.choices import ExportFormat, names
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ShapesOptions(Options):
+    """Outlines of regions.
+
+    Attributes
+    ----------
+    shapes
+        File of outlines, GeoJSON or TopoJSON.
+    shapes_id
+        Property that holds the labels of the regions; the ``id`` of each shape where left out.
+    shapes_level
+        Level that the outlines are of; the one where most labels are found where left out.
+    """
+
+    shapes: str | None = option(None, help="Outlines of the regions: a GeoJSON or TopoJSON file.", metavar="FILE")
+    shapes_id: str | None = option(
+        None, help="Property of the outlines that holds the regions' labels; their id when left out."
+    )
+    shapes_level: str | None = option(
+        None, help="Level that the outlines are of; the one where most labels are found when left out."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ExportOptions(ShapesOptions):
+    """How to export a release; see :func:`tallytree.export`.
+
+    Attributes
+    ----------
+    out
+        File to write, or folder: ``parquet``, ``sdmx-csv`` and ``frictionless`` make several files.
+    format
+        The format; known from the ending of ``out`` where left out (``.csv``, ``.xlsx``, ``.geojson``).
+    overwrite
+        Replace what is there.
+    """
+
+    out: str | None = option(None, help="File or folder to write, outside the release folder.")
+    format: ExportFormat | None = option(
+        None, help=f"{names(ExportFormat)}; known from the ending of --out for csv, xlsx and geojson.", alias="--to"
+    )
+    overwrite: bool = option(False, help="Replace what is there.")

@@ -1,0 +1,85 @@
+"""Options of streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from tallytree.model.steps import Every
+from tallytree.options.base import Options, option, spelled_now
+from tallytree.options.choices import StreamStrategyName, names
+from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class StepOptions(Options):
+    """What the steps of a stream are.
+
+    Attributes
+    ----------
+    column, count
+        Of a table: when a row came, as the number of its step or as a date or time; and optionally the column that says how
+        many entities a row stands for.
+    until
+        The last step that is over, public: its number, or its last day. Later rows are not counted yet.
+    start, every
+        The number of the first step (1 by default). For dates: ``every`` is ``"day"``, ``"week"`` or ``"month"``, and
+        ``start`` the date on which the first one begins.
+    """
+
+    column: str | None = option(None, help="When a row came: the number of its step, or a date or time.")
+    until: int | str | date | None = option(
+        None, help="Last step that is over, public: its number, or its last day.", metavar="STEP"
+    )
+    start: int | str | date | None = option(
+        None, help="First step: its number (1), or the date it begins on.", metavar="STEP"
+    )
+    every: Every | None = option(None, help=f"Steps are dates: {names(Every)}.")
+    count: str | None = option(None, help="Column that says how many entities a row stands for.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CounterOptions(Options):
+    """How a stream is counted.
+
+    Attributes
+    ----------
+    horizon
+        Largest number of steps, public; None where it is not known. The error grows with its logarithm only, so be generous.
+    mechanism
+        ``"square-root"``, ``"tree"``, or ``"auto"``: the first under zCDP, the second under pure differential privacy.
+    branching, inference
+        Of a tree: steps per block of the second level, the best by default; False for counts of blocks as they are. With 2
+        and False a tree is the mechanism of Chan, Shi and Song 2011.
+    strategy
+        Old spelling of ``mechanism``.
+    """
+
+    horizon: int | None = option(None, help="Largest number of steps, public; left out where it is not known.", least=1)
+    mechanism: StreamStrategyName = option("auto", help=f"{names(StreamStrategyName)}.")
+    strategy: StreamStrategyName | None = option(
+        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
+    )
+    branching: int | None = option(None, help="Steps per block of the second level of a tree.", least=2)
+    inference: bool = option(
+        True, help="Of a tree: take counts of blocks as they are measured.", flag="no_inference", flips=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class StreamOptions(StepOptions, CounterOptions, NamedUnit, SourceOptions, Releasing):
+    """How to release a stream; see :func:`tallytree.stream`.
+
+    Of the rows of a ``unit`` the first ``contributions`` in time count.
+
+    Attributes
+    ----------
+    out
+        The folder in which the stream lives. If it holds a stream already, that one goes on: the request must be the same,
+        what was released stays as it is, and nothing is paid. Without it the release is made in memory and cannot go on.
+    """
+
+    out: str | Path | None = option(
+        None, help="Folder of the stream; if it holds one already, that one goes on.", recorded=False
+    )

@@ -1,0 +1,89 @@
+"""The tables of kuo2018 on a small country: what is run, at which budgets, and that printed figures stand where they belong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tallytree import release
+from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.reproduce import kuo2018
+from tallytree.reproduce.cells import Cell
+from tests.reference.distances import earth_movers_distance
+from tests.reference.group_sizes import counts_from_lists, lists_from_counts
+
+LEAVES = [("a", "a1"), ("a", "a2"), ("b", "b1")]
+SIZES = [[1, 1, 2, 3, 3, 9], [0, 2, 2, 5], [1, 4, 4, 4, 12]]
+SCALE = kuo2018.Scale(runs=2, max_size=20, households=0, epsilons=(0.5,))
+
+
+def country() -> ConfidentialCounts:
+    counts = counts_from_lists(SIZES)
+    return ConfidentialCounts(hierarchy_from_leaves(["state", "county"], LEAVES), counts, counts.n_groups())
+
+
+@pytest.fixture(scope="module")
+def cells() -> list[Cell]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kuo2018, "QUICK", SCALE)
+        patch.setattr(kuo2018, "_data_sets", lambda *_: {"housing": country()})
+        return kuo2018.reproduce(quick=True)
+
+
+def by_hand(counts: ConfidentialCounts, truth: list[list[list[int]]], **options: Any) -> list[float]:
+    """Mean earth mover's distance per region of two seeded releases, level by level, from plain lists."""
+    tree, runs = counts.hierarchy, []
+    for seed in (0, 1):
+        lists = lists_from_counts(release(counts, max_size=20, insecure_seed=seed, **options).counts)
+        parts = [lists[tree.level_slice(level)] for level in range(tree.n_levels)]
+        runs.append(
+            [np.mean([earth_movers_distance(a, b) for a, b in zip(made, true)]) for made, true in zip(parts, truth)]
+        )
+    return np.mean(runs, axis=0).tolist()
+
+
+def found(cells: list[Cell], table: str, row: str) -> list[float | None]:
+    return [cell.ours for cell in cells if (cell.table, cell.row) == (table, row)]
+
+
+ROOT, STATES = SIZES[0] + SIZES[1] + SIZES[2], [SIZES[0] + SIZES[1], SIZES[2]]
+
+
+def test_every_level_of_a_figure_has_the_budget_that_it_names(cells: list[Cell]) -> None:
+    """0.5 per level: 1 for two levels, 3/2 for three. With any other total the seeded noise, and so the error, differs."""
+    two = kuo2018.upper_levels(country(), 2)
+    expected = by_hand(two, [[ROOT], STATES], epsilon=1, view=("sizes", "sizes"), merge="weighted")
+    assert found(cells, "Figure 5", "housing sizes×sizes weighted") == pytest.approx(expected)
+    expected = by_hand(two, [[ROOT], STATES], epsilon=1, view=("cumulative", "sizes"), merge="average")
+    assert found(cells, "Figure 4", "housing cumulative×sizes average") == pytest.approx(expected)
+    expected = by_hand(country(), [[ROOT], STATES, SIZES], epsilon="1.5", view="hybrid")
+    assert found(cells, "Figure 6", "housing hybrid×hybrid×hybrid weighted") == pytest.approx(expected)
+    columns = {cell.column for cell in cells if cell.table == "Figure 6"}
+    assert columns == {f"level {level}, ε = 0.5 per level" for level in range(3)}
+
+
+def test_tables_share_one_unit_of_budget(cells: list[Cell]) -> None:
+    table = "§6.2.2 bottom-up and H_c, ε = 1"
+    every = [[ROOT], STATES, SIZES]
+    bottom_up = by_hand(country(), every, epsilon=1, mechanism="bottom-up", view="cumulative")
+    assert found(cells, table, "housing BU") == pytest.approx(bottom_up)
+    assert found(cells, table, "housing H_c") == pytest.approx(by_hand(country(), every, epsilon=1, view="cumulative"))
+    (naive,) = by_hand(kuo2018.upper_levels(country(), 1), [[ROOT]], epsilon=1, view="naive")
+    assert found(cells, "§6.2.1 naive, ε = 1", "housing") == pytest.approx([naive])
+
+
+def test_the_omniscient_method_knows_the_sizes(cells: list[Cell]) -> None:
+    """√2/ε for each of 8 sizes in all, of 6 and 3 in the states, of 4, 3 and 3 in the counties."""
+    noise = 2**0.5 / 0.5
+    expected = [8 * noise, (6 + 3) / 2 * noise, (4 + 3 + 3) / 3 * noise]
+    assert found(cells, "Figure 6", "housing omniscient") == pytest.approx(expected)
+
+
+def test_cutting_levels_off_keeps_the_groups() -> None:
+    two = kuo2018.upper_levels(country(), 2)
+    assert lists_from_counts(two.leaf_counts) == [sorted(part) for part in STATES]
+    assert two.n_groups.tolist() == [10, 5]
+    assert kuo2018.upper_levels(country(), 3).hierarchy.n_levels == 3
