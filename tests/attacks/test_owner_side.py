@@ -35,10 +35,17 @@ def test_a_page_with_true_errors_is_never_written_into_a_release_folder(tmp_path
             with pytest.raises(RequestError, match="does not belong into the release folder"):
                 write_report(named, target, evaluation=errors)
     assert sorted(path.name for path in folder.iterdir()) == before
-    assert write_report(folder, tmp_path / "elsewhere" / "mine.html", evaluation=errors).exists()
+    mine = write_report(folder, tmp_path / "elsewhere" / "mine.html", evaluation=errors)
+    # Moved there by hand it fails verification; the page that belongs there does not, until it is changed.
+    mine.rename(folder / "report.html")
+    assert not verify(folder).passed
+    public = write_report(folder)
+    assert verify(folder).passed
+    public.write_text(public.read_text().replace("</body>", "<p>true error: 12</p></body>"))
+    assert not verify(folder).passed
 
 
-@pytest.mark.parametrize("name", ["truth.parquet", "notes.txt", ".hidden"])
+@pytest.mark.parametrize("name", ["truth.parquet", "notes.txt", ".hidden", "report.html"])
 def test_files_that_the_manifest_does_not_list_fail_verification(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "out"
     tt.release(counts(), epsilon=1).save(folder)

@@ -47,6 +47,22 @@ def test_sums_saturate_and_never_wrap_around() -> None:
         points = counted(large).append_column("y", pa.array([0.5] * 4))
         cells = read_points(points, ["size", "y"], [(0, 4), (0, 1)], [2, 1], count="n").counts
         assert cells.tolist() == [[5], [MOST_ENTITIES if large >= MOST_ENTITIES else 3 * large]]
+    for kind in (
+        pa.int8(),
+        pa.int32(),
+        pa.uint8(),
+        pa.uint64(),
+        pa.float32(),
+        pa.decimal128(5, 2),
+        pa.decimal128(38, 0),
+    ):
+        assert read(pa.table({"s": pa.array([1, 7], kind)}), size="s", public="groups").leaf_counts.size.tolist() == [
+            1,
+            7,
+        ]
+    wide = pa.table({"s": pa.array([1, 10**30], pa.decimal128(38, 0)), "u": pa.array([1, 2**64 - 1], pa.uint64())})
+    for column in ("s", "u"):
+        assert read(wide, size=column, public="groups").leaf_counts.size.tolist() == [1, LARGEST_NUMBER]
     floats = pa.table({"size": [1.0, 1e300, float("inf")], "text": ["1", "1e99", "inf"]})
     for column in ("size", "text"):
         assert read(floats, size=column, public="groups").leaf_counts.size.tolist() == [1, LARGEST_NUMBER]
@@ -120,7 +136,7 @@ for name, options in MECHANISMS.items():
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("large", [2**31, 2**53 + 1, 2**63 - 1])
+@pytest.mark.parametrize("large", [2**31, 2**63 - 1])
 def test_nothing_fails_once_it_is_paid_for(case: str, large: int) -> None:
     assert CASES[case](large).verify().passed
 

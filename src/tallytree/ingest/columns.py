@@ -97,21 +97,24 @@ def whole_number(table: Any, column: str, source: str, *, count: bool = False) -
         checks.append((number.isnull() | is_nan(number), Problem.NUMBER_NOT_A_NUMBER))
     elif not isinstance(kind, (dt.Integer, dt.Decimal)):
         raise InputError(f"Column {column!r} of {source} has type {kind}; whole numbers of at least 0 are needed.")
+    # Numbers are cast to whole ones, also to see whether they are: what is cast fits, whatever the number is.
+    bounded = at_most(
+        number.cast("float64") if isinstance(kind, dt.Decimal) else number, MOST_ENTITIES if count else LARGEST_NUMBER
+    )
     checks.append((number < 0, Problem.NUMBER_NEGATIVE))
     if not isinstance(kind, dt.Integer):
-        checks.append((number != number.floor(), Problem.NUMBER_FRACTIONAL))
+        checks.append((bounded != bounded.floor(), Problem.NUMBER_FRACTIONAL))
     problem = ibis.cases(
         *((test, ibis.literal(what + shift, "int8")) for test, what in checks), else_=ibis.literal(0, "int8")
     )
-    # Engines may work out all branches of a case, so what is cast fits, whatever the number is.
-    bounded = at_most(number, MOST_ENTITIES if count else LARGEST_NUMBER)
     value = ibis.cases((problem == 0, bounded.cast("int64")), else_=ibis.literal(0, "int64"))
     return value, problem
 
 
 def at_most(value: Any, largest: int) -> Any:
     """The value, or the largest that is taken: sums saturate instead of wrapping around."""
-    return ibis.cases((value > largest, ibis.literal(largest, "int64").cast(value.type())), else_=value)
+    bound = ibis.literal(largest, "uint64" if value.type().is_uint64() else "int64")
+    return ibis.cases((value > largest, bound), else_=value)
 
 
 def number(table: Any, column: str, source: str) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
-from tallytree.storage.folder import MANIFEST
+from tallytree.storage.folder import MANIFEST, page_with_digest
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
@@ -312,7 +312,7 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     """Write the report of a release folder, ``report.html`` inside it unless told otherwise.
 
     With ``evaluation`` the page shows true errors and is marked confidential; it must then go somewhere else than into the
-    release folder, which is meant to be published.
+    release folder, which is meant to be published. Other pages end with their own digest, which :func:`verify` compares.
     """
     if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
         raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
@@ -320,6 +320,7 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     made = load(folder)
     with reading(folder):
         text = report_html(made, evaluation)
+    text = text if evaluation is not None else page_with_digest(text)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
