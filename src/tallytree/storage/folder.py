@@ -31,7 +31,10 @@ MOST_DICTIONARY_BYTES = 1 << 28
 Manifest = dict[str, Any]
 
 # What reading a damaged folder may raise: a manifest may hold anything anywhere, a table any column.
-DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException)
+DAMAGE = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError,
+    pa.ArrowException,
+)  # fmt: skip
 
 
 def write_folder(
