@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import RequestError
-from tallytree.exporting.geographic import Features
-from tallytree.exporting.sheet import Sheet
 from tallytree.model.part import Part
 from tallytree.options.exporting import ShapesOptions
 from tallytree.publish.progress import Progress
@@ -16,6 +14,10 @@ from tallytree.released.checks import Check
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder
+
+if TYPE_CHECKING:
+    from tallytree.exporting.geographic import Features
+    from tallytree.exporting.sheet import Sheet
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError, VerificationError
-from tallytree.exporting.writing import write_export
 from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
@@ -19,14 +18,10 @@ from tallytree.options.exporting import ExportOptions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
-from tallytree.publish.accuracy import Prediction
 from tallytree.publish.keeping import finish, tell_measured, was_paid
-from tallytree.publish.map_accuracy import MapPrediction
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.checks import Check, Verification
-from tallytree.released.group_sizes.release import Release
-from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
@@ -35,6 +30,12 @@ from tallytree.storage.folder import MANIFEST, page_with_digest
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
+
+if TYPE_CHECKING:
+    from tallytree.publish.accuracy import Prediction
+    from tallytree.publish.map_accuracy import MapPrediction
+    from tallytree.released.group_sizes.release import Release
+    from tallytree.released.maps.release import SpatialRelease
 
 Keywords = ParamSpec("Keywords")
 
@@ -354,6 +355,8 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     release
         A release of any kind, or the folder of one.
     """
+    from tallytree.exporting.writing import write_export  # with every format, none of which other verbs need
+
     made = load(release) if isinstance(release, str | Path) else release
     kind = kind_of(made)
     return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
