@@ -55,7 +55,7 @@ def release(
             made = release_counts(counts, how, progress=progress)
             return with_intervals(made, copies=where.intervals, progress=progress) if where.intervals else made
 
-    made, found = publish(how, where, make)
+    made, found = publish(how, where, make, intervals=where.intervals)
     if where.json:
         print_json({"out": where.out, "already_released": found, **summary(made)})
     else:

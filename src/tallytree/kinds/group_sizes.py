@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.exporting.geographic import Features, region_features
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import group_sizes_sheet
-from tallytree.kinds.kind import Kind
+from tallytree.ingest.read import read
+from tallytree.kinds.kind import Kind, kept_part
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.options.exporting import ShapesOptions
+from tallytree.options.reading import ReadOptions
 from tallytree.publish.accuracy import plan_group_sizes
 from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band
@@ -63,10 +66,20 @@ def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: flo
 
 
 def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
-    """Errors per level against what :func:`tallytree.read` gave."""
-    if source or not isinstance(truth, ConfidentialCounts):
-        raise RequestError("Releases of group sizes are compared with what tallytree.read gave.")
-    return evaluate_group_sizes(release, truth)
+    """Errors per level and by size against what :func:`tallytree.read` gave, or against a table and how to read it."""
+    if isinstance(truth, ConfidentialCounts):
+        if source:
+            raise RequestError(f"Counts that were read need no {', '.join(source)}.")
+        return evaluate_group_sizes(release, truth)
+    part = kept_part(release)
+    options = ReadOptions(**source) if part is None else ReadOptions(**{**source, "where": part})
+    return evaluate_group_sizes(release, read_truth(truth, options))
+
+
+def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
+    """Read the data for their owner, to compare a release with them: nothing is released, so nothing need be public."""
+    said = options.public or options.groups_private or options.groups is not None or options.group_totals is not None
+    return read(source, options if said else replace(options, public="groups"))
 
 
 def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:
@@ -99,6 +112,7 @@ KIND = Kind(
     named_page=group_sizes_page,
     estimate=estimate_group_sizes,
     evaluate=evaluate,
+    evaluates_with=frozenset(field.name for field in fields(ReadOptions)),
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",
     spark="matching and bottom-up",

@@ -9,6 +9,7 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.exporting.geographic import Features
 from tallytree.exporting.sheet import Sheet
+from tallytree.model.part import Part
 from tallytree.options.asking import PageOptions
 from tallytree.options.exporting import ShapesOptions
 from tallytree.publish.progress import Progress
@@ -49,8 +50,8 @@ class Kind:
         The release again from the raw measurements of a folder: post-processing only.
     ask
         Answers a question; most kinds answer by themselves.
-    evaluate
-        Errors against the truth, from a release, its data and how to read them.
+    evaluate, evaluates_with
+        Errors against the truth, from a release, its data and how to read them; and the names of what may be said of that.
     plan
         Predicted errors of releases like an earlier one.
     compare
@@ -76,6 +77,7 @@ class Kind:
     intervals: str | No
     spark: str | No
     named_page: Callable[[Any, Any, PageOptions], str] | No = No("titles, notes and outlines go with group sizes.")
+    evaluates_with: frozenset[str] = frozenset()
     compare: Callable[..., Any] | No = No("differences of such releases are to come.")
     sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")
     features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No("it has no places on a map.")
@@ -87,6 +89,12 @@ class Kind:
         if isinstance(found, No):
             raise RequestError(f"{self.title.capitalize()} has no {name!r}: {found.reason}")
         return found
+
+
+def kept_part(release: Published) -> Part | None:
+    """The rows of its source that a release was made from; None for all of them."""
+    kept = release.manifest.get("where")
+    return None if kept is None else Part(kept["column"], kept["value"])
 
 
 def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:

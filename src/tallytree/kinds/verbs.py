@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, overload
 
-from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError
+from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError, VerificationError
 from tallytree.exporting.writing import write_export
-from tallytree.kinds.kind import Kind
+from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.asking import PageOptions
@@ -20,18 +21,18 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
 from tallytree.publish.accuracy import Prediction
-from tallytree.publish.keeping import finish
+from tallytree.publish.keeping import finish, tell_measured, was_paid
 from tallytree.publish.map_accuracy import MapPrediction
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.checks import Check, Verification
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.maps.release import SpatialRelease
-from tallytree.released.opening import open_folder, unreadable
+from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
-from tallytree.storage.folder import DAMAGE, MANIFEST, Folder
+from tallytree.storage.folder import MANIFEST
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
@@ -42,16 +43,8 @@ Keywords = ParamSpec("Keywords")
 def load(path: str | Path) -> Any:
     """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
     folder = open_folder(path)
-    return _loaded(folder, kind_named(folder.manifest["kind"], path))
-
-
-def _loaded(folder: Folder, kind: Kind) -> Published:
-    try:
-        return kind.load(folder)
-    except TallytreeError:
-        raise
-    except DAMAGE as error:
-        raise unreadable(folder.path, error) from None
+    with reading(path):
+        return kind_named(folder.manifest["kind"], path).load(folder)
 
 
 def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verification:
@@ -94,21 +87,26 @@ def _verified(path: str | Path) -> Verification:
     """Everything about a release on disk but its signature."""
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
-    try:
-        changed = folder.changed_files()
-    except DAMAGE as error:
-        changed = [str(unreadable(path, error))]
+    changed = _problems(path, folder.changed_files)
     files = Check("files match their checksums", not changed, " ".join(changed))
     if changed:
         return Verification((files,))
     try:
-        promised = _loaded(folder, kind).verify().checks
-        checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
-        return Verification(tuple({check.name: check for check in checks}.values()))
+        with reading(path):
+            promised = kind.load(folder).verify().checks
+            checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
+            return Verification(tuple({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
-    except DAMAGE as error:
-        return Verification((files, Check("tables can be read", False, str(unreadable(path, error)))))
+
+
+def _problems(path: str | Path, look: Callable[[], list[str]]) -> list[str]:
+    """What a look at a folder finds wrong; that it cannot be looked at is one thing more."""
+    try:
+        with reading(path):
+            return look()
+    except TallytreeError as error:
+        return [str(error)]
 
 
 def verify_privacy(path: str | Path) -> Verification:
@@ -117,12 +115,11 @@ def verify_privacy(path: str | Path) -> Verification:
     kind = kind_named(folder.manifest["kind"], path)
     name = "the privacy record can be read"
     try:
-        checks = (check_claims(folder), *kind.check_privacy(folder), check_secure(folder))
-        return Verification((Check(name, True), *checks))
+        with reading(path):
+            checks = (check_claims(folder), *kind.check_privacy(folder), check_secure(folder))
+            return Verification((Check(name, True), *checks))
     except TallytreeError as error:
         return Verification((Check(name, False, str(error)),))
-    except DAMAGE as error:
-        return Verification((Check(name, False, str(unreadable(path, error))),))
 
 
 def kind_of(release: Published) -> Kind:
@@ -142,21 +139,28 @@ def ask(release: Published, question: Question | None = None, *, progress: Progr
     return kind_of(release).ask(release, asked, progress)
 
 
-def evaluate(release: Published, truth: Any, **source: Any) -> Any:
+def evaluate(release: Published, truth: Any, **how: Any) -> Any:
     """Compare a release with the exact data. The result is NOT private.
 
     Parameters
     ----------
     release
-        A release of a kind that can be compared: group sizes, or a map.
+        A release of any kind.
     truth
-        For group sizes what :func:`tallytree.read` gave; for a map its points, in any form that
-        :func:`tallytree.spatial` takes.
-    source
-        For a map, as for :func:`tallytree.spatial`: ``outside``, ``count``, ``table``, ``sql``, or ``counts=True`` where
-        ``truth`` is a ready grid. Columns, box and resolution are those of the map.
+        For group sizes what :func:`tallytree.read` gave, or a table; for a histogram its values, a table with ``column``, or
+        with ``counts=True`` counts per bin; for a histogram of several columns its counts per cell; for a map its points, in
+        any form that :func:`tallytree.spatial` takes; for degrees what :func:`tallytree.degrees` takes.
+    how
+        How the data are read, as where they were released: ``column``, ``count``, ``outside``, ``table``, ``sql``, ``edges`` …
+        Bins, columns, box and resolution are those of the release. Of histograms and maps ``ranges``, to compare these
+        ranges or boxes instead of ranges and boxes of all sizes; and ``threshold``, θ of relative errors.
     """
-    return kind_of(release).verb("evaluate")(release, truth, **source)
+    kind = kind_of(release)
+    beyond = sorted(how.keys() - kind.evaluates_with)
+    if beyond and not isinstance(kind.evaluate, No):
+        known = ", ".join(sorted(kind.evaluates_with))
+        raise RequestError(f"To compare {kind.title}, say {known}; got {', '.join(beyond)}.")
+    return kind.verb("evaluate")(release, truth, **how)
 
 
 def re_estimate(path: str | Path, **choices: Any) -> Any:
@@ -173,16 +177,12 @@ def re_estimate(path: str | Path, **choices: Any) -> Any:
     """
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
-    try:
-        made = kind.verb("estimate")(folder, **choices)
-    except TypeError:
-        raise RequestError(
-            f"{kind.title.capitalize()} has no {' or '.join(choices)} to choose; leave it out."
-        ) from None
-    except DAMAGE as error:
-        if isinstance(error, TallytreeError):
-            raise
-        raise unreadable(path, error) from None
+    estimate = kind.verb("estimate")
+    unknown = [name for name in choices if name not in signature(estimate).parameters]
+    if unknown:
+        raise RequestError(f"{kind.title.capitalize()} has no {' or '.join(unknown)} to choose; leave it out.")
+    with reading(path):
+        made = estimate(folder, **choices)
     digest = hashlib.sha256((Path(path) / MANIFEST).read_bytes()).hexdigest()
     origin = {"estimated_from": {"manifest_sha256": digest, "versions": folder.manifest["versions"]}}
     return replace(made, manifest={**made.manifest, "versions": library_versions(), **origin})
@@ -202,13 +202,13 @@ def resume(target: str | Path, ledger: str | None = None) -> Any:
 
 def _resumed(work: Work, ledger: str | None) -> Any:
     note = work.note()
-    if not note or note["state"] == "paying":
-        work.release()
-        raise RequestError(f"Nothing was measured for {work.target}, and nothing is kept there. Run the command again.")
-    receipt, where = note["receipt"], ledger or note.get("ledger")
-    if receipt is not None and where is None:
+    where = ledger or note.get("ledger")
+    if note.get("dataset") is not None and where is None:
         raise RequestError("The ledger that paid is a server, whose address is not kept; name it with --ledger.")
-    payment = None if receipt is None else Payment(str(where), receipt["dataset"], receipt["key"])
+    if not note or (note["state"] == "paying" and not was_paid(work, str(where))):
+        work.release()
+        raise RequestError(f"Nothing was paid or measured for {work.target}. Run the command again.")
+    payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
     if payment is not None and is_released(payment, work.target):
         made = load(work.target)
         report_release(payment, work.target)
@@ -220,9 +220,29 @@ def _resumed(work: Work, ledger: str | None) -> Any:
             f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
             f"same command again{key}. Answers that were given are kept, and nothing is paid twice."
         )
-    folder = open_folder(work.path / MEASURED)
-    made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
-    finish(work, made, payment=payment)
+    tell_measured(work, payment)  # the run that died may not have come so far
+    made = _estimated(work, note)
+    finish(work, made, payment=payment, noisy=note["noisy"])
+    return made
+
+
+def _estimated(work: Work, note: dict[str, Any]) -> Any:
+    """The release from everything that was measured, as the run that died would have made it."""
+    place = work.path / MEASURED
+    try:
+        folder = open_folder(place)
+        with reading(place):
+            if folder.changed_files():
+                raise VerificationError("what was measured was changed")
+            made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
+    except (VerificationError, StorageError):
+        raise PaidNotFinishedError(
+            f"What was measured for {work.target} is damaged. Run the same command again: the answers are kept apart."
+        ) from None
+    if note["intervals"]:
+        from tallytree.publish.intervals import with_intervals  # loads the simulation
+
+        made = with_intervals(made, copies=note["intervals"])
     return made
 
 
@@ -245,7 +265,7 @@ class PlanKeywords(ReleaseOptions):
 
 
 class Planning(Protocol[Keywords]):
-    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their mechanism."""
 
     @overload
     def __call__(
@@ -253,7 +273,7 @@ class Planning(Protocol[Keywords]):
     ) -> Prediction: ...
     @overload
     def __call__(
-        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+        self, like: SpatialRelease, /, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
     ) -> MapPrediction: ...
 
 
@@ -278,7 +298,7 @@ def plan(
     runs
         Simulated releases per prediction.
     options
-        As for :func:`tallytree.release`; of a map, ``method`` alone.
+        As for :func:`tallytree.release`; of a map, ``mechanism`` alone.
     """
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
@@ -300,7 +320,9 @@ def write_report(
     if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
         raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
     target = Path(folder) / "report.html" if out is None else Path(out)
-    text = report_html(load(folder), evaluation, look)
+    made = load(folder)
+    with reading(folder):
+        text = report_html(made, evaluation, look)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:

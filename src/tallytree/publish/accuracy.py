@@ -180,7 +180,7 @@ def _mean(errors: Sequence[LevelErrors]) -> LevelErrors:
     first = errors[0]
     means = {
         key: float(np.mean([getattr(error, key) for error in errors]))
-        for key in ("emd", "l1", "l2", "count_error", "distinct_sizes")
+        for key in ("emd", "l1", "l2", "count_error", "distinct_sizes", "l1_total", "omniscient")
     }
     return LevelErrors(first.level, first.name, first.regions, **means)
 
