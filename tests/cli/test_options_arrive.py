@@ -68,6 +68,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "every": ("week", "week"),
     "goal": ("top", "top"),
     "graphical": (None, True),
+    "group_name": ("home/homes", "home/homes"),
     "group": ("g", "g"),
     "group_totals": ("t.csv", "t.csv"),
     "groups": ("g.csv", "g.csv"),
@@ -102,6 +103,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "nodes": ("n.csv", "n.csv"),
     "nonnegative": ("subtree", "subtree"),
     "norm": ("1", 1),
+    "notes": ("a sentence", ("a sentence",)),
     "out": ("elsewhere", "elsewhere"),
     "outside": ("drop", "drop"),
     "overwrite": (None, True),
@@ -125,10 +127,14 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "root": ("US", "US"),
     "runs": ("3", 3),
     "shape": ("poisson:2", "poisson:2"),
+    "shapes": ("s.json", "s.json"),
+    "shapes_id": ("fips", "fips"),
+    "shapes_level": ("county", "county"),
     "share": (None, True),
     "size": ("s", "s"),
     "sizes": ("hh1=1,hh7plus=7+", {"hh1": "1", "hh7plus": "7+"}),
     "query size": ("3", 3),
+    "source_note": ("a survey", "a survey"),
     "sql": ("select 1", "select 1"),
     "start": ("3", "3"),
     "strategy": ("flat", "flat"),
@@ -138,6 +144,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "target": ("a: emd<=2", "a: emd<=2"),
     "threshold": ("2.5", 2.5),
     "time_limit": ("3", "3"),
+    "title": ("a title", "a title"),
     "total": (None, True),
     "totals": ("root", "root"),
     "truth": ("t.csv", "t.csv"),
@@ -411,7 +418,7 @@ def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(report, "load", lambda folder: None)
     monkeypatch.setattr(report, "evaluate", lambda release, truth: None)
     monkeypatch.setattr(
-        report, "write_report", lambda *given, **rest: desk.takes("folder", "out")(*given, **rest) and page
+        report, "write_report", lambda *given, look, **rest: desk.takes("folder", "out")(*given, look, **rest) and page
     )
     text, expected = sample("report", name)
     run("report", "folder", *flags("report", {"truth": "t.csv", name: True if text is None else text}))

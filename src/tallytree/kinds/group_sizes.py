@@ -111,6 +111,7 @@ KIND = Kind(
     load=load_release,
     check_privacy=check_group_sizes_privacy,
     page=group_sizes_page,
+    named_page=group_sizes_page,
     estimate=estimate_group_sizes,
     evaluate=evaluate,
     evaluates_with=frozenset(field.name for field in fields(ReadOptions)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import RequestError
 from tallytree.model.part import Part
+from tallytree.options.asking import PageOptions
 from tallytree.options.exporting import ShapesOptions
 from tallytree.publish.progress import Progress
 from tallytree.released.checks import Check
@@ -45,6 +46,8 @@ class Kind:
         Recomputes the loss from the manifest and the raw measurements.
     page
         The report as text, from a release and, for the owner, its evaluation.
+    named_page
+        The same with names, notes and outlines, from a release, its evaluation and these.
     estimate
         The release again from the raw measurements of a folder: post-processing only.
     ask
@@ -75,6 +78,7 @@ class Kind:
     plan: Callable[..., Any] | No
     intervals: str | No
     spark: str | No
+    named_page: Callable[[Any, Any, PageOptions], str] | No = No("titles, notes and outlines go with group sizes.")
     evaluates_with: frozenset[str] = frozenset()
     compare: Callable[..., Any] | No = No("differences of such releases are to come.")
     sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")

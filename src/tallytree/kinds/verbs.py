@@ -13,6 +13,7 @@ from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, T
 from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
+from tallytree.options.asking import PageOptions
 from tallytree.options.choices import MapMethod
 from tallytree.options.exporting import ExportOptions
 from tallytree.options.group_sizes import ReleaseOptions
@@ -309,7 +310,9 @@ def plan(
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)
 
 
-def write_report(folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None) -> Path:
+def write_report(
+    folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None, look: PageOptions | None = None
+) -> Path:
     """Write the report of a release folder, ``report.html`` inside it unless told otherwise.
 
     With ``evaluation`` the page shows true errors and is marked confidential; it must then go somewhere else than into the
@@ -320,7 +323,7 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     target = Path(folder) / "report.html" if out is None else Path(out)
     made = load(folder)
     with reading(folder):
-        text = report_html(made, evaluation)
+        text = report_html(made, evaluation, look)
     text = text if evaluation is not None else page_with_digest(text)
     try:
         target.write_text(text, encoding="utf-8")
@@ -362,6 +365,10 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
 
 
-def report_html(release: Published, evaluation: Any = None) -> str:
-    """The page of a release as text."""
-    return kind_of(release).page(release, evaluation)
+def report_html(release: Published, evaluation: Any = None, look: PageOptions | None = None) -> str:
+    """The page of a release as text; ``look`` names things and brings outlines."""
+    kind = kind_of(release)
+    if look is None or not any(getattr(look, name) for name in PageOptions.__dataclass_fields__):
+        return kind.page(release, evaluation)
+    page: str = kind.verb("named_page")(release, evaluation, look)
+    return page

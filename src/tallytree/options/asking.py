@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
+from tallytree.options.exporting import ShapesOptions
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
 from tallytree.options.text import comma_names, one_or_many
@@ -188,7 +189,29 @@ class PlanOptions(Printing):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class ReportOptions(Options):
+class PageOptions(ShapesOptions):
+    """What a page calls things, and what it says beside the numbers.
+
+    Attributes
+    ----------
+    title
+        Of the page.
+    group_name
+        What a group is called, one and many: ``household/households``.
+    source_note
+        Where the data come from.
+    notes
+        Sentences for readers.
+    """
+
+    title: str | None = option(None, help="Title of the page.")
+    group_name: str | None = option(None, help="What a group is called, one and many: household/households.")
+    source_note: str | None = option(None, help="Where the data come from, for the foot of the page and its citation.")
+    notes: Sequence[str] = option((), help="A sentence for readers. Repeatable.", repeats=True, metavar="TEXT")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ReportOptions(PageOptions):
     """Where a report goes, and whether it shows true errors.
 
     Attributes
