@@ -27,7 +27,7 @@ NOTEBOOK = (
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command of the installed program, which must succeed."""
     program = Path(sys.executable).with_name("tallytree")
-    done = subprocess.run([program, *arguments], check=False, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([program, *arguments], check=False, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, f"tallytree {' '.join(arguments)} ended with {done.returncode}: {done.stderr}"
     return done
 

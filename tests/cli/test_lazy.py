@@ -8,10 +8,23 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tallytree.cli import app, load_commands
-from tallytree.cli.lazy import COMMANDS, LazyGroup
+from tallytree.cli.app import app
+from tallytree.cli.lazy import COMMANDS, LazyGroup, load_commands
 
-LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "ibis", "sqlalchemy", "cryptography")
+PARTS_OF_SCIPY = ("scipy.fft", "scipy.interpolate", "scipy.optimize", "scipy.signal", "scipy.special")
+VERBS = "tallytree.kinds.verbs"
+LIBRARIES = (
+    *PARTS_OF_SCIPY,
+    VERBS,
+    "numpy",
+    "scipy",
+    "numba",
+    "pyarrow",
+    "duckdb",
+    "ibis",
+    "sqlalchemy",
+    "cryptography",
+)
 
 
 def fresh(*arguments: str) -> str:
@@ -36,6 +49,16 @@ def test_help_loads_no_library_and_says_what_loaded_commands_say() -> None:
 
 def test_a_command_loads_its_own_module_only() -> None:
     assert "duckdb" not in fresh("ledger", "--help").split("loaded:")[1]
+
+
+def test_a_plain_release_loads_neither_scipy_nor_the_ledger(tmp_path: Path) -> None:
+    """Each is half a second or more, and a small release takes less than that. Numba loads ``scipy.linalg`` by itself."""
+    (tmp_path / "people.csv").write_text("household,state\n1,GA\n1,GA\n2,NY\n", encoding="utf-8")
+    request = ["--public", "groups", "--group", "household", "--levels", "state", "--epsilon", "1"]
+    printed = fresh("release", str(tmp_path / "people.csv"), *request, "--out", str(tmp_path / "out"))
+    loaded = set(printed.split("loaded:")[1].split())
+    assert "numba" in loaded
+    assert not {*PARTS_OF_SCIPY, VERBS, "sqlalchemy"} & loaded
 
 
 @pytest.mark.parametrize("name", COMMANDS)

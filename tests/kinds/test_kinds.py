@@ -1,6 +1,7 @@
 """Every verb goes through one table of kinds; a new kind is one file and one line in it."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,16 @@ def test_a_kind_from_a_later_version_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delitem(table.MODULES, "total")
     with pytest.raises(RequestError, match="kind 'total', which this version does not know"):
         tt.load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_table_is_one_of_pandas_and_polars(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MAKERS[name]()
+    told = made.table().to_pydict()
+    assert made.to_polars().to_dict(as_series=False) == told
+    found = made.to_pandas()
+    assert list(found.columns) == list(told)
+    assert found["count"].tolist() == told["count"]
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(RequestError, match="pip install polars"):
+        made.to_polars()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tallytree.cli.app import say
-from tallytree.kinds.verbs import load
 from tallytree.options.groups import Output, Paying
 from tallytree.publish.keeping import publish_to
 from tallytree.publish.payment import payment_from
@@ -24,6 +23,12 @@ def publish(options: Paying, where: Output, make: Callable[[], T], *, intervals:
     kept = {"overwrite": where.overwrite, "noisy": not where.no_noisy}
     fresh = publish_to(out, make, payment=payment_from(options), intervals=intervals, **kept)
     if fresh is not None:
+        if options.ledger is None and fresh.private:
+            say(
+                "No ledger was named: the losses of all releases from the same data add up, and nobody keeps the sum here."
+            )
         return fresh, False
+    from tallytree.kinds.verbs import load  # with every verb and kind, which a fresh release does not need
+
     say("This release was made before, under the same idempotency key. Nothing was charged.")
     return load(out), True

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
 from tallytree.kernels.tables.margins import fit_margins
 from tallytree.kernels.trees.rounding import round_tree
@@ -77,6 +76,8 @@ def _curve(root: IntArray, bins: SizeBins) -> Callable[[FloatArray], FloatArray]
 
     Half a group more everywhere keeps the logarithm finite where the groups end.
     """
+    from scipy.interpolate import PchipInterpolator  # slow to load, and needed here alone
+
     filled = np.flatnonzero(root)
     last = int(filled[-1]) + 1 if len(filled) else 1
     above = np.append(np.cumsum(root[:last][::-1])[::-1], 0) + 0.5

@@ -37,9 +37,21 @@ def consistent_leaves(
 
     ``look`` is the root's curve as the first look alone shows it; no group is larger than a public ``max_size``.
     """
-    n_sizes = look.height.shape[1]
     groups = [n_groups[hierarchy.level_slice(level)] for level in range(hierarchy.n_levels)]
-    combined = _combine(hierarchy, groups, levels, look)
+    return whole_leaves(hierarchy, groups, _combine(hierarchy, groups, levels, look), levels, max_size)
+
+
+def whole_leaves(
+    hierarchy: Hierarchy,
+    groups: Sequence[IntArray],
+    combined: Sequence[Curves],
+    levels: Sequence[Staircases | None],
+    max_size: int | None,
+) -> CountsBySize:
+    """Whole counts by size of the leaves from curves of all levels that add up but are real, and what the levels tell about
+    their largest groups. Curves are made falling in place.
+    """
+    n_sizes = combined[0].height.shape[1]
     least = _clear_groups(hierarchy, levels)
     for level, curves in enumerate(combined):
         make_falling(groups[level], curves.height, curves.variance)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tallytree.errors import RequestError
+from tallytree.errors import MissingExtraError, RequestError
 from tallytree.exporting.files import decoded, write_table
 from tallytree.exporting.sheet import Sheet
 
@@ -47,7 +47,7 @@ def write_excel(sheet: Sheet, file: Path) -> None:
         from openpyxl.cell import WriteOnlyCell
         from openpyxl.styles import Font
     except ImportError:
-        raise RequestError("Excel needs the library openpyxl: pip install 'tallytree[excel]'.") from None
+        raise MissingExtraError("Writing Excel", "excel") from None
     if len(sheet.table) >= MOST_ROWS:
         raise RequestError(
             f"A worksheet holds {MOST_ROWS - 1:,} rows, this release has {len(sheet.table):,}. Take csv or parquet."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tallytree.ingest.columns import LARGEST, Problem
+from tallytree.ingest.columns import Problem
 from tallytree.ingest.shapes import RowShape
 
 
@@ -21,9 +21,10 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
         case Problem.REGION_MISSING:
             what = missing_region(shape.levels, source)
         case Problem.GROUP_IN_TWO_LEAVES:
-            leaf = " and ".join(repr(level) for level in shape.levels)
+            leaf = " and ".join(repr(level) for level in shape.labels)
+            where = "leaf regions, or has two values of an attribute" if shape.by else "leaf regions"
             what = (
-                f"A group in {group} lies in two leaf regions (by {leaf}); a group belongs to one, so "
+                f"A group in {group} lies in two {where} (by {leaf}); a group belongs to one, so "
                 "correct the regions or include the region in the name of the group."
             )
         case Problem.GROUP_LISTED_TWICE:
@@ -57,13 +58,12 @@ def missing_region(levels: tuple[str, ...], source: str) -> str:
 
 def describe_number(problem: Problem, columns: Sequence[str], source: str, *, whole: bool = True) -> str:
     """Sentence for a column that must hold numbers, by default whole ones of at least 0."""
-    shift = Problem.NUMBER_TOO_LARGE - Problem.COUNT_TOO_LARGE if problem >= Problem.COUNT_MISSING else 0
+    shift = Problem.NUMBER_MISSING - Problem.COUNT_MISSING if problem >= Problem.COUNT_MISSING else 0
     found = {
         Problem.NUMBER_MISSING: "missing values (null or NaN)",
         Problem.NUMBER_NOT_A_NUMBER: "text that is not a number",
         Problem.NUMBER_NEGATIVE: "negative values",
         Problem.NUMBER_FRACTIONAL: "fractional values",
-        Problem.NUMBER_TOO_LARGE: f"values above {LARGEST:,}",
     }[Problem(problem + shift)]
     column = " or ".join(repr(name) for name in columns)
     needed = "whole numbers of at least 0" if whole else "numbers"

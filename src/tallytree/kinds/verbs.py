@@ -7,34 +7,36 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError, VerificationError
-from tallytree.exporting.writing import write_export
-from tallytree.kinds.kind import Kind
+from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
+from tallytree.options.asking import PageOptions
 from tallytree.options.choices import MapMethod
 from tallytree.options.exporting import ExportOptions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
-from tallytree.publish.accuracy import Prediction
 from tallytree.publish.keeping import finish, tell_measured, was_paid
-from tallytree.publish.map_accuracy import MapPrediction
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.checks import Check, Verification
-from tallytree.released.group_sizes.release import Release
-from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
-from tallytree.storage.folder import MANIFEST
+from tallytree.storage.folder import MANIFEST, page_with_digest
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
+
+if TYPE_CHECKING:
+    from tallytree.publish.accuracy import Prediction
+    from tallytree.publish.map_accuracy import MapPrediction
+    from tallytree.released.group_sizes.release import Release
+    from tallytree.released.maps.release import SpatialRelease
 
 Keywords = ParamSpec("Keywords")
 
@@ -138,21 +140,28 @@ def ask(release: Published, question: Question | None = None, *, progress: Progr
     return kind_of(release).ask(release, asked, progress)
 
 
-def evaluate(release: Published, truth: Any, **source: Any) -> Any:
+def evaluate(release: Published, truth: Any, **how: Any) -> Any:
     """Compare a release with the exact data. The result is NOT private.
 
     Parameters
     ----------
     release
-        A release of a kind that can be compared: group sizes, or a map.
+        A release of any kind.
     truth
-        For group sizes what :func:`tallytree.read` gave; for a map its points, in any form that
-        :func:`tallytree.spatial` takes.
-    source
-        For a map, as for :func:`tallytree.spatial`: ``outside``, ``count``, ``table``, ``sql``, or ``counts=True`` where
-        ``truth`` is a ready grid. Columns, box and resolution are those of the map.
+        For group sizes what :func:`tallytree.read` gave, or a table; for a histogram its values, a table with ``column``, or
+        with ``counts=True`` counts per bin; for a histogram of several columns its counts per cell; for a map its points, in
+        any form that :func:`tallytree.spatial` takes; for degrees what :func:`tallytree.degrees` takes.
+    how
+        How the data are read, as where they were released: ``column``, ``count``, ``outside``, ``table``, ``sql``, ``edges`` …
+        Bins, columns, box and resolution are those of the release. Of histograms and maps ``ranges``, to compare these
+        ranges or boxes instead of ranges and boxes of all sizes; and ``threshold``, θ of relative errors.
     """
-    return kind_of(release).verb("evaluate")(release, truth, **source)
+    kind = kind_of(release)
+    beyond = sorted(how.keys() - kind.evaluates_with)
+    if beyond and not isinstance(kind.evaluate, No):
+        known = ", ".join(sorted(kind.evaluates_with))
+        raise RequestError(f"To compare {kind.title}, say {known}; got {', '.join(beyond)}.")
+    return kind.verb("evaluate")(release, truth, **how)
 
 
 def re_estimate(path: str | Path, **choices: Any) -> Any:
@@ -257,7 +266,7 @@ class PlanKeywords(ReleaseOptions):
 
 
 class Planning(Protocol[Keywords]):
-    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their mechanism."""
 
     @overload
     def __call__(
@@ -265,7 +274,7 @@ class Planning(Protocol[Keywords]):
     ) -> Prediction: ...
     @overload
     def __call__(
-        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+        self, like: SpatialRelease, /, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
     ) -> MapPrediction: ...
 
 
@@ -290,7 +299,7 @@ def plan(
     runs
         Simulated releases per prediction.
     options
-        As for :func:`tallytree.release`; of a map, ``method`` alone.
+        As for :func:`tallytree.release`; of a map, ``mechanism`` alone.
     """
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
@@ -301,23 +310,43 @@ def plan(
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)
 
 
-def write_report(folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None) -> Path:
+def write_report(
+    folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None, look: PageOptions | None = None
+) -> Path:
     """Write the report of a release folder, ``report.html`` inside it unless told otherwise.
 
     With ``evaluation`` the page shows true errors and is marked confidential; it must then go somewhere else than into the
-    release folder, which is meant to be published.
+    release folder, which is meant to be published. Other pages end with their own digest, which :func:`verify` compares.
     """
     if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
         raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
     target = Path(folder) / "report.html" if out is None else Path(out)
     made = load(folder)
     with reading(folder):
-        text = report_html(made, evaluation)
+        text = report_html(made, evaluation, look)
+    text = text if evaluation is not None else page_with_digest(text)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StorageError(f"Cannot write {target}: {error.strerror}.") from None
     return target
+
+
+def compare(first: Published, second: Published, **how: Any) -> Any:
+    """Differences of two releases of one kind, and which of them are clear of noise.
+
+    Parameters
+    ----------
+    first, second
+        Releases of group sizes, such as those of two years.
+    how
+        ``rate``, the share of clear changes that may be noise (0.05), and ``copies``, how often a release without intervals is
+        simulated for them (40).
+    """
+    kind = kind_of(first)
+    if kind_of(second).name != kind.name:
+        raise RequestError(f"Releases of one kind are compared; these are {kind.title} and {kind_of(second).title}.")
+    return kind.verb("compare")(first, second, **how)
 
 
 @spelled(ExportOptions)
@@ -329,11 +358,17 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     release
         A release of any kind, or the folder of one.
     """
+    from tallytree.exporting.writing import write_export  # with every format, none of which other verbs need
+
     made = load(release) if isinstance(release, str | Path) else release
     kind = kind_of(made)
     return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
 
 
-def report_html(release: Published, evaluation: Any = None) -> str:
-    """The page of a release as text."""
-    return kind_of(release).page(release, evaluation)
+def report_html(release: Published, evaluation: Any = None, look: PageOptions | None = None) -> str:
+    """The page of a release as text; ``look`` names things and brings outlines."""
+    kind = kind_of(release)
+    if look is None or not any(getattr(look, name) for name in PageOptions.__dataclass_fields__):
+        return kind.page(release, evaluation)
+    page: str = kind.verb("named_page")(release, evaluation, look)
+    return page

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import fft
 
 from tallytree.kernels.stream_rows import square_root_weights
 from tallytree.model.arrays import FloatArray
@@ -80,6 +79,8 @@ def decoding_weights(n_steps: int) -> FloatArray:
     digits. By Newton's iteration on power series, g <- g (2 - a g) with a = (1 - z) W(z), which doubles the number of right
     coefficients.
     """
+    from scipy import fft  # a quarter of a second, which no other kind should wait for
+
     differences = np.diff(square_root_weights(n_steps), prepend=0).astype(np.float64)
     decoding, known = np.array([1 / differences[0]]), 1
     while known < n_steps:

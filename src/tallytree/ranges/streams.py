@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.signal import oaconvolve
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import FloatArray, IntArray
@@ -104,6 +103,8 @@ def _estimate_epoch(plan: StreamPlan, epoch: Epoch, rows: IntArray, levels: IntA
     """Estimate, variance and cumulant after each step of one epoch, counted from its start: three rows of a matrix."""
     own, kurtic = epoch.noise.variance, fourth_cumulant(epoch.noise)
     if plan.strategy == "square-root":
+        from scipy.signal import oaconvolve  # a second and more, which no other kind should wait for
+
         weights = decoding_weights(n_steps)
         estimate = oaconvolve(rows.astype(np.float64), weights)[:n_steps]
         return np.stack([estimate, own * np.cumsum(weights**2), kurtic * np.cumsum(weights**4)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -44,6 +44,18 @@ class Published(Protocol):
 
     def tables(self, *, noisy: bool) -> Mapping[str, pa.Table | pa.RecordBatchReader]:
         """Every file of the folder but the manifest; the raw measurements only if ``noisy``."""
+
+    def to_pandas(self) -> Any:
+        """The released numbers as a pandas DataFrame; pandas must be installed."""
+        from tallytree.ingest.frames import pandas_frame
+
+        return pandas_frame(self.table())
+
+    def to_polars(self) -> Any:
+        """The released numbers as a Polars DataFrame; Polars must be installed."""
+        from tallytree.ingest.frames import polars_frame
+
+        return polars_frame(self.table())
 
     def verify(self) -> Verification:
         """Check that the numbers are what the manifest promises."""

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from tallytree.errors import RequestError
+from tallytree.options.asking import PageOptions
 from tallytree.released.degrees import DegreeSequence
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.release import Release
@@ -25,10 +26,10 @@ P = TypeVar("P")
 MOST_BYTES = 11_000_000
 
 
-def group_sizes_page(release: Release, evaluation: Evaluation | None = None) -> str:
+def group_sizes_page(release: Release, evaluation: Evaluation | None = None, look: PageOptions | None = None) -> str:
     """The page of a release of group sizes: as many levels as fit, from the root down."""
     for n_levels in range(release.hierarchy.n_levels, 0, -1):
-        title, data = _packed(group_sizes_payload(release, evaluation, n_levels=n_levels))
+        title, data = _packed(group_sizes_payload(release, evaluation, look, n_levels=n_levels))
         if len(data) <= MOST_BYTES or n_levels == 1:
             break
     return _page(title, data)
@@ -69,7 +70,7 @@ def _page(title: str, data: bytes, *, kind: str = "page") -> str:
     parts = {
         "__TITLE__": html.escape(title),
         "__STYLE__": _part("page.css") + (_part("map.css") if kind == "map" else ""),
-        "__SCRIPT__": _part("charts.js") + _part(f"{kind}.js"),
+        "__SCRIPT__": _part("charts.js") + (_part("places.js") if kind == "page" else "") + _part(f"{kind}.js"),
         "__DATA__": base64.b64encode(data).decode(),
     }
     page = _part(f"{kind}.html")

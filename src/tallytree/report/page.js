@@ -109,6 +109,25 @@ function start(data) {
 
   function refreshList() { list($("search").value ? found($("search").value) : children[state.region]); }
 
+  const tools = { sizes, groups, bounds, labels, name, path };
+  const measures = data.facts ? [] : measuresOf(data, tools), sorting = { by: 0, down: false };
+
+  function places() {
+    const r = state.region;
+    $("map-section").hidden = !data.outlines;
+    if (data.outlines) {
+      const [svg, key] = drawMap(data, tools, measures[$("measure").value || 0], r, go);
+      $("map").replaceChildren(svg);
+      $("map-key").replaceChildren(...key);
+    }
+    $("children-section").hidden = children[r].length === 0;
+    const [shown, rows] = childTable(children[r], measures, tools, words, sorting, places, go);
+    $("children").replaceChildren(shown);
+    $("save-children").onclick = () => save(`${labels[r]} below.csv`, rows);
+    $("save-numbers").onclick = () => save(`${labels[r]}.csv`, [...$("table").querySelectorAll("tr")].map((row) =>
+      [...row.children].map((cell) => cell.textContent.replaceAll(",", ""))));
+  }
+
   function legend() {
     const both = state.other < 0 ? [] : [state.region, state.other];
     return both.map((r, i) => element("span", { class: i ? "key other" : "key" }, name(r)));
@@ -142,6 +161,7 @@ function start(data) {
     if (words.largest) $("largest").textContent = largest(r);
     $("table").replaceChildren(table(r));
     $("clear").hidden = state.other < 0;
+    places();
     document.title = labels.length > 1 ? `${labels[r]} – ${data.title}` : data.title;
   }
 
@@ -168,6 +188,10 @@ function start(data) {
       `${check.passed ? "✓" : "✗"} ${check.name}${check.detail ? ": " + check.detail : ""}`)));
     items("public", data.public);
     items("use", data.use);
+    items("read", data.read || []);
+    items("notes", data.notes || []);
+    for (const [id, text] of [["source-note", data.source], ["citation", data.citation]]) { $(id).hidden = !text; $(id).textContent = text || ""; }
+    $("measure").replaceChildren(...measures.map((one, i) => element("option", { value: i }, one.name)));
     $("made").textContent = data.made;
     document.body.classList.toggle("single", labels.length === 1);
   }
@@ -215,6 +239,12 @@ function start(data) {
     const match = near.find((r) => name(r).toLowerCase() === wanted);
     state.other = match === undefined ? -1 : match; draw();
   });
+  $("compare").addEventListener("change", () => {
+    if (state.other >= 0 || !$("compare").value) return;
+    const best = found($("compare").value.toLowerCase().split(/[/›]/).pop().trim())[0];
+    if (best !== undefined) { state.other = best; $("compare").value = name(best); draw(); }
+  });
+  $("measure").addEventListener("change", places);
   $("clear").addEventListener("click", () => { $("compare").value = ""; state.other = -1; draw(); });
   if (labels.length > 1) document.addEventListener("keydown", key);
   addEventListener("resize", draw);

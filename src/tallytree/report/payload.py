@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.errors import RequestError
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.options.asking import PageOptions
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.degrees import DegreeSequence
@@ -17,6 +19,9 @@ from tallytree.released.group_sizes.release import CountIntervals, Release
 from tallytree.released.group_sizes.zero_cells import REACHES
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.stream.release import StreamRelease
+from tallytree.shapes.drawing import draw_outlines
+from tallytree.shapes.matching import match_outlines
+from tallytree.shapes.outlines import read_outlines
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 # The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.
@@ -30,10 +35,14 @@ USE = (
 
 
 def group_sizes_payload(
-    release: Release, evaluation: Evaluation | None = None, *, n_levels: int | None = None
+    release: Release,
+    evaluation: Evaluation | None = None,
+    look: PageOptions | None = None,
+    *,
+    n_levels: int | None = None,
 ) -> dict[str, Any]:
     """The page of a release of group sizes, down to ``n_levels`` levels; with ``evaluation`` it is confidential."""
-    hierarchy = release.hierarchy
+    hierarchy, classes, look = release.hierarchy, release.classes, look or PageOptions()
     shown = hierarchy.n_levels if n_levels is None else n_levels
     n_regions = int(hierarchy.level_starts[shown])
     regions: dict[str, Any] = {
@@ -47,23 +56,67 @@ def group_sizes_payload(
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     left_out = _left_out(hierarchy, shown)
-    entities, classes = plural(release.manifest), release.classes
+    entities, (group, groups) = plural(release.manifest), group_names(look.group_name)
     levels = ", ".join(
         f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
     )
+    title = look.title or f"{group.capitalize()} sizes of {hierarchy.labels[0]}"
     return {
         **common_facts(
             release.manifest, release.verify().checks, watermark=CONFIDENTIAL if evaluation is not None else ""
         ),
-        "title": f"Group sizes of {hierarchy.labels[0]}",
-        "lead": f"How many groups have each size ({entities} per group), in {hierarchy.labels[0]}"
+        "title": title,
+        "lead": f"How many {groups} have each size ({entities} per {group}), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
-        "words": {"groups": "groups", "total": entities, "size": "size", "largest": "Largest groups"}
-        | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "lows": list(classes.lows)}),
+        "words": {"groups": groups, "total": entities, "size": "size", "largest": f"Largest {groups}"}
+        | ({} if classes is None else {"largest": "", "bin": list(classes.labels)}),
         "regions": regions,
+        **_outlines(release, look, n_regions),
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
+        "read": reading(groups, entities, has_intervals=release.intervals is not None),
+        "notes": list(look.notes),
+        "source": f"Source: {look.source_note}" if look.source_note else "",
+        "citation": citation(title, look.source_note, release.manifest),
     }
+
+
+def group_names(told: str | None) -> tuple[str, str]:
+    """What one group and several are called, from ``household/households``."""
+    one, _, many = (told or "group/groups").partition("/")
+    return one.strip(), many.strip() or f"{one.strip()}s"
+
+
+def reading(groups: str, entities: str, *, has_intervals: bool) -> list[str]:
+    """How to read the page, for people who have never heard of noise in numbers."""
+    ends = " The thin line on a bar shows how far off it may be." if has_intervals else ""
+    return [
+        f"A bar shows how many {groups} have so many {entities}.{ends}",
+        f"To protect people, every number was changed a little at random. Whether any one of the {entities} is in the "
+        "data or not, the numbers would look about the same.",
+        "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a 9. Take larger "
+        "regions where you can.",
+        "Numbers fit together: the parts of a region add up to it.",
+    ]
+
+
+def citation(title: str, source: str | None, manifest: dict[str, Any]) -> str:
+    """How to cite the release."""
+    privacy = manifest["privacy"]
+    budget = budget_of(privacy)
+    kept = f"{budget.symbol} = {budget.total}" if privacy["private"] else "not private"
+    made = f"differentially private release ({kept}), made with tallytree {manifest['versions'].get('tallytree', '')}".rstrip()
+    return f"Cite as: {title}. {source.rstrip('.') + '. ' if source else ''}{made[0].upper()}{made[1:]}."
+
+
+def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, Any]:
+    """The outlines of one level, on a grid of whole numbers, where a file of them was named."""
+    if look.shapes is None:
+        return {}
+    found = match_outlines(read_outlines(look.shapes, look.shapes_id), release.hierarchy, look.shapes_level)
+    if found.regions[-1] >= n_regions:
+        raise RequestError("The level of the outlines does not fit into this page; name outlines of a level above it.")
+    return {"outlines": {**draw_outlines(found).to_json(), "members": found.regions.tolist()}}
 
 
 def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:

@@ -23,8 +23,10 @@ from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.storage.work import BESIDE, BUILT, Work, claim, sync
 
 MANIFEST = "manifest.json"
+PAGE = "report.html"
 FORMAT_VERSION = 2
 OWN_CHECKSUM = "sha256"
+_OWN_DIGEST = "\n<!-- tallytree sha256 "
 # Beyond it Parquet gives up on a dictionary and writes every name again: a batch names up to a million regions.
 MOST_DICTIONARY_BYTES = 1 << 28
 
@@ -133,7 +135,11 @@ def read_manifest(path: str | Path) -> Manifest:
     """The manifest of a release folder as it was written, by this version or an older one."""
     folder = Path(path)
     file = folder / MANIFEST
-    if not file.is_file():
+    try:
+        there = file.is_file()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise StorageError(f"Cannot read {folder}: {error.strerror}.") from None
+    if not there:
         raise StorageError(f"{folder} is not a release folder: it has no {MANIFEST}.")
     return read_facts(file, "a manifest", newest=FORMAT_VERSION, sealed_from=2)
 
@@ -219,6 +225,8 @@ class Folder:
     def changed_files(self) -> list[str]:
         """Files that are missing, changed or not listed in the manifest, one sentence each."""
         problems = [f"{name} is not listed in the manifest." for name in self.unlisted()]
+        if self.version > 1 and (self.path / PAGE).exists() and not has_own_digest(self.path / PAGE):
+            problems.append(f"{PAGE} was changed, or is not a page that was made for this place; write it again.")
         for name, facts in self.files.items():
             file = self.path / name
             if not file.is_file():
@@ -228,6 +236,22 @@ class Folder:
             elif pq.read_metadata(file).num_rows != facts.get("rows"):
                 problems.append(f"{name} does not have the number of rows that the manifest states.")
         return problems
+
+
+def page_with_digest(page: str) -> str:
+    """A page for a release folder, with its own SHA-256 in its last line; pages that show true errors have none."""
+    return f"{page}{_digest_line(page)}"
+
+
+def has_own_digest(file: Path) -> bool:
+    """Whether a page is as :func:`page_with_digest` made it."""
+    text = file.read_bytes().decode(errors="replace")
+    page, mark, digest = text.rpartition(_OWN_DIGEST)
+    return bool(mark) and _digest_line(page) == mark + digest
+
+
+def _digest_line(page: str) -> str:
+    return f"{_OWN_DIGEST}{hashlib.sha256(page.encode()).hexdigest()} -->\n"
 
 
 def _write_table(file: Path, table: pa.Table | pa.RecordBatchReader) -> Manifest:

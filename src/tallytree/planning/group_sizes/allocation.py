@@ -136,14 +136,14 @@ class _Model:
     def __init__(
         self, look: FirstLook, level_groups: Sequence[IntArray], noise_std: Callable[[Fraction], float]
     ) -> None:
-        self.shape = _shape(look)
+        self.shape = shape_of(look)
         self.groups = [_sample(groups) for groups in level_groups]
         self.n_regions = np.array([len(groups) for groups in level_groups])
         self.noise_std = noise_std
         within = self.shape.width * self.shape.fall * look.n_groups / 3 * (self.shape.width > 1)
         # Next to nothing is the least error everywhere: a budget that leaves no noise must not ask for a logarithm of 0.
         self.look = np.maximum(tuned.ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12)
-        self.spread = [_spread(self.shape, groups) for groups in self.groups]
+        self.spread = [spread_of(self.shape, groups) for groups in self.groups]
         self._known: dict[tuple[int, Fraction], BlockErrors] = {}
 
     def own(self, level: int, share: Fraction) -> BlockErrors:
@@ -207,7 +207,7 @@ def _sample(groups: IntArray) -> IntArray:
     return ordered[np.linspace(0, len(ordered) - 1, min(tuned.LEVEL_SAMPLE, len(ordered))).astype(np.int64)]
 
 
-def _shape(look: FirstLook) -> _Shape:
+def shape_of(look: FirstLook) -> _Shape:
     """The part of a look that stands above its noise."""
     width = look.widths.astype(np.float64)
     above = look.height / max(look.n_groups, 1)
@@ -240,7 +240,7 @@ def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
     return BlockErrors(np.maximum(smoothed, 1e-12).mean(axis=0), np.maximum(raw, 1e-12).mean(axis=0))
 
 
-def _spread(shape: _Shape, groups: IntArray) -> FloatArray:
+def spread_of(shape: _Shape, groups: IntArray) -> FloatArray:
     """How far a region's curve strays from the shape above it, per size, where nothing is measured."""
     n = groups[:, None].astype(np.float64)
     between = n * shape.above * (1 - shape.above)
