@@ -44,12 +44,12 @@ def interrupt(home: Path, ledger: str, n_runs: int, dice: random.Random) -> dict
     """Hit runs by signals, finish them, and look."""
     took = {}
     for name, command in forked.RELEASES.items():
-        case = f"warm-{name}"
+        case = f"{home.name}-{name}"
         forked.in_child(lambda case=case: forked.new_case(home / case, ledger, case))
         took[name] = forked.time_of([*command, *forked.paid(ledger, case)], home / case)
     states, wrong, again = Counter[str](), [], 0
     for number in range(n_runs):
-        name, case = dice.choice(list(forked.RELEASES)), f"case-{number}"
+        name, case = dice.choice(list(forked.RELEASES)), f"{home.name}-{number}"
         folder = home / case
         forked.in_child(lambda folder=folder, case=case: forked.new_case(folder, ledger, case))
         key = ["--idempotency-key", "monday"] if number % 2 else []
@@ -94,7 +94,7 @@ def stampede(home: Path, ledger: str) -> dict[str, Any]:
     """20 runs to one folder at once, of which one may pay; 12 that may overwrite, of which each pays what it releases."""
     facts: dict[str, Any] = {}
     for n_runs, more in ((20, []), (12, ["--overwrite"])):
-        case = f"stampede-{n_runs}"
+        case = f"{home.name}-runs-{n_runs}"
         folder = home / case
         forked.in_child(lambda folder=folder, case=case: forked.new_case(folder, ledger, case))
         command = [*forked.RELEASES["histogram"], *forked.paid(ledger, case), *more]

@@ -146,7 +146,7 @@ def error(grid: np.ndarray, method: str, epsilon: float, runs: int) -> float:
     ends -= ends[:, :, 1:] > SIDE
     truth = answers(grid, ends)
     box = [(0, SIDE), (0, SIDE)]
-    made = (spatial(counts=grid, box=box, epsilon=epsilon, method=method, insecure_seed=run) for run in range(runs))
+    made = (spatial(counts=grid, box=box, epsilon=epsilon, mechanism=method, insecure_seed=run) for run in range(runs))
     return float(np.mean([np.abs(answers(one.surface.density, ends) - truth).mean() for one in made]))
 
 

@@ -243,7 +243,9 @@ def histograms() -> Iterator[Case]:
     for strategy in ("auto", "hierarchical", "wavelet", "optimised"):
         yield (
             f"histogram, 100 bins, {strategy}",
-            lambda strategy=strategy: tt.histogram(counts=LONG[:100], epsilon=1, strategy=strategy, insecure_seed=SEED),
+            lambda strategy=strategy: tt.histogram(
+                counts=LONG[:100], epsilon=1, mechanism=strategy, insecure_seed=SEED
+            ),
         )
     bins: dict[str, dict[str, Any]] = {
         "bins": {"bins": 9, "bounds": (0, 90)},

@@ -1,11 +1,7 @@
 """Damaged folders of every kind: one line for each thing wrong and exit code 1, never a traceback."""
 
-import os
 import random
-import signal
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +15,8 @@ from tallytree.kinds.table import KINDS
 from tallytree.kinds.verbs import verify_privacy, write_report
 from tallytree.released.opening import reading
 from tests.fuzz.damage import copied, spoil
+from tests.fuzz.watching import TIMES, at_most, complaint
 from tests.released.older_folders import EXPECTED, FORMAT_1
-
-# How many times as much as in the ordinary run: TALLYTREE_FUZZ=50 pytest tests/fuzz
-TIMES = int(os.environ.get("TALLYTREE_FUZZ", "1"))
-SECONDS = 20
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4, 5, 5], "state": ["GA"] * 6 + ["NY"] * 3})
 MADE: dict[str, Callable[[], Any]] = {
@@ -44,35 +37,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("whole")
     made = {name: Path(make().save(place / name)) for name, make in MADE.items()}
     return made | {f"format 1: {name}": FORMAT_1 / name for name in EXPECTED}
-
-
-@contextmanager
-def at_most(seconds: int) -> Iterator[None]:
-    """An error where something takes longer: a number that cannot be worked out hangs, and a test that hangs says nothing."""
-
-    def late(*_: object) -> None:
-        raise AssertionError(f"still at it after {seconds} s")
-
-    before = signal.signal(signal.SIGPROF, late)  # by the time of this process, not of the machine
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
-def complaint(use: Callable[[], Any]) -> str | None:
-    """Nothing, or what went wrong other than by an error with one line."""
-    try:
-        with at_most(SECONDS):
-            use()
-    except TallytreeError as error:
-        said = str(error)
-        return None if said and "\n" not in said else f"no one line: {said!r}"
-    except Exception:
-        return traceback.format_exc(limit=-3)
-    return None
 
 
 def uses(folder: Path, out: Path) -> dict[str, Callable[[], Any]]:
@@ -135,7 +99,7 @@ def test_flipped_bits_of_every_file_are_found(name: str, folders: dict[str, Path
         for place in range(0, len(whole), step):
             for bit in range(8):
                 file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
-                with at_most(SECONDS):
+                with at_most():
                     try:
                         good = bool(tt.verify(folder))
                     except TallytreeError:

@@ -22,7 +22,7 @@ def clumps(seed, shape=(64, 64), n_points=4000):
 
 
 def released(counts, epsilon=1.0, seed=1, **options):
-    return tt.spatial(counts=counts, method="adaptive", epsilon=epsilon, insecure_seed=seed, **options)
+    return tt.spatial(counts=counts, mechanism="adaptive", epsilon=epsilon, insecure_seed=seed, **options)
 
 
 def test_questions_come_at_few_depths():
@@ -48,7 +48,7 @@ def test_shares_add_up_and_the_first_is_larger_where_few_boxes_will_be_split():
 def test_every_cell_pays_the_whole_budget_once(shape, epsilon):
     counts = clumps(3, shape)
     draft = Draft(shape, PlainSurvey(counts, epsilon))
-    grow(draft, MethodOptions(method="adaptive"))
+    grow(draft, MethodOptions(mechanism="adaptive"))
     tree, measurements = draft.finish()
     charges = CellCharges(shape)
     for one in measurements:
@@ -83,7 +83,7 @@ def test_smoothed_counts_add_up_and_follow_from_what_was_measured(nonnegative):
 def test_smoothing_keeps_the_root_and_draws_even_counts_to_even_shares():
     rng = np.random.default_rng(9)
     even = rng.poisson(20, (32, 32))
-    release = tt.spatial(counts=even, method="quadtree", depth=5, epsilon=0.2, insecure_seed=4)
+    release = tt.spatial(counts=even, mechanism="quadtree", depth=5, epsilon=0.2, insecure_seed=4)
     estimates, tree = release.estimates, release.estimates.tree
     smoothed = smooth_tree(tree, *combine_measurements(tree.n_nodes, list(release.noisy)))
     assert smoothed.counts[0] == pytest.approx(estimates.unbiased[0])

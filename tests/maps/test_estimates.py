@@ -32,7 +32,7 @@ def noisy_map(counts, seed, epsilon):
         )
 
     survey.count = count
-    grow(draft, MethodOptions(method="adaptive-tree"))
+    grow(draft, MethodOptions(mechanism="adaptive-tree"))
     tree, measurements = draft.finish()
     return tree, *combine_measurements(tree.n_nodes, measurements)
 

@@ -72,11 +72,15 @@ def test_eigen_select_is_far_from_good_for_ranges_as_the_paper_found() -> None:
     assert 44.0 < expected_error(eigen_select(AllRanges(64)), AllRanges(64)) < 857.96
 
 
-@pytest.mark.parametrize(("n_bins", "printed"), [(16, 20.21), (32, 30.85), (64, 60.34)])
-def test_low_rank_is_at_least_as_good_as_printed(n_bins: int, printed: float) -> None:
+@pytest.mark.parametrize(("n_bins", "printed", "most"), [(16, 20.21, 12.0), (32, 30.85, 21.5), (64, 60.34, 33.5)])
+def test_low_rank_is_better_than_printed_and_never_worse_than_flat(n_bins: int, printed: float, most: float) -> None:
+    """Flat has 12.00, 22.67 and 44.00 (qardaji2013 Table 3): from 32 bins on, bins alone are not the answer."""
     strategy = low_rank(AllRanges(n_bins))
     np.testing.assert_allclose(np.abs(strategy).sum(axis=0), 1.0)
-    assert expected_error(strategy, AllRanges(n_bins)) < printed
+    reached = expected_error(strategy, AllRanges(n_bins))
+    assert reached <= flat_range_error(n_bins) * (1 + 1e-9)
+    assert reached < printed
+    assert reached < most * (1 + 1e-9)
 
 
 def test_low_rank_refuses_workloads_that_leave_bins_open() -> None:

@@ -45,6 +45,26 @@ def test_errors_of_group_sizes_by_hand():
     assert total.count_error == pytest.approx(1.0)
     assert total.distinct_sizes == 5
     assert evaluation().emd.tolist() == [4, 3, 5]
+    assert (total.l1_total, states.l1_total) == (6, 4 + 2)
+    # Half of ε for each level: √2/ε for each of the sizes that occur.
+    assert total.omniscient == pytest.approx(5 * 2**0.5 / (10**6 / 2))
+    assert states.omniscient == pytest.approx(2.5 * 2**0.5 / (10**6 / 2))
+
+
+def test_errors_by_size_by_hand():
+    found = {(one.name, one.sizes): one for one in evaluation().sizes}
+    assert [sizes for name, sizes in found if name == "state"] == ["1", "2", "3", "4", "6", "8 to 9"]
+    one = found["state", "1"]
+    assert (one.groups, one.l1, one.share, one.mean_error) == (1, 1, 1 / 6, 1.0)
+    large = found["total", "8 to 9"]
+    assert (large.groups, large.l1, large.share) == (1, 1, 1 / 6)
+    assert found["state", "3"].groups == 2
+    assert sum(one.l1 for one in evaluation().sizes) == 6 + 6
+    many = counts([10, 11, 11, 15], [3])
+    made = tt.release(counts([10, 10, 10, 10], [3]), epsilon=10**6, view="cumulative", max_size=20, insecure_seed=1)
+    tens = next(one for one in tt.evaluate(made, many).sizes if one.sizes == "10 to 19")
+    # Four groups of 10 against one of 10, two of 11, one of 15: 3 + 2 + 1 over three counts.
+    assert (tens.groups, tens.l1, tens.mean_error) == (4, 6, 2.0)
 
 
 def test_all_of_it_is_marked_as_not_private():

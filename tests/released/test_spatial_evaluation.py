@@ -4,7 +4,8 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError
 from tallytree.model.confidential_grid import ConfidentialGrid
-from tallytree.released.maps.evaluation import CLASSES, N_BOXES, evaluate_map, spread_boxes
+from tallytree.released.maps.evaluation import evaluate_map
+from tallytree.released.query_evaluation import CLASSES, N_BOXES, spread_boxes
 from tests.reference.boxes import box_count
 
 POINTS = np.random.default_rng(1).normal(0.5, 0.15, size=(5000, 2)).clip(0, 1)
@@ -18,7 +19,11 @@ def made(**options):
 def test_no_noise_and_single_cells_have_no_error():
     """At a huge ε the flat method publishes the truth."""
     result = tt.evaluate(made(method="flat", epsilon=1000), POINTS)
-    assert [one.name for one in result.classes] == ["everything", *CLASSES]
+    assert [one.name for one in result.classes] == [
+        "everything",
+        *(f"{size} boxes" for size in CLASSES),
+        "single cells",
+    ]
     assert all(one.mean_error == 0 and one.within_two == 1 for one in result.classes)
     assert result.classes[0].mean_count == 5000
 
@@ -34,7 +39,7 @@ def test_errors_are_those_of_the_boxes():
             errors.append(abs(release.range(list(zip(a, b))).estimate - inside))
         np.testing.assert_allclose(one.mean_error, np.mean(errors), rtol=1e-9)
         np.testing.assert_allclose(one.root_mean_square, np.sqrt(np.mean(np.square(errors))), rtol=1e-9)
-        np.testing.assert_allclose(one.relative, np.mean(errors) / 5000)
+        np.testing.assert_allclose(one.scaled_error, np.mean(errors) / 5000)
 
 
 def test_more_budget_means_smaller_errors_and_honest_standard_errors_of_large_boxes():

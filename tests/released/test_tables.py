@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.errors import VerificationError
+from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
+from tallytree.model.lattice import Lattice
 from tallytree.released.group_sizes import tables
 
 LEAVES = [("a", "x"), ("a", "y/z"), ("b", "x"), ("c%", "w"), ("c%", "z")]
@@ -22,6 +24,10 @@ def example(runs: Sequence[tuple[int, int, int]]) -> tuple[Hierarchy, CountsBySi
     return hierarchy, counts_from_runs(region, size, count, hierarchy.n_regions)
 
 
+def bare(hierarchy: Hierarchy) -> Lattice:
+    return Lattice(hierarchy, NO_ATTRIBUTES)
+
+
 RUNS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(1, 9)), max_size=20)
 
 
@@ -31,9 +37,9 @@ def test_batches_hold_the_same_rows_as_the_table(runs: list[tuple[int, int, int]
     hierarchy, counts = example(runs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "ROWS_PER_BATCH", rows_per_batch)
-        read = tables.counts_reader(hierarchy, counts, tables.path_array(hierarchy)).read_all()
-    assert read.to_pylist() == tables.counts_table(hierarchy, counts).to_pylist()
-    back = tables.counts_from_table(hierarchy, read)
+        read = tables.counts_reader(bare(hierarchy), counts, tables.path_array(hierarchy)).read_all()
+    assert read.to_pylist() == tables.counts_table(bare(hierarchy), counts).to_pylist()
+    back = tables.counts_from_table(bare(hierarchy), read)
     assert [a.tolist() for a in (back.offsets, back.size, back.count)] == [
         a.tolist() for a in (counts.offsets, counts.size, counts.count)
     ]
@@ -48,10 +54,10 @@ def test_paths_are_those_of_the_hierarchy() -> None:
 @given(RUNS, st.randoms())
 def test_rows_in_any_order_are_found(runs: list[tuple[int, int, int]], random: object) -> None:
     hierarchy, counts = example(runs)
-    rows = tables.counts_table(hierarchy, counts).to_pylist()
+    rows = tables.counts_table(bare(hierarchy), counts).to_pylist()
     random.shuffle(rows)  # type: ignore[attr-defined]
-    table = pa.Table.from_pylist(rows, tables.counts_table(hierarchy, counts).schema)
-    assert tables.counts_from_table(hierarchy, table).count.tolist() == counts.count.tolist()
+    table = pa.Table.from_pylist(rows, tables.counts_table(bare(hierarchy), counts).schema)
+    assert tables.counts_from_table(bare(hierarchy), table).count.tolist() == counts.count.tolist()
 
 
 @pytest.mark.parametrize(
@@ -66,11 +72,11 @@ def test_rows_in_any_order_are_found(runs: list[tuple[int, int, int]], random: o
 def test_rows_that_cannot_be_are_refused(row: dict[str, object], message: str) -> None:
     hierarchy, _ = example([])
     with pytest.raises(VerificationError, match=message):
-        tables.counts_from_table(hierarchy, pa.Table.from_pylist([row]))
+        tables.counts_from_table(bare(hierarchy), pa.Table.from_pylist([row]))
 
 
 def test_missing_numbers_are_refused() -> None:
     hierarchy, _ = example([])
     table = pa.table({"region": ["US", "US"], "size": [1, None], "count": [1, 1]})
     with pytest.raises(VerificationError, match="missing values"):
-        tables.counts_from_table(hierarchy, table)
+        tables.counts_from_table(bare(hierarchy), table)

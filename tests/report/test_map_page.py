@@ -133,7 +133,7 @@ def test_more_and_fewer_columns(browser: Any, tmp_path: Path) -> None:
     assert_says(ask(visit.page, [(0.25, 0.75), (0, 0.5)]), cube.range([(0.25, 0.75), (0, 0.5), (0, 1)]))
     visit.assert_clean()
     steps = np.repeat([40, 900, 0, 300], [20, 10, 50, 20])
-    line = tt.spatial(counts=steps, method="noisy-first", epsilon=0.1, insecure_seed=1)
+    line = tt.spatial(counts=steps, mechanism="noisy-first", epsilon=0.1, insecure_seed=1)
     visit = opened(browser, line, tmp_path)
     assert_says(ask(visit.page, [(20, 35)]), line.range([(20, 35)]))
     visit.assert_clean()

@@ -11,7 +11,7 @@ from tallytree.kinds.verbs import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, grid_histogram_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, histogram_payload
 from tests.reference.group_sizes import counts_from_lists
 from tests.report.browsing import Visit
 
@@ -110,7 +110,7 @@ def test_the_budget_is_drawn_as_it_was_spent(land: Any) -> None:
 
 def test_facts_of_a_histogram() -> None:
     values = [1] * 3 + [12] * 8 + [14] * 2 + [25] * 4
-    made = tt.histogram(values, edges=[0, 10, 20, 30], strategy="flat", epsilon=1, insecure_seed=1, nonnegative=False)
+    made = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=1, insecure_seed=1, nonnegative=False)
     payload = histogram_payload(made)
     p = math.exp(-1.0)
     one = 2 * p / (1 - p) ** 2  # variance of one count (discrete Laplace)
@@ -123,22 +123,17 @@ def test_facts_of_a_histogram() -> None:
     errors = payload["regions"]["errors"]
     assert [len(row) for row in errors] == [3, 2, 1]
     assert errors[0] == pytest.approx([math.sqrt(n * one) for n in (1, 2, 3)], abs=0.001)
-    exact = tt.histogram(values, edges=[0, 10, 20, 30], strategy="flat", epsilon=HUGE, insecure_seed=1)
+    exact = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=HUGE, insecure_seed=1)
     # 3 lie below 10, 10 between 10 and 20: the 8.5th of 17 lies 5.5 tenths into the second bin.
     assert dict(histogram_payload(exact)["facts"])["median"] == "15.5"
     assert histogram_payload(exact)["regions"]["runs"] == [[0, 3, 1, 10, 2, 4]]
     assert sum(part["share"] for part in payload["budget"]) == pytest.approx(1)
 
 
-def test_facts_of_degrees_and_of_several_columns() -> None:
+def test_facts_of_degrees() -> None:
     nodes = degrees_payload(tt.degrees([1, 1, 2, 5], epsilon=HUGE, insecure_seed=1))
     assert nodes["regions"]["runs"] == [[1, 2, 2, 1, 5, 1]]
     assert "4 nodes" in nodes["lead"]
-    table = np.array([[3, 0, 1], [0, 6, 2]])
-    cells = grid_histogram_payload(tt.grid_histogram(counts=table, strategy="flat", epsilon=HUGE, insecure_seed=1))
-    assert dict(cells["facts"])["rows in all"] == "12"
-    assert dict(cells["facts"])["cells"] == "2 x 3"
-    assert cells["regions"]["runs"] == [[0, 3, 2, 1, 4, 6, 5, 2]]
 
 
 def test_facts_of_a_map() -> None:

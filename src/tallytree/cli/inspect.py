@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +11,14 @@ import typer
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command, flag_of
 from tallytree.cli.options import AsJson
-from tallytree.cli.sources import Folder, Source, read_truth
-from tallytree.cli.spatial import evaluate_map
+from tallytree.cli.sources import Folder, Source
 from tallytree.errors import RequestError
 from tallytree.kinds.verbs import ask, check_signature, kind_of, load, verify_privacy
 from tallytree.kinds.verbs import evaluate as evaluate_release
 from tallytree.kinds.verbs import verify as verify_release
-from tallytree.model.part import Part
 from tallytree.options.asking import EvaluateOptions, QueryOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.released.checks import Verification
-from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.opening import reading
 from tallytree.released.questions import Question
 
@@ -78,32 +75,25 @@ def query(folder: Folder, asked: QueryOptions) -> None:
 
 @command(app)
 def evaluate(folder: Folder, source: Source, data: ReadOptions, how: EvaluateOptions) -> None:
-    """Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.
+    """Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.
 
     Example: tallytree evaluate out people.parquet --group household --levels state,county
+    Example: tallytree evaluate ages people.parquet --column age --range 18:65
     Example: tallytree evaluate trips trips.parquet --outside clip
     """
     release = load(folder)
-    if isinstance(release, SpatialRelease):
-        place = {"count": data.count, "table": data.table, "sql": data.sql}
-        beyond = [flag_of(data, name) for name in data.given() if name not in place]
-        if beyond:
-            raise RequestError(f"{folder} holds a map; {', '.join(beyond)} do not go with it.")
-        evaluate_map(release, source, json=how.json, outside=how.outside, **place)
-        return
-    kind_of(release).verb("evaluate")
-    if how.outside is not None:
-        raise RequestError(f"{folder} holds no map; --outside goes with maps.")
-    kept = release.manifest.get("where")
-    truth = read_truth(source, data if kept is None else replace(data, where=Part(kept["column"], kept["value"])))
-    if truth.hierarchy != release.hierarchy:
-        raise RequestError(
-            f"{source} does not have the regions of {folder}. Name the same levels and root as for the release."
-        )
-    result = evaluate_release(release, truth)
+    kind = kind_of(release)
+    kind.verb("evaluate")
+    given = {
+        name: (value, options) for options in (data, how) for name, value in options.given().items() if name != "json"
+    }
+    beyond = [flag_of(options, name) for name, (_, options) in given.items() if name not in kind.evaluates_with]
+    if beyond:
+        raise RequestError(f"{folder} holds {kind.title}; {', '.join(beyond)} do not go with it.")
+    result = evaluate_release(release, source, **{name: value for name, (value, _) in given.items()})
     if how.json:
         print_json(result.to_json())
         return
     say("NOT PRIVATE: these errors are computed from the confidential data. Do not publish them.")
-    rows = [[level.name, level.regions, level.emd, level.l1, level.l2, level.count_error] for level in result.levels]
-    print_table("Mean error per region", ["level", "regions", "EMD", "L1", "L2", "one count"], rows)
+    for title, head, rows in result.tables():
+        print_table(title, head, rows)

@@ -38,7 +38,11 @@ COMMANDS = {
     ),
     "evaluate": (
         "inspect",
-        "Error against the truth, per level, or of a map by the size of boxes. For the owner: the figures are NOT private.",
+        "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.",
+    ),
+    "compare": (
+        "compare",
+        "Compare two releases: differences with intervals, and which of them are clear of noise.",
     ),
     "export": (
         "export",

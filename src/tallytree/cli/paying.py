@@ -24,6 +24,10 @@ def publish(options: Paying, where: Output, make: Callable[[], T], *, intervals:
     kept = {"overwrite": where.overwrite, "noisy": not where.no_noisy}
     fresh = publish_to(out, make, payment=payment_from(options), intervals=intervals, **kept)
     if fresh is not None:
+        if options.ledger is None and fresh.private:
+            say(
+                "No ledger was named: the losses of all releases from the same data add up, and nobody keeps the sum here."
+            )
         return fresh, False
     say("This release was made before, under the same idempotency key. Nothing was charged.")
     return load(out), True

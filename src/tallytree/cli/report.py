@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tallytree.cli.app import app, say
 from tallytree.cli.commands import command
-from tallytree.cli.sources import Folder, read_truth
+from tallytree.cli.sources import Folder
+from tallytree.kinds.group_sizes import read_truth
 from tallytree.kinds.verbs import evaluate, load, write_report
 from tallytree.options.asking import ReportOptions
 from tallytree.options.reading import ReadOptions

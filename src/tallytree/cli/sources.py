@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -33,9 +32,3 @@ def read_data(source: str, options: ReadOptions, engine: EngineOptions) -> Confi
     if engine.master is not None:
         raise RequestError("--master goes with --engine spark.")
     return read(source, options)
-
-
-def read_truth(source: str, options: ReadOptions) -> ConfidentialCounts:
-    """Read the data for their owner, to compare a release with them: nothing is released, so nothing need be public."""
-    said = options.public or options.groups_private or options.groups is not None or options.group_totals is not None
-    return read(source, options if said else replace(options, public="groups"))

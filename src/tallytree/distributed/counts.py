@@ -19,6 +19,7 @@ from tallytree.estimate.views import estimate_view
 from tallytree.kernels.matching import Runs
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.hierarchy import Hierarchy
@@ -60,6 +61,7 @@ class SparkCounts(Confidential):
     unit: Unit = ONE_ROW
     part: Part | None = None
     least_size: int = 0
+    attributes: Attributes = NO_ATTRIBUTES
     classes: None = None
 
     def check_plan(self, plan: Plan) -> None:

@@ -94,6 +94,8 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
 
     shape = checked_shape(options)
     public = declared_by(options)
+    if shape.by:
+        raise RequestError("The Spark engine counts no attributes; read the table without Spark.")
     if not public.groups_public or options.group_totals is not None:
         raise RequestError(
             'The Spark engine takes numbers of groups that are public by public="groups" or groups=; say so, or read the '

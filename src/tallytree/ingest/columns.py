@@ -42,6 +42,8 @@ class Problem(IntEnum):
 def require_columns(wanted: Sequence[str], present: Sequence[str], source: str) -> None:
     """Refuse a column that is not there, naming those that are."""
     for column in wanted:
+        if not column:
+            raise InputError(f"A column of {source} without a name cannot be used; name it first.")
         if present.count(column) > 1:
             raise InputError(f"{source} has several columns called {column!r}; rename them so that each is unique.")
         if column not in present:

@@ -32,6 +32,9 @@ from tallytree.ingest.regions import (
     Regions,
     RegionTable,
     TotalsTable,
+    by_attributes,
+    cells_of,
+    label_array,
     region_table,
     regions_from_leaves,
     regions_from_table,
@@ -41,7 +44,7 @@ from tallytree.ingest.regions import (
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
 
@@ -90,14 +93,19 @@ def count_groups(
         runs = _runs(session, rows, regions, opened)
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
     leaf, size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("leaf", "size", "n"))
-    counts = counts_from_runs(leaf, size, count, regions.hierarchy.n_leaves)
+    n_leaves, attributes = regions.hierarchy.n_leaves, regions.attributes
+    cells = counts = counts_from_runs(leaf, size, count, n_leaves * attributes.n_cells)
     if opened.totals is not None:
-        counts = with_empty_groups(counts, opened.totals)
+        cells = counts = with_empty_groups(counts, _totals_of(opened.totals, regions, shape))
+    if attributes:
+        counts = sum_over_regions(cells, np.arange(cells.n_regions) // attributes.n_cells, n_leaves)
     return ConfidentialCounts(
         hierarchy=regions.hierarchy,
         leaf_counts=counts,
         n_groups=counts.n_groups(),
         remarks=regions.remarks,
+        attributes=attributes,
+        cell_counts=cells if attributes else None,
         **description(opened, shape, public=public, entity=entity),
     )
 
@@ -111,6 +119,21 @@ def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> Confidential
     leaf = np.arange(len(totals.groups))
     counts = counts_from_runs(leaf, np.zeros_like(leaf), totals.groups, len(leaf))
     return ConfidentialCounts(regions.hierarchy, counts, counts.n_groups())
+
+
+def _totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
+    """The public totals of every leaf, or of every combination of values of every leaf, none where the table has no row."""
+    if not shape.by:
+        return totals
+    texts = totals.labels.column_names
+    labels = [label_array(totals.labels[text]) for text in texts[: len(shape.levels)]]
+    opens = np.zeros(len(totals.groups), dtype=bool)
+    for column in labels:
+        opens[1:] |= column[1:] != column[:-1]
+    cell = cells_of(regions.attributes, totals.labels.select(texts[len(shape.levels) :]))
+    groups = np.zeros(regions.hierarchy.n_leaves * regions.attributes.n_cells, dtype=np.int64)
+    np.add.at(groups, np.cumsum(opens) * regions.attributes.n_cells + cell, totals.groups)
+    return replace(totals, groups=groups)
 
 
 def with_empty_groups(counts: CountsBySize, totals: TotalsTable) -> CountsBySize:
@@ -149,7 +172,7 @@ def description(opened: Opened, shape: RowShape, *, public: Declared, entity: st
 def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool) -> tuple[Opened, Rows]:
     """Open the inputs, check their columns, and give them their meaning."""
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
-    totals = None if inputs.group_totals is None else _open_totals(session, inputs.group_totals, shape.levels)
+    totals = None if inputs.group_totals is None else _open_totals(session, inputs.group_totals, shape.labels)
     place = {"table": inputs.table, "sql": inputs.sql}
     filtered = part_columns(inputs.where)
     if inputs.groups is None:
@@ -157,15 +180,15 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
         source = rows_of_part(source, inputs.where)
         rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
         return Opened(source, None, hierarchy, totals, inputs.where), rows
-    public_columns = (str(shape.group), *shape.levels)
+    public_columns = (str(shape.group), *shape.labels)
     groups = open_source(session, inputs.groups, Wanted(public_columns, filtered))
     if all(column in groups.columns for column in filtered):
         # Groups of other parts would count as empty; a table without the column is taken to list those of the part.
         groups = rows_of_part(groups, inputs.where)
-    bare = replace(shape, levels=())
-    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.levels), **place)
+    bare = replace(shape, levels=(), by=())
+    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), **place)
     source = rows_of_part(source, inputs.where)
-    own_shape = shape if any(level in source.columns for level in shape.levels) else bare
+    own_shape = shape if any(label in source.columns for label in shape.labels) else bare
     require_columns(own_shape.columns, source.columns, source.name)
     rows = with_bounded_units(session, rows_of(source, own_shape), own_shape, source.name, groups_private=False)
     if session.engine_of(rows.table) is not session.engine_of(groups.table):
@@ -213,7 +236,7 @@ def _open_totals(session: Session, table: Any, levels: tuple[str, ...]) -> Total
 
 def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
     """The rows with the key of their leaf, and the regions with the number of each key."""
-    if not shape.levels:
+    if not shape.labels:
         return rows, root_alone(root)
     key, leaves = _leaves(session, rows, opened)
     if len(leaves) == 0 and (opened.groups is not None or not opened.regions_given):
@@ -221,11 +244,20 @@ def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, 
     for level, column in enumerate(shape.levels):
         if leaves[f"t{level}"].null_count:
             raise InputError(missing_region((column,), opened.regions_name))
-    if opened.hierarchy is not None:
-        return with_keys(rows, key), regions_from_table(leaves, opened.hierarchy, root)
-    if opened.totals is not None:
-        return with_keys(rows, key), regions_from_totals(leaves, opened.totals, shape.levels, root)
-    return with_keys(rows, key), regions_from_leaves(leaves, shape.levels, root)
+
+    def find(labels: pa.Table) -> Regions:
+        if not shape.levels:
+            return root_alone(root)
+        if opened.hierarchy is not None:
+            return regions_from_table(labels, opened.hierarchy, root)
+        if opened.totals is not None:
+            return regions_from_totals(labels, opened.totals.regions(len(shape.levels)), shape.levels, root)
+        return regions_from_leaves(labels, shape.levels, root)
+
+    if not shape.by:
+        return with_keys(rows, key), find(leaves)
+    listed = None if opened.totals is None else opened.totals.labels
+    return with_keys(rows, key), by_attributes(leaves, shape, find, listed)
 
 
 def _leaves(session: Session, rows: Rows, opened: Opened) -> tuple[Key, pa.Table]:
@@ -233,7 +265,7 @@ def _leaves(session: Session, rows: Rows, opened: Opened) -> tuple[Key, pa.Table
 
     def fetch(key: Key) -> pa.Table:
         leaves = session.bring(leaves_of(rows, key), opened.regions_name)
-        return session.fetch(leaves.order_by([f"t{level}" for level in range(rows.n_levels)]), opened.regions_name)
+        return session.fetch(leaves.order_by([f"t{level}" for level in range(rows.n_labels)]), opened.regions_name)
 
     if session.engine_of(rows.table).name != "duckdb":
         return "labels", fetch("labels")

@@ -43,7 +43,7 @@ def count_degrees(edges: EdgeList, *, directed: bool) -> ConfidentialDegrees:
         opened = rows_of_part(opened, edges.where)
         pairs = _pairs(edges, opened)
         _refuse_missing_nodes(session, pairs, edges, opened)
-        rows = Rows(_ends(pairs, directed=directed), n_levels=0, has_group=True, rows_are_entities=True)
+        rows = Rows(_ends(pairs, directed=directed), n_labels=0, has_group=True, rows_are_entities=True)
         nodes = None if edges.nodes is None else _open_nodes(session, edges)
         if nodes is not None:
             if session.engine_of(rows.table) is not session.engine_of(nodes.table):

@@ -24,6 +24,7 @@ from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
+from tallytree.model.attributes import OTHER
 from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS_OF_SIZE
 
 Key = Literal["half hash", "hash", "labels"]
@@ -33,14 +34,14 @@ Key = Literal["half hash", "hash", "labels"]
 class Rows:
     """Rows of the input with columns of known meaning.
 
-    ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels), ``size`` and ``n`` (groups), ``problem``,
-    ``kept`` (0 on entities that do not count, where a group exists through those that do), and from a groups table
-    ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are
+    ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels of regions, then of attributes), ``size`` and
+    ``n`` (groups), ``problem``, ``kept`` (0 on entities that do not count, where a group exists through those that do), and
+    from a groups table ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are
     left to the groups table.
     """
 
     table: Any
-    n_levels: int
+    n_labels: int
     has_group: bool
     rows_are_entities: bool
     some_unlabelled: bool = False
@@ -49,7 +50,7 @@ class Rows:
     @property
     def labels(self) -> list[str]:
         """Names of the label columns."""
-        return [f"l{level}" for level in range(self.n_levels)]
+        return [f"l{place}" for place in range(self.n_labels)]
 
     @property
     def keys(self) -> list[str]:
@@ -60,7 +61,7 @@ class Rows:
 def rows_of(source: Source, shape: RowShape) -> Rows:
     """Give the columns of the input the meaning that the request gives them."""
     table, name = source.table, source.name
-    columns = {f"l{level}": identifier(table, column, name) for level, column in enumerate(shape.levels)}
+    columns = label_columns(source, shape)
     if shape.group is not None:
         columns["g"] = identifier(table, shape.group, name)
     number = shape.size or shape.quantity
@@ -74,7 +75,18 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
     if shape.unit is not None:
         columns["u"] = identifier(table, shape.unit, name)
     made = _long(source, shape, columns) if shape.sizes else table.select(**columns)
-    return Rows(made, len(shape.levels), shape.group is not None, shape.rows_are_entities)
+    return Rows(made, len(shape.labels), shape.group is not None, shape.rows_are_entities)
+
+
+def label_columns(source: Source, shape: RowShape) -> dict[str, Any]:
+    """Where a group is counted: its regions as they are, its attributes as text of which a public list may tell some."""
+    columns = [identifier(source.table, column, source.name) for column in shape.levels]
+    for name, values in shape.by:
+        text = identifier(source.table, name, source.name).cast("string")
+        if values is not None:
+            text = ibis.cases((text.isin(list(values)), text), else_=ibis.null("string"))
+        columns.append(text.fill_null(OTHER))
+    return {f"l{place}": column for place, column in enumerate(columns)}
 
 
 def _long(source: Source, shape: RowShape, labels: dict[str, Any]) -> Any:
@@ -118,11 +130,11 @@ def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
 
     Rows without level columns get their regions from there.
     """
-    regions_in_rows = rows.n_levels == len(shape.levels)
-    rows = replace(rows, n_levels=len(shape.levels), some_unlabelled=not regions_in_rows)
+    regions_in_rows = rows.n_labels == len(shape.labels)
+    rows = replace(rows, n_labels=len(shape.labels), some_unlabelled=not regions_in_rows)
     public = groups.table.select(
         g=identifier(groups.table, str(shape.group), groups.name),
-        **{f"l{level}": identifier(groups.table, column, groups.name) for level, column in enumerate(shape.levels)},
+        **label_columns(groups, shape),
     ).mutate(size=ibis.literal(0, "int64"), problem=ibis.literal(0, "int8"), listed=ibis.literal(1, "int64"))
     own = rows.table
     if "size" not in own.columns:

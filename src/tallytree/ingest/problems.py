@@ -21,9 +21,10 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
         case Problem.REGION_MISSING:
             what = missing_region(shape.levels, source)
         case Problem.GROUP_IN_TWO_LEAVES:
-            leaf = " and ".join(repr(level) for level in shape.levels)
+            leaf = " and ".join(repr(level) for level in shape.labels)
+            where = "leaf regions, or has two values of an attribute" if shape.by else "leaf regions"
             what = (
-                f"A group in {group} lies in two leaf regions (by {leaf}); a group belongs to one, so "
+                f"A group in {group} lies in two {where} (by {leaf}); a group belongs to one, so "
                 "correct the regions or include the region in the name of the group."
             )
         case Problem.GROUP_LISTED_TWICE:

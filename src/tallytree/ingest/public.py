@@ -11,6 +11,7 @@ from tallytree.errors import RequestError
 CHOICE = """Say what is public, since it is published as it is and not protected:
   public="groups" (--public groups): the regions in the data and the number of groups in each of them;
   public="regions" (--public regions): the regions in the data alone; the numbers of groups are confidential and paid for;
+  public="cells" (--public cells): with by= (--by), also the number of groups of each combination of values per region;
   groups=, group_totals= or hierarchy= (--groups, --group-totals, --hierarchy): public tables that say it instead."""
 
 
@@ -37,7 +38,7 @@ def declared(
         if public == "groups":
             raise RequestError('groups_private contradicts public="groups"; leave one of them out.')
         public = "regions"
-    if public not in (None, "groups", "regions"):
+    if public not in (None, "groups", "regions", "cells"):
         raise RequestError(f"public is {public!r}. {CHOICE}")
     tables = [name for name, table in (("groups", groups), ("group_totals", group_totals)) if table is not None]
     if len(tables) == 2:
@@ -49,7 +50,7 @@ def declared(
     if not tables and hierarchy is None and public is None:
         raise RequestError(CHOICE)
     return Declared(
-        bool(tables) or public == "groups",
+        bool(tables) or public in ("groups", "cells"),
         _groups_note(tables[0] if tables else None, public),
         _regions_note(tables[0] if tables else None, hierarchy is not None),
     )
@@ -60,6 +61,11 @@ def _groups_note(table: str | None, public: str | None) -> str:
         return "the number of groups per region is public: a public table of groups was given"
     if table == "group_totals":
         return "the number of groups per region is public: a public table of group totals was given"
+    if public == "cells":
+        return (
+            "the number of groups per region and combination of attribute values was read off the data and declared public "
+            '(public="cells")'
+        )
     if public == "groups":
         return 'the number of groups per region was read off the data and declared public (public="groups")'
     return "the number of groups per region is confidential; the release spends budget on it"

@@ -98,8 +98,10 @@ def checked_shape(options: ReadOptions) -> RowShape:
         max_quantity=options.max_quantity,
         unit=options.unit,
         contributions=options.contributions,
+        by=options.by,
         sizes=_wide_columns(options),
     )
+    _check_attributes(shape, options)
     if options.groups is not None and options.group is None:
         raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")
     if options.hierarchy is not None and len(shape.levels) != 1:
@@ -114,6 +116,33 @@ def checked_shape(options: ReadOptions) -> RowShape:
     if not options.root:
         raise RequestError("root= is the label of the root, a text that is not empty.")
     return shape
+
+
+def _check_attributes(shape: RowShape, options: ReadOptions) -> None:
+    """Refuse attributes whose protection would not be what a reader of the statement expects."""
+    if shape.by and classes_of(options) is not None:
+        raise RequestError("by= goes with sizes themselves; leave out classes=, and columns of several sizes.")
+    if not shape.by:
+        if options.public == "cells":
+            raise RequestError('public="cells" goes with by=, the columns with attributes of groups.')
+        return
+    if shape.whole_groups:
+        unlisted = [name for name, values in shape.by if values is None]
+        if options.public == "cells":
+            raise RequestError("unit='group' protects whole groups with their attributes; say public=\"regions\".")
+        if unlisted:
+            raise RequestError(
+                f"With unit='group' the values of {unlisted[0]!r} cannot be read off the data, since one group may be the only "
+                f"one of its value: give them, {unlisted[0]}=VALUE,VALUE; all others count as 'other'."
+            )
+        return
+    if options.public != "cells" and options.groups is None and options.group_totals is None:
+        raise RequestError(
+            'by= needs public numbers of groups per region and combination of values, public="cells" (--public cells) or a '
+            "table groups= or group_totals= with the columns, because the attributes of a group must stay when one of its rows "
+            "goes. Of an attribute that follows from the rows (age of the head, children present) one row can move the whole "
+            "group, which no noise for single rows hides; protect whole groups then: unit='group' (--unit group)."
+        )
 
 
 def _wide_columns(options: ReadOptions) -> tuple[tuple[str, int], ...]:

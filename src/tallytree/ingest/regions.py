@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
+from tallytree.ingest.shapes import RowShape
 from tallytree.model.arrays import IntArray, LabelArray
+from tallytree.model.attributes import NO_ATTRIBUTES, OTHER, Attributes
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_columns
 
 
@@ -26,11 +28,14 @@ class Regions:
         Arrow table of the key columns and ``leaf``.
     remarks
         What the user should know about the regions, in sentences.
+    attributes
+        Attributes of groups. With some, ``leaf`` numbers leaf by leaf their combinations of values.
     """
 
     hierarchy: Hierarchy
     leaf_of_key: pa.Table
     remarks: tuple[str, ...] = ()
+    attributes: Attributes = NO_ATTRIBUTES
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,14 @@ class TotalsTable:
     labels: pa.Table
     groups: IntArray
     name: str
+
+    def regions(self, n_levels: int) -> TotalsTable:
+        """The leaves alone, by their first labels, without the attributes that further labels are."""
+        texts = self.labels.column_names
+        if n_levels == len(texts):
+            return self
+        leaves = self.labels.select(texts[:n_levels]).group_by(texts[:n_levels], use_threads=False).aggregate([])
+        return TotalsTable(leaves, np.zeros(len(leaves), dtype=np.int64), self.name)
 
 
 def regions_from_leaves(leaves: pa.Table, level_names: Sequence[str], root: str) -> Regions:
@@ -94,6 +107,56 @@ def regions_from_totals(leaves: pa.Table, totals: TotalsTable, level_names: Sequ
             f"The data has regions that {totals.name} lacks; add them there, and check that both write them alike."
         )
     return Regions(found.hierarchy, matched.drop_columns(texts), found.remarks)
+
+
+def by_attributes(
+    leaves: pa.Table, shape: RowShape, find: Callable[[pa.Table], Regions], listed: pa.Table | None = None
+) -> Regions:
+    """The regions, and the number of the combination of values that each key stands for.
+
+    Parameters
+    ----------
+    leaves
+        Keys with labels of regions and attributes (``t0`` …), sorted by the labels.
+    find
+        The regions of a table of regions' labels whose key is ``place``.
+    listed
+        A public table that says which values there are, ``leaves`` itself where there is none.
+    """
+    texts = [f"t{place}" for place in range(len(shape.labels))]
+    of_regions, of_attributes = texts[: len(shape.levels)], texts[len(shape.levels) :]
+    place = np.zeros(len(leaves), dtype=np.int64)
+    for text in of_regions:
+        labels = label_array(leaves[text])
+        place[1:] |= labels[1:] != labels[:-1]
+    place = np.cumsum(place)
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    distinct = {text: leaves[text].take(pa.array(first)) for text in of_regions}
+    regions = find(pa.table({**distinct, "place": np.arange(len(first))}))
+    told = leaves if listed is None else listed
+    attributes = _attributes(shape, [label_array(told[text]) for text in of_attributes])
+    leaf = np.zeros(len(first), dtype=np.int64)
+    if shape.levels:
+        leaf[regions.leaf_of_key["place"].to_numpy()] = regions.leaf_of_key["leaf"].to_numpy()
+    number = leaf[place] * attributes.n_cells + cells_of(attributes, leaves.select(of_attributes))
+    keys = leaves.drop_columns(texts).append_column("leaf", pa.array(number))
+    return Regions(regions.hierarchy, keys, regions.remarks, attributes)
+
+
+def cells_of(attributes: Attributes, labels: pa.Table) -> IntArray:
+    """Number of the combination of values in each row of a table with one column per attribute."""
+    cell = np.zeros(len(labels), dtype=np.int64)
+    for values, column in zip(attributes.values, labels.columns):
+        place = pc.index_in(column, value_set=pa.array(values))
+        cell = cell * len(values) + pc.fill_null(place, values.index(OTHER)).to_numpy().astype(np.int64)
+    return cell
+
+
+def _attributes(shape: RowShape, labels: Sequence[LabelArray]) -> Attributes:
+    """The attributes with their lists of values, those without a list with the values found; "other" comes last."""
+    lists = [sorted(set(found)) if given is None else given for (_, given), found in zip(shape.by, labels)]
+    values = tuple((*(value for value in each if value != OTHER), OTHER) for each in lists)
+    return Attributes(shape.attributes, values)
 
 
 def region_table(name: str, rows: pa.Table, region: str) -> RegionTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import RequestError
@@ -39,6 +39,8 @@ class RowShape:
     sizes
         Columns with the numbers of groups of one size or class each, and the smallest size of it; ``()`` where rows are no
         regions.
+    by
+        Columns with attributes of groups, each with its public values, None where these are read.
     """
 
     group: str | None
@@ -51,6 +53,17 @@ class RowShape:
     contributions: int = 1
     whole_groups: bool = False
     sizes: tuple[tuple[str, int], ...] = ()
+    by: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Columns with attributes."""
+        return tuple(name for name, _ in self.by)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Columns that say where a group is counted: its regions, then its attributes."""
+        return (*self.levels, *self.attributes)
 
     @property
     def rows_are_entities(self) -> bool:
@@ -66,7 +79,7 @@ class RowShape:
     def columns(self) -> tuple[str, ...]:
         """All columns that the request names, each once."""
         wide = (column for column, _ in self.sizes)
-        named = (self.group, *self.levels, self.size, self.count, self.quantity, self.unit, *wide)
+        named = (self.group, *self.labels, self.size, self.count, self.quantity, self.unit, *wide)
         return tuple(dict.fromkeys(column for column in named if column is not None))
 
 
@@ -81,11 +94,14 @@ def row_shape(
     unit: str = ENTITY,
     contributions: int | None = None,
     sizes: tuple[tuple[str, int], ...] = (),
+    by: str | Sequence[str] | Mapping[str, Sequence[str] | None] = (),
 ) -> RowShape:
     """Check that the columns make up one of the shapes, and put them in order."""
     levels = (levels,) if isinstance(levels, str) else tuple(levels)
+    attributes = attributes_asked(by)
     wide = [column for column, _ in sizes]
-    named = [column for column in (group, *levels, size, count, quantity, *wide) if column is not None]
+    columns = (group, *levels, *(name for name, _ in attributes), size, count, quantity, *wide)
+    named = [column for column in columns if column is not None]
     for column in named:
         if not isinstance(column, str) or not column:
             raise RequestError(f"Columns are given by name; got {column!r}.")
@@ -119,7 +135,33 @@ def row_shape(
             "unit= goes with rows that are entities; with size= or sizes= a row is no entity, and its units are unknown."
         )
     largest = _checked_max_quantity(max_quantity, size or (wide[0] if wide else None), quantity)
-    return RowShape(group, levels, size, count, quantity, largest, protected, bound, whole_groups, sizes)
+    return RowShape(group, levels, size, count, quantity, largest, protected, bound, whole_groups, sizes, attributes)
+
+
+def attributes_asked(
+    by: str | Sequence[str] | Mapping[str, Sequence[str] | None],
+) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
+    """Columns with attributes and their public values, where these are given.
+
+    Examples
+    --------
+    >>> attributes_asked(["tenure=owned,rented", "head"])
+    (('tenure', ('owned', 'rented')), ('head', None))
+    """
+    if isinstance(by, Mapping):
+        return tuple((name, None if values is None else _values(name, values)) for name, values in by.items())
+    found = []
+    for entry in (by,) if isinstance(by, str) else by:
+        name, given, values = entry.partition("=")
+        found.append((name.strip(), _values(name, values.split(",")) if given else None))
+    return tuple(found)
+
+
+def _values(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    labels = tuple(str(value).strip() for value in values)
+    if not all(labels) or len(set(labels)) != len(labels):
+        raise RequestError(f"by= gives {name!r} a list of values that has an empty or a repeated one.")
+    return labels
 
 
 def checked_unit(unit: str, contributions: int | None) -> tuple[str | None, int]:

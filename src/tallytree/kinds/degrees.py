@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tallytree.exporting.sheets import degrees_sheet
-from tallytree.kinds.kind import Kind, No
-from tallytree.publish.degrees import estimate_degrees
-from tallytree.released.degrees import load_degrees
+from tallytree.kinds.kind import Kind, No, kept_part
+from tallytree.options.choices import PublicDegrees
+from tallytree.options.degrees import DegreesOptions
+from tallytree.publish.degrees import estimate_degrees, true_degrees
+from tallytree.released.degrees import DegreeSequence, load_degrees
+from tallytree.released.degrees_evaluation import evaluate_degrees
 from tallytree.released.privacy_checks import check_privacy
+from tallytree.released.query_evaluation import QueryEvaluation
 from tallytree.report.html import degrees_page
+
+
+def evaluate(release: DegreeSequence, truth: Any, *, threshold: float | None = None, **source: Any) -> QueryEvaluation:
+    """Errors of the sorted degrees, and of how many nodes have each, against the true ones."""
+    if source:
+        public: PublicDegrees | None = "groups" if "edges" not in source else None if "nodes" in source else "nodes"
+        options = DegreesOptions(epsilon=1, public=public, where=kept_part(release), **source)
+        return evaluate_degrees(release, true_degrees(truth, options), threshold=threshold)
+    return evaluate_degrees(release, true_degrees(truth, None), threshold=threshold)
+
 
 KIND = Kind(
     name="degrees",
@@ -18,7 +34,8 @@ KIND = Kind(
     check_privacy=check_privacy,
     page=degrees_page,
     estimate=estimate_degrees,
-    evaluate=No("errors against the truth are to come."),
+    evaluate=evaluate,
+    evaluates_with=frozenset({"column", "edges", "directed", "nodes", "size", "table", "sql", "threshold"}),
     plan=No("its error depends on how many degrees are alike, which is not public."),
     intervals=No("the isotonic fit has no simple error law."),
     spark=No("aggregate on the cluster and hand over the counts."),

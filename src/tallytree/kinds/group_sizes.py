@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.exporting.geographic import Features, region_features
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import group_sizes_sheet
-from tallytree.kinds.kind import Kind
+from tallytree.ingest.read import read
+from tallytree.kinds.kind import Kind, kept_part
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.options.exporting import ShapesOptions
+from tallytree.options.reading import ReadOptions
 from tallytree.publish.accuracy import plan_group_sizes
 from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band
 from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.group_sizes import estimate_group_sizes
-from tallytree.publish.intervals import count_intervals
-from tallytree.publish.progress import Progress
+from tallytree.publish.intervals import count_intervals, with_intervals
+from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.asked import asked_by
+from tallytree.released.group_sizes.comparison import Comparison, compare_group_sizes
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.evaluation import evaluate as evaluate_group_sizes
 from tallytree.released.group_sizes.region import RegionCounts
@@ -36,7 +40,7 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
         return release.ask(question)
     confidence = 0.95 if question.confidence is None else question.confidence
     paths, asked = question.paths(release.root), asked_by(question, release.classes)
-    counts = release.regions(paths)
+    counts = release.regions(paths, question.where)
     for one in asked.values():
         one.ask(counts)  # refuse what has no answer before simulating
     if not asked and len(paths) > 1:
@@ -44,7 +48,9 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     copies = copy_release(release, copies=question.copies, progress=progress)
     if not asked:
         return _counts_with_intervals(counts, copies, confidence)
-    found = {words: answer(copies, paths, one, confidence=confidence) for words, one in asked.items()}
+    found = {
+        words: answer(copies, paths, one, confidence=confidence, where=question.where) for words, one in asked.items()
+    }
     return release.reply(question, found)
 
 
@@ -62,10 +68,20 @@ def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: flo
 
 
 def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
-    """Errors per level against what :func:`tallytree.read` gave."""
-    if source or not isinstance(truth, ConfidentialCounts):
-        raise RequestError("Releases of group sizes are compared with what tallytree.read gave.")
-    return evaluate_group_sizes(release, truth)
+    """Errors per level and by size against what :func:`tallytree.read` gave, or against a table and how to read it."""
+    if isinstance(truth, ConfidentialCounts):
+        if source:
+            raise RequestError(f"Counts that were read need no {', '.join(source)}.")
+        return evaluate_group_sizes(release, truth)
+    part = kept_part(release)
+    options = ReadOptions(**source) if part is None else ReadOptions(**{**source, "where": part})
+    return evaluate_group_sizes(release, read_truth(truth, options))
+
+
+def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
+    """Read the data for their owner, to compare a release with them: nothing is released, so nothing need be public."""
+    said = options.public or options.groups_private or options.groups is not None or options.group_totals is not None
+    return read(source, options if said else replace(options, public="cells" if options.by else "groups"))
 
 
 def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:
@@ -74,6 +90,17 @@ def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Feature
         raise RequestError("The regions of a release have no shapes of their own: name a file of outlines (--shapes).")
     found = read_outlines(outlines.shapes, outlines.shapes_id)
     return region_features(release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level))
+
+
+def compare(
+    first: Release, second: Release, *, rate: float = 0.05, copies: int = 40, progress: Progress = silent
+) -> Comparison:
+    """Differences of two releases; intervals that one of them lacks are simulated."""
+    both = [
+        made if made.intervals is not None else with_intervals(made, copies=copies, progress=progress)
+        for made in (first, second)
+    ]
+    return compare_group_sizes(both[0], both[1], rate=rate)
 
 
 KIND = Kind(
@@ -86,9 +113,11 @@ KIND = Kind(
     page=group_sizes_page,
     estimate=estimate_group_sizes,
     evaluate=evaluate,
+    evaluates_with=frozenset(field.name for field in fields(ReadOptions)),
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",
     spark="matching and bottom-up",
+    compare=compare,
     sheet=group_sizes_sheet,
     features=features,
     ask=ask,

@@ -2,12 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from tallytree.errors import RequestError
 from tallytree.exporting.sheets import histogram_sheet
-from tallytree.kinds.kind import Kind, No
+from tallytree.ingest.binning import check_counts, count_values
+from tallytree.ingest.values import read_values
+from tallytree.kinds.kind import Kind, No, kept_part
+from tallytree.model.arrays import IntArray
+from tallytree.options.choices import Outside
+from tallytree.options.text import value_range
 from tallytree.publish.histogram import estimate_histogram
-from tallytree.released.histogram.release import load_histogram
+from tallytree.released.histogram.evaluation import evaluate_histogram
+from tallytree.released.histogram.release import RangeHistogram, load_histogram
 from tallytree.released.privacy_checks import check_privacy
+from tallytree.released.query_evaluation import QueryEvaluation
 from tallytree.report.html import histogram_page
+
+
+def evaluate(
+    release: RangeHistogram,
+    truth: Any,
+    *,
+    ranges: Sequence[Any] | None = None,
+    threshold: float | None = None,
+    **source: Any,
+) -> QueryEvaluation:
+    """Errors of ranges by length, or of given ones, against the true values or counts."""
+    asked = [release.as_asked(value_range(pair)) if isinstance(pair, str) else pair for pair in ranges or ()]
+    return evaluate_histogram(release, counts_like(release, truth, **source), ranges=asked, threshold=threshold)
+
+
+def counts_like(
+    release: RangeHistogram,
+    truth: Any,
+    *,
+    counts: bool = False,
+    column: str | None = None,
+    outside: Outside = "error",
+    **source: Any,
+) -> IntArray:
+    """The data counted in the bins of a histogram."""
+    bins, part = release.bins, kept_part(release)
+    if counts:
+        return check_counts(truth)
+    if column is None and (part is not None or source or isinstance(truth, str)):
+        raise RequestError("Values of a table to compare with need their column (column=, --column).")
+    if column is None:
+        return count_values(truth, bins, outside=outside)
+    named: dict[str, Any] = {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
+    return read_values(truth, column, where=part, **named, **source).settle(outside)
+
 
 KIND = Kind(
     name="histogram",
@@ -18,7 +64,8 @@ KIND = Kind(
     check_privacy=check_privacy,
     page=histogram_page,
     estimate=estimate_histogram,
-    evaluate=No("its standard errors are exact and do not need the truth; errors against the truth are to come."),
+    evaluate=evaluate,
+    evaluates_with=frozenset({"column", "outside", "count", "table", "sql", "counts", "ranges", "threshold"}),
     plan=No("its standard errors do not depend on the data; the reason of strategy auto states them."),
     intervals="exact, with every answer",
     spark=No("aggregate on the cluster and hand over counts per bin."),

@@ -9,6 +9,7 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.exporting.geographic import Features
 from tallytree.exporting.sheet import Sheet
+from tallytree.model.part import Part
 from tallytree.options.exporting import ShapesOptions
 from tallytree.publish.progress import Progress
 from tallytree.released.checks import Check
@@ -46,10 +47,12 @@ class Kind:
         The release again from the raw measurements of a folder: post-processing only.
     ask
         Answers a question; most kinds answer by themselves.
-    evaluate
-        Errors against the truth, from a release, its data and how to read them.
+    evaluate, evaluates_with
+        Errors against the truth, from a release, its data and how to read them; and the names of what may be said of that.
     plan
         Predicted errors of releases like an earlier one.
+    compare
+        Differences of two releases of the kind, with errors; makes intervals where they are missing.
     sheet
         The release as one flat table whose columns say what they are, from which every export is written.
     features
@@ -70,6 +73,8 @@ class Kind:
     plan: Callable[..., Any] | No
     intervals: str | No
     spark: str | No
+    evaluates_with: frozenset[str] = frozenset()
+    compare: Callable[..., Any] | No = No("differences of such releases are to come.")
     sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")
     features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No("it has no places on a map.")
     ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
@@ -82,6 +87,12 @@ class Kind:
         return found
 
 
+def kept_part(release: Published) -> Part | None:
+    """The rows of its source that a release was made from; None for all of them."""
+    kept = release.manifest.get("where")
+    return None if kept is None else Part(kept["column"], kept["value"])
+
+
 def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
     """One row per kind: which verbs it has, or why not; the docs show it."""
     rows = []
@@ -89,7 +100,7 @@ def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
         cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
         cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
         cells["export"] = _exports(kind)
-        for verb in ("estimate", "evaluate", "plan", "intervals", "spark"):
+        for verb in ("estimate", "evaluate", "plan", "compare", "intervals", "spark"):
             found = getattr(kind, verb)
             cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
         rows.append(cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tallytree.errors import RequestError
@@ -9,36 +10,40 @@ from tallytree.exporting.geographic import Features, box_features
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import map_sheet
 from tallytree.ingest.grids import read_grid
-from tallytree.kinds.kind import Kind, No
+from tallytree.kinds.kind import Kind, No, kept_part
 from tallytree.model.confidential_grid import ConfidentialGrid
-from tallytree.model.part import Part
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.maps import GridOptions
+from tallytree.options.text import value_range
 from tallytree.publish.map_accuracy import plan_map
 from tallytree.publish.spatial import estimate_again
-from tallytree.released.maps.evaluation import MapEvaluation, evaluate_map
+from tallytree.released.maps.evaluation import evaluate_map
 from tallytree.released.maps.release import SpatialRelease, load_map
 from tallytree.released.privacy_checks import check_map_privacy
+from tallytree.released.query_evaluation import QueryEvaluation
 from tallytree.report.html import map_page
 
 
-def evaluate(release: SpatialRelease, truth: Any, **source: Any) -> MapEvaluation:
-    """Errors of boxes of three sizes against the true points."""
-    return evaluate_map(release, grid_like(release, truth, **source))
+def evaluate(
+    release: SpatialRelease,
+    truth: Any,
+    *,
+    ranges: Sequence[Any] | None = None,
+    threshold: float | None = None,
+    **source: Any,
+) -> QueryEvaluation:
+    """Errors of boxes of three sizes, or of given ones, against the true points."""
+    boxes = [[value_range(side) for side in box.split(",")] if isinstance(box, str) else box for box in ranges or ()]
+    return evaluate_map(release, grid_like(release, truth, **source), ranges=boxes, threshold=threshold)
 
 
 def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **source: Any) -> ConfidentialGrid:
     """The data counted on the grid of a map."""
-    known = {"outside", "count", "table", "sql"}
-    if not source.keys() <= known:
-        raise RequestError(f"To compare a map, say {', '.join(sorted(known))} or counts; got {', '.join(source)}.")
-    kept = release.manifest.get("where")
-    part = None if kept is None else Part(kept["column"], kept["value"])
     columns = list(release.columns)
     even: dict[str, Any] = {"box": release.box, "resolution": release.shape}
     options = GridOptions(columns=columns, **(even if release.axes is None else {"edges": release.axes}), **source)
     points, given = (None, truth) if counts else (truth, None)
-    return read_grid(points, given, options, part=part)
+    return read_grid(points, given, options, part=kept_part(release))
 
 
 def features(release: SpatialRelease, sheet: Sheet, outlines: ShapesOptions) -> Features:
@@ -58,6 +63,7 @@ KIND = Kind(
     page=map_page,
     estimate=estimate_again,
     evaluate=evaluate,
+    evaluates_with=frozenset({"outside", "count", "table", "sql", "counts", "ranges", "threshold"}),
     plan=plan_map,
     intervals="exact where no box is cut: flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid",
     spark=No("aggregate on the cluster and hand over counts per cell."),

@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import RequestError
 from tallytree.exporting.sheets import stream_sheet
+from tallytree.ingest.binning import check_counts
 from tallytree.kinds.kind import Kind, No
 from tallytree.publish.stream import estimate_again
+from tallytree.ranges.metrics import query_errors
 from tallytree.released.privacy_checks import check_stream_privacy
-from tallytree.released.stream.release import load_stream
+from tallytree.released.query_evaluation import QueryEvaluation
+from tallytree.released.stream.release import StreamRelease, load_stream
 from tallytree.report.html import stream_page
+
+
+def evaluate(
+    release: StreamRelease,
+    truth: Any,
+    *,
+    ranges: Sequence[tuple[object, object]] | None = None,
+    threshold: float | None = None,
+) -> QueryEvaluation:
+    """Errors of the counts so far, and of given ranges of steps, against the true counts per step."""
+    if isinstance(truth, str):
+        raise RequestError("Counts per step come from Python: tallytree.evaluate(release, counts).")
+    counts = check_counts(truth)
+    if counts.shape != (release.n_steps,):
+        raise RequestError(f"The stream has {release.n_steps} steps; give one count for each, not {counts.shape}.")
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    found = release.step_answers()
+    spans = np.arange(1, release.n_steps + 1)
+    classes = [("counts so far", found, np.zeros_like(spans), spans)]
+    if ranges:
+        pairs = np.array([release.span(*pair) for pair in ranges])
+        classes = [("given ranges", release.ranges(ranges), *pairs.T)]
+    return QueryEvaluation(
+        tuple(
+            query_errors(
+                name,
+                answers.estimate,
+                sums[last] - sums[first],
+                total=float(sums[-1]),
+                threshold=threshold,
+                std_errors=answers.std_error,
+            )
+            for name, answers, first, last in classes
+        )
+    )
+
 
 KIND = Kind(
     name="stream",
@@ -18,7 +63,8 @@ KIND = Kind(
     check_privacy=check_stream_privacy,
     page=stream_page,
     estimate=estimate_again,
-    evaluate=No("its standard errors are exact and do not need the truth."),
+    evaluate=evaluate,
+    evaluates_with=frozenset({"ranges", "threshold"}),
     plan=No(
         "its standard errors do not depend on the data; a trial run with an insecure seed on made-up counts shows them."
     ),

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Protocol, overload
 
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError, VerificationError
 from tallytree.exporting.writing import write_export
-from tallytree.kinds.kind import Kind
+from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.choices import MapMethod
@@ -138,21 +138,28 @@ def ask(release: Published, question: Question | None = None, *, progress: Progr
     return kind_of(release).ask(release, asked, progress)
 
 
-def evaluate(release: Published, truth: Any, **source: Any) -> Any:
+def evaluate(release: Published, truth: Any, **how: Any) -> Any:
     """Compare a release with the exact data. The result is NOT private.
 
     Parameters
     ----------
     release
-        A release of a kind that can be compared: group sizes, or a map.
+        A release of any kind.
     truth
-        For group sizes what :func:`tallytree.read` gave; for a map its points, in any form that
-        :func:`tallytree.spatial` takes.
-    source
-        For a map, as for :func:`tallytree.spatial`: ``outside``, ``count``, ``table``, ``sql``, or ``counts=True`` where
-        ``truth`` is a ready grid. Columns, box and resolution are those of the map.
+        For group sizes what :func:`tallytree.read` gave, or a table; for a histogram its values, a table with ``column``, or
+        with ``counts=True`` counts per bin; for a histogram of several columns its counts per cell; for a map its points, in
+        any form that :func:`tallytree.spatial` takes; for degrees what :func:`tallytree.degrees` takes.
+    how
+        How the data are read, as where they were released: ``column``, ``count``, ``outside``, ``table``, ``sql``, ``edges`` …
+        Bins, columns, box and resolution are those of the release. Of histograms and maps ``ranges``, to compare these
+        ranges or boxes instead of ranges and boxes of all sizes; and ``threshold``, θ of relative errors.
     """
-    return kind_of(release).verb("evaluate")(release, truth, **source)
+    kind = kind_of(release)
+    beyond = sorted(how.keys() - kind.evaluates_with)
+    if beyond and not isinstance(kind.evaluate, No):
+        known = ", ".join(sorted(kind.evaluates_with))
+        raise RequestError(f"To compare {kind.title}, say {known}; got {', '.join(beyond)}.")
+    return kind.verb("evaluate")(release, truth, **how)
 
 
 def re_estimate(path: str | Path, **choices: Any) -> Any:
@@ -257,7 +264,7 @@ class PlanKeywords(ReleaseOptions):
 
 
 class Planning(Protocol[Keywords]):
-    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their mechanism."""
 
     @overload
     def __call__(
@@ -265,7 +272,7 @@ class Planning(Protocol[Keywords]):
     ) -> Prediction: ...
     @overload
     def __call__(
-        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+        self, like: SpatialRelease, /, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
     ) -> MapPrediction: ...
 
 
@@ -290,7 +297,7 @@ def plan(
     runs
         Simulated releases per prediction.
     options
-        As for :func:`tallytree.release`; of a map, ``method`` alone.
+        As for :func:`tallytree.release`; of a map, ``mechanism`` alone.
     """
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
@@ -319,6 +326,23 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     except OSError as error:
         raise StorageError(f"Cannot write {target}: {error.strerror}.") from None
     return target
+
+
+def compare(first: Published, second: Published, **how: Any) -> Any:
+    """Differences of two releases of one kind, and which of them are clear of noise.
+
+    Parameters
+    ----------
+    first, second
+        Releases of group sizes, such as those of two years.
+    how
+        ``rate``, the share of clear changes that may be noise (0.05), and ``copies``, how often a release without intervals is
+        simulated for them (40).
+    """
+    kind = kind_of(first)
+    if kind_of(second).name != kind.name:
+        raise RequestError(f"Releases of one kind are compared; these are {kind.title} and {kind_of(second).title}.")
+    return kind.verb("compare")(first, second, **how)
 
 
 @spelled(ExportOptions)

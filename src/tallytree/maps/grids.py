@@ -46,7 +46,7 @@ def noisy_total(draft: Draft, options: MethodOptions) -> tuple[float, Fraction]:
     """The number of points, public or measured with a small share, and the share that is left."""
     if options.n_points is not None:
         return float(options.n_points), ALL
-    share = SHARE_OF_TOTAL[options.method]
+    share = SHARE_OF_TOTAL[options.mechanism]
     return max(0.0, float(draft.count(draft.root, share, "number of points")[0])), ALL - share
 
 

@@ -19,6 +19,7 @@ from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 from tallytree.privacy.noise import Noise
+from tallytree.ranges.estimates import SMALLEST_VARIANCE
 from tallytree.ranges.intervals import SMALL_ERRORS, half_widths, whole_half_widths
 from tallytree.ranges.noise_moments import fourth_cumulant
 
@@ -46,7 +47,7 @@ class BoxLaw:
 
     @cached_property
     def _moments(self) -> BoxNoise:
-        tree, own = self.tree, self.variances
+        tree, own = self.tree, np.maximum(self.variances, SMALLEST_VARIANCE)
         known = np.array([law.variance for law in self.noise])
         cumulants = np.array([fourth_cumulant(law) for law in self.noise])
         nearest = np.abs(known[None, :] - np.where(np.isfinite(own), own, 0.0)[:, None]).argmin(axis=1)

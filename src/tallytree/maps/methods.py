@@ -60,7 +60,7 @@ def refuse_unfit(method: MapMethod, n_columns: int) -> None:
 
 def grow(draft: Draft, options: MethodOptions) -> MapMethod:
     """Grow the draft by the method asked for; returns the method used."""
-    method = automatic_method(draft.shape) if options.method == "auto" else options.method
+    method = automatic_method(draft.shape) if options.mechanism == "auto" else options.mechanism
     refuse_unfit(method, len(draft.shape))
-    GROW[method](draft, replace(options, method=method))
+    GROW[method](draft, replace(options, mechanism=method))
     return method

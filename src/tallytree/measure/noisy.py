@@ -24,10 +24,11 @@ class NoisyQuery:
 
 @dataclass(frozen=True, eq=False)
 class NoisyLevel:
-    """All noisy answers of one level."""
+    """All noisy answers of one level, by some attributes of groups: a region is then one with a combination of values."""
 
     level: int
     queries: tuple[NoisyQuery, ...]
+    by: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> NoisyQuery:
         for query in self.queries:
@@ -41,8 +42,9 @@ class NoisyCounts:
     """All measurements of a release.
 
     ``n_groups`` holds the number of groups per region that every later step keeps to: the public one, or the one
-    estimated from noisy totals.
+    estimated from noisy totals. ``cell_groups`` the same per leaf and combination of values, where groups have attributes.
     """
 
     n_groups: IntArray
     levels: tuple[NoisyLevel, ...]
+    cell_groups: IntArray | None = None

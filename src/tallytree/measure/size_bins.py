@@ -11,6 +11,7 @@ import numpy as np
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import CountsBySize
 from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
 from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.noise import add_noise
@@ -24,15 +25,18 @@ def measure_size_look(counts: ConfidentialCounts, edges: IntArray, query: QueryP
 
 
 def measure_size_bins(
-    counts: ConfidentialCounts, bins: SizeBins, plan: LevelPlan, stream: KeyStream
+    truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stream: KeyStream
 ) -> tuple[NoisyLevel, IntArray]:
-    """Noisy answers of all regions of a level: weighted counts of bins, then of blocks; also as one row per region."""
+    """Noisy answers of all regions of a level: weighted counts of bins, then of blocks; also as one row per region.
+
+    ``truth`` is confidential: the counts by size of the level's regions, by attributes where the plan has some.
+    """
     assert plan.query is not None
-    truth = counts.counts_on_levels.regions(counts.hierarchy.level_slice(plan.level))
     exact = answers_of(bins.table_of(truth), bins)
     offsets = np.arange(len(exact) + 1) * exact.shape[1]
-    noisy = add_noise(exact, plan.query.noise, stream, level=plan.level, query=plan.view, offsets=offsets)
-    return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),)), noisy
+    name = plan.view + plan.suffix
+    noisy = add_noise(exact, plan.query.noise, stream, level=plan.level, query=name, offsets=offsets)
+    return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),), plan.by), noisy
 
 
 def answers_of(table: IntArray, bins: SizeBins) -> IntArray:

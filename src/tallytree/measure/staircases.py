@@ -10,6 +10,9 @@ so it changes the answer of one tile, by one. Given the same noisy answers so fa
 hence the probability ratio of a whole transcript is a product with one factor that differs from 1, at most e^ε
 (``hybrid_sensitivity``, which also covers quantities and units of several entities). Regions of a level hold different
 entities; levels, and the first look at the root, add up.
+
+Rows of a table by attributes of groups are regions like any other here: a group, and so an entity, lies in one of them. Each
+level by each subset of attributes that is measured costs its share once, and shares add up over them.
 """
 
 from __future__ import annotations
@@ -82,12 +85,19 @@ def measure_staircases(
             NoisyQuery("block ends", noise, offsets, ends),
             _measure_rows(truth, plan, n_groups, predictions, place),
         ),
+        plan.by,
     )
 
 
 def _noisy(exact: IntArray, noise: Noise, plan: LevelPlan, name: str, offsets: IntArray, place: Place) -> IntArray:
     return add_noise(
-        exact, noise, place.stream, level=plan.level, query=name, offsets=offsets, first_region=place.first_region
+        exact,
+        noise,
+        place.stream,
+        level=plan.level,
+        query=name + plan.suffix,
+        offsets=offsets,
+        first_region=place.first_region,
     )
 
 

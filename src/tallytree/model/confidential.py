@@ -6,11 +6,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn, Protocol, SupportsIndex, TypeVar
 
+import numpy as np
+
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Family, Lattice
 from tallytree.model.notebook import html_table
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
@@ -67,6 +71,8 @@ class Description(Protocol):
     def least_size(self) -> int: ...  # noqa: D102
     @property
     def classes(self) -> SizeClasses | None: ...  # noqa: D102
+    @property
+    def attributes(self) -> Attributes: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,6 +109,12 @@ class ConfidentialCounts(Confidential):
         Public: 1 where a group exists through its entities, so that none is empty; 0 where sizes may be 0.
     classes
         Public: the classes that sizes are counted in, by their numbers; None where sizes are themselves.
+    attributes
+        Public: the attributes of groups and their values.
+    cell_counts
+        Confidential: counts by size per leaf and combination of values, as the finest family of a
+        :class:`~tallytree.model.lattice.Lattice` numbers them; None without attributes. The numbers of groups of these cells
+        are public when ``groups_public``.
     """
 
     hierarchy: Hierarchy
@@ -118,17 +130,42 @@ class ConfidentialCounts(Confidential):
     part: Part | None = None
     least_size: int = 0
     classes: SizeClasses | None = None
+    attributes: Attributes = NO_ATTRIBUTES
+    cell_counts: CountsBySize | None = None
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
             raise InputError(
                 f"The hierarchy has {self.hierarchy.n_leaves} leaves; counts and group totals must match it."
             )
+        if bool(self.attributes) != (self.cell_counts is not None):
+            raise InputError("Attributes and counts per combination of their values come together.")
+        if self.cell_counts is not None and not self._cells_add_up(self.cell_counts):
+            raise InputError("The counts per combination of values must add up to those of the leaves.")
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
         if self.unit.group and self.groups_public:
             raise InputError("A protected group has no public place among the group totals.")
         read_only(self.n_groups)
+
+    @property
+    def lattice(self) -> Lattice:
+        """All tables that levels and attributes make; public."""
+        return Lattice(self.hierarchy, self.attributes)
+
+    def counts_of(self, family: Family) -> CountsBySize:
+        """Confidential: counts by size of every row of a family."""
+        if self.cell_counts is None or not family.margin:
+            return self.counts_on_levels.regions(self.hierarchy.level_slice(family.level))
+        return self.lattice.counts(family, self.cell_counts)
+
+    def _cells_add_up(self, cell_counts: CountsBySize) -> bool:
+        n_cells = self.attributes.n_cells
+        if cell_counts.n_regions != self.hierarchy.n_leaves * n_cells:
+            return False
+        groups = cell_counts.n_groups().reshape(-1, n_cells).sum(axis=1)
+        entities = cell_counts.n_entities().reshape(-1, n_cells).sum(axis=1)
+        return np.array_equal(groups, self.n_groups) and np.array_equal(entities, self.leaf_counts.n_entities())
 
     @cached_property
     def counts_on_levels(self) -> CountsBySize:
@@ -136,7 +173,8 @@ class ConfidentialCounts(Confidential):
         return counts_on_all_levels(self.hierarchy, self.leaf_counts)
 
     def _shown(self) -> str:
-        return repr(self.hierarchy)
+        by = f" by {', '.join(self.attributes.names)}" if self.attributes else ""
+        return repr(self.hierarchy) + by
 
     def _repr_html_(self) -> str:
         names = enumerate(self.hierarchy.level_names)

@@ -54,6 +54,13 @@ class CountsBySize:
         runs = slice(int(offsets[0]), int(offsets[-1]))
         return CountsBySize(offsets - offsets[0], self.size[runs], self.count[runs])
 
+    def at(self, regions: IntArray) -> CountsBySize:
+        """The counts of some regions, in this order."""
+        lengths = np.diff(self.offsets)[regions]
+        offsets = offsets_from_lengths(lengths)
+        runs = np.repeat(self.offsets[:-1][regions] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return CountsBySize(offsets, self.size[runs], self.count[runs])
+
     def region_of_run(self) -> IntArray:
         """Region of each run."""
         return np.repeat(np.arange(self.n_regions), np.diff(self.offsets))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
@@ -21,6 +21,8 @@ class QueryOptions(Printing):
     ----------
     region
         Path of the region, or several, which are added up; the root when left out.
+    where
+        Values of attributes of groups that are asked about; all groups when left out.
     between, share
         How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
@@ -35,6 +37,9 @@ class QueryOptions(Printing):
 
     region: str | Sequence[str] = option(
         (), help="Path of the region, such as US/Georgia; the root when left out. Several are added up.", repeats=True
+    )
+    where: Sequence[str] = option(
+        (), help="Only groups with this value of an attribute. Repeatable.", metavar="ATTRIBUTE=VALUE", repeats=True
     )
     size: int | None = option(None, help="How many groups have exactly this size?")
     at_least: int | None = option(None, help="How many groups have at least this size?")
@@ -54,23 +59,60 @@ class QueryOptions(Printing):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(None, help="Old spelling of --confidence.", now=lambda value: ("confidence", value))
+    level: float | None = option(None, help="Old spelling of --confidence.", now=spelled_now("confidence"))
     copies: int = option(
         0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CompareOptions(Printing):
+    """How to compare two releases.
+
+    Attributes
+    ----------
+    rate
+        Share of clear changes that may be noise.
+    copies
+        How often a release without intervals is simulated for them.
+    out
+        File for all differences.
+    """
+
+    rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
+    copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
+    out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EvaluateOptions(Printing):
-    """How to compare a map with its points.
+    """How to compare a release with its data.
 
     Attributes
     ----------
     outside
-        Of a map: points outside its box.
+        Of a histogram or map: values outside its bins or box.
+    column, edges, directed, nodes
+        Of a histogram: the column of values. Of degrees: what the rows are, as for :class:`~tallytree.options.DegreesOptions`.
+    ranges, threshold
+        Of a histogram or map: compare these instead of ranges and boxes of all sizes; θ of relative errors.
     """
 
-    outside: Outside | None = option(None, help="Of a map: points outside its box: error, clip or drop.")
+    outside: Outside | None = option(None, help="Of a histogram or map: values outside it: error, clip or drop.")
+    column: str | None = option(None, help="Of a histogram or degrees: column of values, or of groups.")
+    edges: Sequence[str] | None = option(
+        None, help="Of degrees: columns of the ends of edges.", metavar="FROM,TO", text=comma_names
+    )
+    directed: bool = option(False, help="Of degrees: count only the edges that leave a node.")
+    nodes: str | None = option(None, help="Of degrees: public table of all nodes.")
+    ranges: Sequence[str] = option(
+        (),
+        help="Compare this range, or box LOW:HIGH,LOW:HIGH. Repeatable.",
+        flag="range",
+        metavar="LOW:HIGH",
+        repeats=True,
+    )
+    threshold: float | None = option(None, help="Relative errors are over the true count, or this where it is smaller.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -112,10 +154,13 @@ class VariantOptions(Options):
     Attributes
     ----------
     mechanism, view, budget
-        As for :class:`~tallytree.options.ReleaseOptions`.
+        As for :class:`~tallytree.options.ReleaseOptions`; of a map its mechanism alone.
+    method
+        Old spelling of ``mechanism``.
     """
 
-    mechanism: Mechanism | None = option(None, help="Only this mechanism.")
+    mechanism: Mechanism | MapMethod | None = option(None, help="Only this mechanism.")
+    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     view: View | Sequence[View] | None = option(
         None, help="Only this view, or one per level, comma-separated.", text=one_or_many
     )
@@ -130,8 +175,6 @@ class PlanOptions(Printing):
     ----------
     epsilon, target
         Predict the errors at this privacy loss, or find the smallest one that meets a target.
-    method
-        Of a map: only this method.
     runs
         Simulated releases per prediction.
     chart
@@ -140,7 +183,6 @@ class PlanOptions(Printing):
 
     epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
     target: str | None = option(None, help='Find the smallest ε, for example "county: emd<=20".')
-    method: MapMethod | None = option(None, help="Of a map: only this method.")
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
     chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
 

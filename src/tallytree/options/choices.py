@@ -27,7 +27,7 @@ Totals = Literal["regions", "root"]
 Split = Literal["auto", "equal"]
 PlannedUnit = Literal["entity", "group"]
 PublicDegrees = Literal["groups", "nodes"]
-Public = Literal["groups", "regions"]
+Public = Literal["groups", "regions", "cells"]
 Engine = Literal["local", "spark"]
 
 Strategy = Literal["auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank"]

@@ -9,7 +9,7 @@ from typing import Literal
 from tallytree.options.base import option
 from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View, names
 from tallytree.options.groups import Output, Releasing
-from tallytree.options.text import one_or_many, whole_or_word
+from tallytree.options.text import one_entry, one_or_many, whole_or_word
 from tallytree.privacy.budget import Exact
 
 
@@ -49,6 +49,9 @@ class ReleaseOptions(Releasing):
     goal
         What a planned split is for: ``"balanced"`` (default), ``"leaves"``, ``"top"``, ``"no-level-behind"`` (every level
         gets the same), or targets such as ``"state: emd<=50"``, one or several, that are met as far as the budget goes.
+    want
+        Of data with attributes: the tables that a planned split is for, such as ``"county:tenure"`` or ``"state"``, one or
+        several. By default every level, without attributes and with all of them.
     """
 
     mechanism: Mechanism | None = option(
@@ -79,6 +82,13 @@ class ReleaseOptions(Releasing):
         help='What a planned split is for: balanced, leaves, top, no-level-behind, or targets such as "state: emd<=50".',
         text=one_or_many,
     )
+    want: str | Sequence[str] = option(
+        (),
+        help="With --by: a table that a planned split is for, such as county:tenure, or state alone. Repeatable.",
+        metavar="LEVEL[:ATTRIBUTES]",
+        text=one_entry,
+        repeats=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -89,8 +99,21 @@ class GroupSizesOutput(Output):
     ----------
     intervals
         Add standard errors and intervals, from simulating the release this often; 0 leaves them out.
+    dry_run, shape
+        Only look: regions, what is public, doubts, predicted errors for sizes like these, time and memory. Nothing is paid or
+        written, and no size is read.
+    sure
+        Release although public facts make the request doubtful.
     """
 
     intervals: int = option(
         0, help="Add standard errors and intervals, from simulating the release this often (40, say).", least=0
     )
+    dry_run: bool = option(
+        False,
+        help="Only look: regions, what is public, predicted errors, time and memory. Reads no sizes, pays nothing.",
+    )
+    shape: str = option(
+        "households", help="With --dry-run: assumed sizes, households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT."
+    )
+    sure: bool = option(False, help="Release although levels or groups look wrong.")

@@ -10,7 +10,7 @@ from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
 from tallytree.model.bins import Bins
 from tallytree.options import text
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import GridStrategyName, MapMethod, Outside, names
 from tallytree.options.groups import FinishOptions, NamedUnit, Output, Releasing, SourceOptions
 from tallytree.privacy.budget import Exact, exact
@@ -24,7 +24,7 @@ class MethodOptions(Options):
 
     Attributes
     ----------
-    method
+    mechanism
         ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
         ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"`` or ``"adaptive"``; for one column ``"noisy-first"``
         or ``"structure-first"``.
@@ -40,9 +40,12 @@ class MethodOptions(Options):
         ``hierarchical``: children per dimension.
     prune
         Nodes with an estimate below this become leaves: their count is then spread evenly over all of their area.
+    method
+        Old spelling of ``mechanism``.
     """
 
-    method: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
     alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")
     cells: int | None = option(None, help="Cells per column of a uniform or of the coarse grid.", least=1)
@@ -66,8 +69,8 @@ class MethodOptions(Options):
         return None if self.alpha is None else exact(self.alpha, "alpha")
 
     def _require(self, name: str, methods: tuple[str, ...]) -> None:
-        if getattr(self, name) is not None and self.method not in methods:
-            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.method}.")
+        if getattr(self, name) is not None and self.mechanism not in methods:
+            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.mechanism}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -101,7 +104,7 @@ class GridOptions(NamedUnit, SourceOptions):
         text=text.box,
     )
     edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
-        None, help="Instead of a box, the edges of the cells of each column: 0,18,65,120;0,6,12,24", text=text.lists
+        None, help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120", text=text.lists
     )
     outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(

@@ -10,7 +10,7 @@ from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
 from tallytree.options.choices import Engine, Public
 from tallytree.options.groups import SourceOptions
-from tallytree.options.text import comma_names
+from tallytree.options.text import comma_names, one_entry
 from tallytree.options.text import sizes as sizes_text
 
 
@@ -56,15 +56,17 @@ class PublicOptions(Options):
         that the data do not have are empty ones.
     public
         What is taken as public and published as it is: ``"groups"``, the regions in the data and the number of groups in each
-        of them; ``"regions"``, the regions alone, so that the release pays for the numbers of groups. Needed unless one of
-        the tables says it.
+        of them; ``"regions"``, the regions alone, so that the release pays for the numbers of groups; ``"cells"``, with
+        ``by``, the number of groups of each combination of values in each region. Needed unless one of the tables says it.
     """
 
     groups: Any = option(None, help="Public table of groups, so that empty groups count.")
     groups_private: bool = option(False, help="Old spelling of --public regions.")
     hierarchy: Any = option(None, help="Separate table of regions: region, then one column per level.")
     group_totals: Any = option(None, help="Public table of regions and their number of groups, one row per region.")
-    public: Public | None = option(None, help="What is held fixed: groups, or regions (totals are then paid for).")
+    public: Public | None = option(
+        None, help="What is held fixed: groups, regions (totals are then paid for), or with --by cells."
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -73,6 +75,10 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
 
     Attributes
     ----------
+    by
+        Columns with attributes of groups (tenure, age of the head …), each alone or with its public values: ``"tenure"``,
+        ``"tenure=owned,rented"``, or a mapping from columns to values. Whatever stands on no list, or is missing, is
+        ``"other"``. Without a list the values are those of the public cells or tables.
     sizes
         Rows are leaf regions, and these columns hold their numbers of groups: ``{"hh1": 1, "hh2": 2, "hh7plus": "7+"}``. Where
         one of them stands for several sizes, the release is in these classes.
@@ -99,6 +105,13 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
         the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
     """
 
+    by: str | Sequence[str] | Mapping[str, Sequence[str] | None] = option(
+        (),
+        help="Column with an attribute of groups, such as tenure, or tenure=owned,rented with its values. Repeatable.",
+        metavar="COLUMN[=VALUES]",
+        text=one_entry,
+        repeats=True,
+    )
     sizes: Mapping[str, int | str] | None = option(
         None, help="Wide tables: columns and the sizes that they count, as in hh1=1,hh2=2,hh7plus=7+.", text=sizes_text
     )

@@ -15,6 +15,11 @@ def comma_names(text: str, flag: str = "") -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
+def one_entry(text: str, flag: str = "") -> tuple[str, ...]:
+    """The only entry of a list whose flag may be repeated."""
+    return (text,)
+
+
 def one_or_many(text: str, flag: str = "") -> str | tuple[str, ...]:
     """A single word as it is, several comma-separated ones as a tuple."""
     return comma_names(text) if "," in text else text

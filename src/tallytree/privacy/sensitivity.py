@@ -11,6 +11,12 @@ entities. Where groups are private, a group exists through its entities alone; t
 *more* than i entities and ``sizes`` the M largest sizes filled up with zeros, and a group that does not exist counts
 like one of size 0.
 
+Groups may have attributes, each with one value per group that stays when an entity goes; numbers of groups per combination
+of values are then public, or the unit is a whole group. A row of a table by attributes is a region with one combination of
+values: a group lies in one row per level and subset of attributes, so that every bound for the regions of a level holds for
+the rows of such a table. Not so where a value follows from the entities: the entity by which a group of s moves from one row
+to another changes 2s − 1 cumulative counts, and there is no function for that.
+
 Where the unit is a whole group, neighbours differ by one group with all its entities, of any size, in any leaf; only the
 ``size_…`` families at bins and blocks of sizes are measured then.
 

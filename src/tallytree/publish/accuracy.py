@@ -134,6 +134,7 @@ def data_like(earlier: Release) -> AssumedCounts:
     """
     tree, manifest = earlier.hierarchy, earlier.manifest
     leaf_counts = earlier.counts.regions(tree.level_slice(tree.n_levels - 1))
+    lattice, margins = earlier.lattice, earlier.margins
     return AssumedCounts(
         tree,
         leaf_counts,
@@ -144,6 +145,8 @@ def data_like(earlier: Release) -> AssumedCounts:
         unit=guarantee_from_json(manifest["privacy"]).unit,
         least_size=int(manifest["public"].get("least_size", 0)),
         classes=earlier.classes,
+        attributes=earlier.attributes,
+        cell_counts=None if margins is None else margins.at(lattice.rows_in_margins(lattice.finest)),
     )
 
 
@@ -180,9 +183,9 @@ def _mean(errors: Sequence[LevelErrors]) -> LevelErrors:
     first = errors[0]
     means = {
         key: float(np.mean([getattr(error, key) for error in errors]))
-        for key in ("emd", "l1", "l2", "count_error", "distinct_sizes")
+        for key in ("emd", "l1", "l2", "count_error", "distinct_sizes", "l1_total", "omniscient")
     }
-    return LevelErrors(first.level, first.name, first.regions, **means)
+    return LevelErrors(**{**vars(first), **means})
 
 
 def compare(

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tallytree.consistency.lattice import consistent_cells
 from tallytree.consistency.staircases import consistent_leaves
 from tallytree.estimate.staircases import Staircases, estimate_of_look, estimate_staircases, prior_below, prior_of_root
 from tallytree.kernels.staircase.blocks import Prior
@@ -18,12 +19,13 @@ from tallytree.measure.staircases import measure_first_look, measure_staircases
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
-from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Family, Lattice
 from tallytree.planning.group_sizes.allocation import shares_for_levels
+from tallytree.planning.group_sizes.families import shares_for_families, wanted_families
 from tallytree.planning.group_sizes.first_look import FirstLook, first_look
 from tallytree.planning.group_sizes.goals import goal_from
 from tallytree.planning.group_sizes.memory import MOST_STAIRCASE_CELLS
-from tallytree.planning.group_sizes.plan import LevelPlan, Plan, PublicFacts, level_query, with_shares
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, level_query, with_shares
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress, silent
 
@@ -45,9 +47,17 @@ class AdaptiveRun:
         levels = (replace(root, queries=(look, *root.queries)), *below)
         return replace(self, noisy=replace(self.noisy, levels=levels))
 
-    def leaf_counts(self, hierarchy: Hierarchy) -> CountsBySize:
-        """All levels combined into consistent counts by size of the leaves: post-processing only."""
-        return consistent_leaves(hierarchy, self.noisy.n_groups, list(self.levels), self.looked, self.plan.max_size)
+    def leaf_counts(self, lattice: Lattice) -> CountsBySize:
+        """All levels combined into consistent counts by size of the leaves, by attributes where there are some:
+        post-processing only.
+        """
+        if self.noisy.cell_groups is None:
+            tree, n_groups = lattice.hierarchy, self.noisy.n_groups
+            return consistent_leaves(tree, n_groups, list(self.levels), self.looked, self.plan.max_size)
+        measured = {
+            family: known for family, known in zip(families_of(self.plan, lattice), self.levels) if known is not None
+        }
+        return consistent_cells(lattice, self.noisy.cell_groups, measured, self.looked, self.plan.max_size)
 
 
 def run_adaptive(
@@ -60,88 +70,115 @@ def run_adaptive(
 ) -> AdaptiveRun:
     """Measure and estimate in turns: every level is planned from noisy answers of the levels above.
 
-    Confidential values enter only through ``measure_first_look`` and ``measure_staircases``.
+    Confidential values enter only through ``measure_first_look`` and ``measure_staircases``. With attributes the numbers of
+    groups of all their combinations are public.
     """
-    hierarchy = counts.hierarchy
+    lattice = facts.lattice
     assert plan.first_look is not None
     answers = measure_first_look(counts, plan.first_look, stream)
     look = first_look(answers, int(n_groups[0]), plan.first_look.noise.std)
-    plan = split_after_look(plan, facts, look, n_groups)
+    public = _Groups(lattice, n_groups, counts.cell_counts.n_groups() if counts.cell_counts is not None else None)
+    plan = split_after_look(plan, facts, look, public)
+    families = families_of(plan, lattice)
 
-    def measure(level: LevelPlan, prior: Prior) -> NoisyLevel:
-        here = hierarchy.level_slice(level.level)
-        place = Place(stream, 0, hierarchy.level_size(level.level))
-        return measure_staircases(counts.counts_on_levels.regions(here), level, n_groups[here], prior, place)
+    def measure(place: int, prior: Prior) -> NoisyLevel:
+        where = Place(stream, 0, lattice.n_rows(families[place]))
+        truth = counts.counts_of(families[place])
+        return measure_staircases(truth, plan.levels[place], public.of(families[place]), prior, where)
 
-    return _in_turns(hierarchy, plan, look, n_groups, measure, progress)._with_look(answers)
+    return _in_turns(public, plan, look, measure, progress)._with_look(answers)
 
 
-def estimate_again(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> AdaptiveRun:
+def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> AdaptiveRun:
     """The same from answers that were given already; ``plan`` has the split that they were measured with."""
     assert plan.first_look is not None
     answers = noisy.levels[0]["first look"].values
     look = first_look(answers, int(noisy.n_groups[0]), plan.first_look.noise.std)
     rest = tuple(query for query in noisy.levels[0].queries if query.name != "first look")
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
-    made = _in_turns(hierarchy, plan, look, noisy.n_groups, lambda level, prior: levels[level.level], progress)
+    public = _Groups(lattice, noisy.n_groups, noisy.cell_groups)
+    made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress)
     return made._with_look(answers)
 
 
+def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
+    """The family that each level of a plan is about."""
+    return tuple(Family(level.level, lattice.attributes.chosen(level.by)) for level in plan.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Numbers of groups of every region, and where groups have attributes of every combination of values of every leaf."""
+
+    lattice: Lattice
+    n_groups: IntArray
+    cell_groups: IntArray | None
+
+    def of(self, family: Family) -> IntArray:
+        """Numbers of groups of the rows of a family."""
+        if self.cell_groups is None:
+            return self.n_groups[self.lattice.hierarchy.level_slice(family.level)]
+        return self.lattice.sums(family, self.cell_groups)
+
+
 def _in_turns(
-    hierarchy: Hierarchy,
-    plan: Plan,
-    look: FirstLook,
-    n_groups: IntArray,
-    measure: Callable[[LevelPlan, Prior], NoisyLevel],
-    progress: Progress,
+    groups: _Groups, plan: Plan, look: FirstLook, measure: Callable[[int, Prior], NoisyLevel], progress: Progress
 ) -> AdaptiveRun:
-    """Estimate level by level from the root, with what ``measure`` tells about each."""
-    n_sizes = look.n_sizes(_least_std(plan), MOST_STAIRCASE_CELLS // hierarchy.n_regions)
+    """Estimate level by level from the root, with what ``measure`` tells about each place among the plan's levels.
+
+    Shapes come from the nearest measured family above: the one that shares most attributes, and of those the lowest level.
+    """
+    lattice = groups.lattice
+    families = families_of(plan, lattice)
+    n_sizes = look.n_sizes(
+        _least_std(plan), MOST_STAIRCASE_CELLS // max(lattice.hierarchy.n_regions, lattice.n_rows(lattice.finest))
+    )
     if plan.max_size is not None:
         n_sizes = min(n_sizes, plan.max_size)
-    prior = prior_of_root(look, n_sizes)
+    root = prior_of_root(look, n_sizes)
+    priors: dict[Family, Prior] = {}
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
-    for level in plan.levels:
-        progress(2 * level.level, 2 * len(plan.levels), f"measuring {level.name}")
-        here = hierarchy.level_slice(level.level)
+    for place, (level, family) in enumerate(zip(plan.levels, families)):
+        progress(2 * place, 2 * len(plan.levels), f"measuring {level.name}")
         if level.query is None:
-            noisy.append(NoisyLevel(level.level, ()))
+            noisy.append(NoisyLevel(level.level, (), level.by))
             levels.append(None)
-        else:
-            noisy.append(measure(level, prior))
-            progress(2 * level.level + 1, 2 * len(plan.levels), f"estimating {level.name}")
-            is_leaf = level.level == hierarchy.n_levels - 1
-            is_top = all(above.query is None for above in plan.levels[: level.level])
-            estimated = estimate_staircases(noisy[-1], n_groups[here], prior, is_top=is_top, is_leaf=is_leaf)
-            levels.append(estimated)
-            if not is_leaf:
-                own = np.arange(hierarchy.level_size(level.level))
-                prior = prior_below(estimated, n_groups[here], own)
-        prior = _handed_down(hierarchy, level.level, prior)
-    return AdaptiveRun(plan, NoisyCounts(n_groups, tuple(noisy)), tuple(levels), estimate_of_look(look, n_sizes))
+            continue
+        above = [other for other in priors if other.covers(family)]
+        nearest = max(above, key=lambda other: (len(other.margin), other.level)) if above else None
+        prior = root if nearest is None else priors[nearest]
+        rows = lattice.rows_above(Family(0, ()) if nearest is None else nearest, family)
+        prior = prior._replace(row=prior.row[rows])
+        noisy.append(measure(place, prior))
+        progress(2 * place + 1, 2 * len(plan.levels), f"estimating {level.name}")
+        is_leaf = family == lattice.finest
+        own = groups.of(family)
+        estimated = estimate_staircases(noisy[-1], own, prior, is_top=nearest is None, is_leaf=is_leaf)
+        levels.append(estimated)
+        if not is_leaf:
+            priors[family] = prior_below(estimated, own, np.arange(len(own)))
+    measured = NoisyCounts(groups.n_groups, tuple(noisy), groups.cell_groups)
+    return AdaptiveRun(plan, measured, tuple(levels), estimate_of_look(look, n_sizes))
 
 
-def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, n_groups: IntArray) -> Plan:
+def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, groups: _Groups) -> Plan:
     """The plan with the shares that the look suggests, unless the user gave shares."""
     if not plan.awaits_look:
         return plan
-    groups = [n_groups[facts.hierarchy.level_slice(level)] for level in range(facts.hierarchy.n_levels)]
+    lattice = facts.lattice
 
     def noise_std(share: Fraction) -> float:
-        return level_query(plan, facts, len(groups) - 1, share).noise.std
+        return level_query(plan, facts, len(plan.levels) - 1, share).noise.std
 
+    if facts.attributes:
+        of = {family: groups.of(family) for family in lattice.families}
+        wanted = wanted_families(plan.request.want, lattice)
+        return with_shares(plan, facts, shares_for_families(look, lattice, of, noise_std, wanted))
+    levels = [groups.of(family) for family in lattice.families]
     goal = goal_from(plan.request.goal, facts.hierarchy.level_names)
-    return with_shares(plan, facts, shares_for_levels(look, groups, noise_std, goal))
+    return with_shares(plan, facts, shares_for_levels(look, levels, noise_std, goal))
 
 
 def _least_std(plan: Plan) -> float:
     return min(level.query.noise.std for level in plan.levels if level.query is not None)
-
-
-def _handed_down(hierarchy: Hierarchy, level: int, prior: Prior) -> Prior:
-    """The same shapes, for the regions of the next level."""
-    if level + 1 == hierarchy.n_levels:
-        return prior
-    parents = hierarchy.parent[hierarchy.level_slice(level + 1)] - hierarchy.level_starts[level]
-    return prior._replace(row=prior.row[parents])

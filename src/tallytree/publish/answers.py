@@ -19,18 +19,22 @@ from tallytree.released.group_sizes.asked import Asked
 from tallytree.released.group_sizes.region import Interval, RegionCounts
 
 
-def answer(copies: Copies, path: str | Sequence[str], question: Asked, *, confidence: float = 0.95) -> Interval:
-    """The answer of one region, or of several added up, with its standard error and interval."""
+def answer(
+    copies: Copies, path: str | Sequence[str], question: Asked, *, confidence: float = 0.95, where: Sequence[str] = ()
+) -> Interval:
+    """The answer of one region, or of several added up, with its standard error and interval; of groups with some values of
+    attributes, or of all.
+    """
     paths = [path] if isinstance(path, str) else list(path)
-    if question.size is not None and len(paths) == 1:
+    if question.size is not None and len(paths) == 1 and not copies.release.attributes:
         return _single_count(copies, paths[0], question.size, confidence)
-    released, pairs = copies.region(paths)
+    released, pairs = copies.region(paths, where)
     value = float(question.ask(released))
     errors = np.sort([_asked(question, copy) - _asked(question, truth) for truth, copy in pairs])
     # The true error is one more beside those of the copies: ranks among (copies + 1), the outermost where there are too few.
     rank = min(math.ceil((1 + confidence) / 2 * (len(errors) + 1)), len(errors))
     low, high = value - errors[rank - 1], value - errors[-rank]
-    least, most = _public_ends(copies, paths, question)
+    least, most = _public_ends(copies, paths, question, released if where else None)
     std_error = float(np.sqrt((errors.astype(np.float64) ** 2).mean()))
     return Interval(value, std_error, float(np.clip(low, least, most)), float(np.clip(high, least, most)))
 
@@ -43,10 +47,15 @@ def _asked(question: Asked, region: RegionCounts) -> float:
         return 0.0
 
 
-def _public_ends(copies: Copies, paths: Sequence[str], question: Asked) -> tuple[float, float]:
+def _public_ends(
+    copies: Copies, paths: Sequence[str], question: Asked, cell: RegionCounts | None
+) -> tuple[float, float]:
+    """Ends that no answer leaves; of groups with some values, ``cell``, the number is public where totals are."""
     bounds = public_bounds(copies.release)
     most = [int(bounds.most_groups[copies.release.hierarchy.find(path)]) for path in paths]
     groups = UNKNOWN if UNKNOWN in most else sum(most)
+    if cell is not None and groups != UNKNOWN:
+        groups = cell.n_groups
     match question.about:
         case "share":
             return 0, 1

@@ -26,7 +26,7 @@ from tallytree.errors import RequestError
 from tallytree.estimate.size_bins import Differences, doubts
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels, sum_over_regions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.group_sizes.plan import plan_release
 from tallytree.planning.group_sizes.shapes import redrawn, scattered_tables, scattered_totals
@@ -34,9 +34,10 @@ from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
+from tallytree.publish.keeping import simulating
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.manifest import facts_of
-from tallytree.released.group_sizes.region import RegionCounts, together
+from tallytree.released.group_sizes.region import RegionCounts, Slot, slot_of, together
 from tallytree.released.group_sizes.release import Release
 
 UNKNOWN = int(np.iinfo(np.int64).max)
@@ -80,20 +81,29 @@ def public_bounds(release: Release) -> PublicBounds:
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """A release, possible truths drawn from it, and a copy made from each by releasing it again."""
+    """A release, possible truths drawn from it, and a copy made from each by releasing it again.
+
+    Of a release with attributes they hold every slot of every region.
+    """
 
     release: Release
     truths: tuple[CountsBySize, ...]
     copies: tuple[CountsBySize, ...]
 
-    def region(self, path: str | Sequence[str]) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
-        """One region, or several added up, in the release, and in every possible truth and its copy."""
+    def region(
+        self, path: str | Sequence[str], where: Sequence[str] = ()
+    ) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
+        """One region, or several added up, in the release, and in every possible truth and its copy; of groups with some
+        values of attributes, or of all.
+        """
         paths = [path] if isinstance(path, str) else path
+        slot = Slot(self.release.lattice.n_slots, slot_of(self.release.attributes, where))
 
         def at(counts: CountsBySize) -> RegionCounts:
-            return together(self.release.hierarchy, counts, paths, self.release.classes)
+            return together(self.release.hierarchy, counts, paths, self.release.classes, slot)
 
-        return at(self.release.counts), [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
+        released = self.release.regions(paths, where)
+        return released, [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
 
     def __repr__(self) -> str:
         return f"Copies({len(self.copies)} of {self.release!r})"
@@ -113,6 +123,11 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
     """
     check_copies(copies)
     options = _options(release)
+    with simulating():
+        return _copied(release, options, copies, seed, progress)
+
+
+def _copied(release: Release, options: ReleaseOptions, copies: int, seed: int, progress: Progress) -> Copies:
     truths, made = [], []
     trial = release
     for number in range(copies):
@@ -123,8 +138,13 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
             trial = release_counts(_possible_truth(release, seed=trial_seed), trial_options)
         own_seed = _FIRST_SEED + seed + number
         possible = _possible_truth(trial, seed=own_seed)
-        truths.append(counts_on_all_levels(release.hierarchy, possible.leaf_counts))
-        made.append(release_counts(possible, replace(options, insecure_seed=own_seed)).counts)
+        copy = release_counts(possible, replace(options, insecure_seed=own_seed))
+        if possible.cell_counts is not None and copy.margins is not None:
+            truths.append(release.lattice.margins(possible.cell_counts))
+            made.append(copy.margins)
+        else:
+            truths.append(counts_on_all_levels(release.hierarchy, possible.leaf_counts))
+            made.append(copy.counts)
     return Copies(release, tuple(truths), tuple(made))
 
 
@@ -142,6 +162,11 @@ def _options(release: Release) -> ReleaseOptions:
 def _possible_truth(release: Release, *, seed: int) -> AssumedCounts:
     """Data that a release might have been made of."""
     assumed = data_like(release)
+    if assumed.cell_counts is not None:
+        n_cells = assumed.attributes.n_cells
+        cells = redrawn(assumed.cell_counts, assumed.cell_counts.n_groups(), seed=seed)
+        leaves = sum_over_regions(cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells)
+        return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups(), cell_counts=cells)
     if assumed.unit.group:
         leaves = _possible_bins(release, seed=seed)
     elif assumed.groups_public:

@@ -56,27 +56,39 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     >>> len(released.degrees), bool((released.degrees >= 0).all())
     (4, True)
     """
-    budget, rows = options.loss(), rows_to_read(options.where, options)
-    place: dict[str, Any] = {"table": options.table, "sql": options.sql, "where": rows}
-    if options.edges is not None:
-        source = read_degrees(source, *options.edges, directed=options.directed, nodes=options.nodes, **place)
-    elif options.column is not None:
-        bound: dict[str, Any] = {"unit": options.unit, "contributions": options.contributions}
-        bound = {} if options.unit == ENTITY else bound
-        source = read(source, group=options.column, public="groups", **place, **bound)
-    elif options.size is not None:
-        source = read(source, size=options.size, public="groups", **place)
-    elif rows is not None:
-        raise RequestError(WHERE_NEEDS_TABLE)
-    sizes = confidential_sizes(source, options.contributions)
+    budget = options.loss()
+    sizes = confidential_sizes(_read(source, options), options.contributions)
     refuse_many_changes(budget, [sizes.sensitivity])
     noise = noise_for(budget, sizes.sensitivity)
-    promised = {"name": options.method, "graphical": options.graphical}
+    promised = {"name": options.mechanism, "graphical": options.graphical}
     manifest = degrees_manifest(sizes, budget, noise, mechanism=promised, secure=options.insecure_seed is None)
     with paid_noise(payment_from(options), manifest, options.insecure_seed) as paid:
         noisy = measure_sorted_counts(sizes, noise, paid.stream)
         paid.measured(paid.manifest, {"noisy.parquet": sorted_table(noisy)})
     return degrees_from_noisy(noisy, noise, paid.manifest)
+
+
+def _read(source: Any, options: DegreesOptions) -> Any:
+    """Exact counts of a table whose rows the options describe; any other source as it is."""
+    rows = rows_to_read(options.where, options)
+    place: dict[str, Any] = {"table": options.table, "sql": options.sql, "where": rows}
+    if options.edges is not None:
+        return read_degrees(source, *options.edges, directed=options.directed, nodes=options.nodes, **place)
+    if options.column is not None:
+        bound: dict[str, Any] = {"unit": options.unit, "contributions": options.contributions}
+        bound = {} if options.unit == ENTITY else bound
+        return read(source, group=options.column, public="groups", **place, **bound)
+    if options.size is not None:
+        return read(source, size=options.size, public="groups", **place)
+    if rows is not None:
+        raise RequestError(WHERE_NEEDS_TABLE)
+    return source
+
+
+def true_degrees(source: Any, options: DegreesOptions | None) -> IntArray:
+    """The exact sorted degrees, for the owner who compares a release with them: confidential."""
+    sizes = confidential_sizes(source if options is None else _read(source, options), 1)
+    return np.repeat(sizes.counts.size, sizes.counts.count)
 
 
 def degrees_from_noisy(noisy: IntArray, noise: Noise, manifest: Manifest) -> DegreeSequence:

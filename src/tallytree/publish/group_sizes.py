@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts, Description
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Lattice
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
@@ -38,8 +40,13 @@ from tallytree.released.group_sizes.manifest import (
     with_fit,
     with_split,
 )
-from tallytree.released.group_sizes.release import Release
-from tallytree.released.group_sizes.tables import measured_tables, noisy_levels_from_table, regions_from_table
+from tallytree.released.group_sizes.release import Release, with_margins
+from tallytree.released.group_sizes.tables import (
+    cell_groups_from_table,
+    measured_tables,
+    noisy_levels_from_table,
+    regions_from_table,
+)
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
@@ -101,6 +108,7 @@ def _release(
     facts = facts_about(counts)
     plan = plan_release(options, facts)
     check_solver(plan.mechanism)
+    cells: Sequence[int] = ()
     if not isinstance(counts, ConfidentialCounts):
         counts.check_plan(plan)
     elif counts.groups_public:
@@ -113,7 +121,7 @@ def _release(
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    with paid_noise(payment_from(options), manifest, insecure_seed) as paid:
+    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
         stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
@@ -126,13 +134,13 @@ def _release(
             manifest = with_bins(manifest, binned.plan, counts, binned.bins, binned.differences)
         else:
             noisy = measure_all(counts, plan, stream, progress)
-        paid.measured(manifest, measured_tables(counts.hierarchy, noisy))
+        paid.measured(manifest, measured_tables(facts.lattice, noisy))
     if isinstance(counts, ConfidentialCounts) and plan.mechanism == "adaptive":
-        leaf_counts = run.leaf_counts(counts.hierarchy)
+        leaf_counts = run.leaf_counts(facts.lattice)
     elif isinstance(counts, ConfidentialCounts) and plan.mechanism != "size-bins":
         leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
         manifest = with_fit(manifest, fit)
-    return put_together(counts.hierarchy, plan, noisy, leaf_counts, manifest)
+    return put_together(facts.lattice, plan, noisy, leaf_counts, manifest)
 
 
 def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:
@@ -154,13 +162,18 @@ def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
         counts.unit.contributions,
         whole_groups=bool(counts.unit.group),
         least_size=counts.least_size,
+        attributes=counts.attributes,
     )
 
 
 def put_together(
-    hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
+    lattice: Lattice, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
 ) -> Release:
-    """The release of consistent counts of the leaves."""
+    """The release of consistent counts of the leaves, which are by attributes where there are some."""
+    hierarchy = lattice.hierarchy
+    if noisy.cell_groups is not None:
+        bare = Release(hierarchy=hierarchy, counts=leaf_counts, n_groups=noisy.n_groups, manifest=manifest, noisy=noisy)
+        return with_margins(lattice, lattice.margins(leaf_counts), bare, noisy.cell_groups)
     if "classes" in manifest:  # views of sizes know no bound, and may find a group beyond the last class
         leaf_counts = leaf_counts.clip(len(manifest["classes"]) - 1)
     released = counts_on_all_levels(hierarchy, leaf_counts)
@@ -189,10 +202,12 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
     answers = folder.table("noisy.parquet", names=("region", "query"))
-    noisy = NoisyCounts(n_groups, noisy_levels_from_table(hierarchy, plan, answers))
+    lattice = facts.lattice
+    cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet")) if lattice.attributes else None
+    noisy = NoisyCounts(n_groups, noisy_levels_from_table(lattice, plan, answers), cell_groups)
     fit: dict[str, Any] = {}
     if plan.mechanism == "adaptive":
-        leaf_counts = estimate_again(hierarchy, plan, noisy).leaf_counts(hierarchy)
+        leaf_counts = estimate_again(lattice, plan, noisy).leaf_counts(lattice)
     else:
         leaf_counts, fit = reconcile(hierarchy, plan, noisy)
     if changed:
@@ -201,7 +216,7 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
             "request": plan.request.to_json(),
             "mechanism": manifest["mechanism"] | mechanism_of(plan),
         }
-    return put_together(hierarchy, plan, noisy, leaf_counts, with_fit(manifest, fit))
+    return put_together(lattice, plan, noisy, leaf_counts, with_fit(manifest, fit))
 
 
 def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent) -> NoisyCounts:

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_at
 from tallytree.model.hierarchy import Hierarchy
@@ -52,8 +53,18 @@ def with_intervals(
     release: Release, *, copies: int = 40, confidence: float = 0.95, progress: Progress = silent
 ) -> Release:
     """The same release with a standard error and interval beside every count; costs no privacy."""
+    refuse_attributes(release.attributes)
     made = copy_release(release, copies=copies, progress=progress)
     return replace(release, intervals=count_intervals(made, confidence=confidence))
+
+
+def refuse_attributes(attributes: object) -> None:
+    """Refuse intervals of every count where groups have attributes; also before a release is paid for."""
+    if attributes:
+        raise RequestError(
+            "Intervals of every count are made of releases without attributes; ask about a region and values instead: "
+            'tallytree.ask(release, where=["tenure=rented"], mean=True, copies=40).'
+        )
 
 
 def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountIntervals:
@@ -61,6 +72,7 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
 
     Intervals are whole numbers from 0 to the region's number of groups where that is public.
     """
+    refuse_attributes(copies.release.attributes)
     released, bounds = copies.release.counts, public_bounds(copies.release)
     errors = [_errors(copied, truth) for copied, truth in zip(copies.copies, copies.truths)]
     spread = _spreads(copies, errors)

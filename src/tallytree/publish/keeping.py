@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tallytree.privacy.ledger import OpenReservation
 
 T = TypeVar("T", bound=Published)
+# Of each number that is measured: eight in the journal, and at most as many in the tables of what was measured and in those of
+# the release, which are compressed.
+BYTES_PER_ANSWER = 24
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,9 @@ class PaidNoise:
 
 
 @contextmanager
-def paid_noise(payment: Payment | None, manifest: Manifest, insecure_seed: int | None) -> Iterator[PaidNoise]:
+def paid_noise(
+    payment: Payment | None, manifest: Manifest, insecure_seed: int | None, *, n_answers: int = 0
+) -> Iterator[PaidNoise]:
     """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
 
     While :func:`publish_to` makes a release every noisy answer is kept as it is given, and a run that goes on after another
@@ -89,12 +94,15 @@ def paid_noise(payment: Payment | None, manifest: Manifest, insecure_seed: int |
         Everything that will be said about the release; written from its plan, so nothing in it is confidential.
     insecure_seed
         For tests and experiments only.
+    n_answers
+        How many numbers will be measured, as far as it is known: without room on disk for them nothing is paid.
     """
     making, work, journal = _MAKING.get(), None, None
     if making is None:
         paid = pay(payment, manifest)
     else:
         work = making.work
+        work.require_room(n_answers * BYTES_PER_ANSWER)
         paid, measured = _paid_once(making, payment, manifest)
         journal = Journal(work.folder(ANSWERS))
         if measured and journal.digest() != measured:
@@ -119,6 +127,16 @@ def tell_measured(work: Work, payment: Payment | None) -> None:
 
         note = work.note()
         note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
+
+
+@contextmanager
+def simulating() -> Iterator[None]:
+    """Releases that are made inside are simulations: nothing of them is paid for or kept, and they get no answer that was."""
+    before = _MAKING.set(None)
+    try:
+        yield
+    finally:
+        _MAKING.reset(before)
 
 
 def _paid_once(making: _Making, payment: Payment | None, manifest: Manifest) -> tuple[Manifest, str]:

@@ -15,6 +15,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
+from tallytree.model.renamed import keyword_renamed
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.planning.group_sizes.shapes import scattered_counts
@@ -23,8 +24,10 @@ from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.progress import Progress, silent
 from tallytree.publish.spatial import release_map
-from tallytree.released.maps.evaluation import HEAD, BoxErrors, error_rows, evaluate_map
+from tallytree.ranges.metrics import HEAD, QueryErrors
+from tallytree.released.maps.evaluation import evaluate_map
 from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.query_evaluation import error_rows
 
 METHODS: tuple[MapMethod, ...] = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
 LINE_METHODS: tuple[MapMethod, ...] = ("noisy-first", "structure-first")
@@ -36,7 +39,7 @@ class MapPrediction:
 
     name: str
     epsilon: str
-    classes: tuple[BoxErrors, ...]
+    classes: tuple[QueryErrors, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The prediction as JSON-ready facts."""
@@ -68,15 +71,16 @@ def plan_map(
     return predict_map(points_like(like), epsilon=epsilon, runs=runs, **options)
 
 
+@keyword_renamed("method", "mechanism")
 def predict_map(
-    assumed: ConfidentialGrid, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+    assumed: ConfidentialGrid, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
 ) -> MapPrediction:
     """Expected errors of one method, as means over simulated maps of the assumed points."""
-    budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(method=method)
+    budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(mechanism=mechanism)
     simulated = [
         evaluate_map(release_map(assumed, budget, options, insecure_seed=seed), assumed).classes for seed in range(runs)
     ]
-    return MapPrediction(method, str(epsilon), tuple(_mean(same) for same in zip(*simulated)))
+    return MapPrediction(mechanism, str(epsilon), tuple(_mean(same) for same in zip(*simulated)))
 
 
 def compare_maps(
@@ -91,11 +95,11 @@ def compare_maps(
     found = []
     for done, method in enumerate(methods):
         progress(done, len(methods), f"simulating {method}")
-        found.append(predict_map(assumed, epsilon=epsilon, method=method, runs=runs))
+        found.append(predict_map(assumed, epsilon=epsilon, mechanism=method, runs=runs))
     return found
 
 
-def _mean(same: Sequence[BoxErrors]) -> BoxErrors:
+def _mean(same: Sequence[QueryErrors]) -> QueryErrors:
     facts = [asdict(one) for one in same]
-    means = {key: float(np.mean([one[key] for one in facts])) for key in facts[0] if key not in ("name", "boxes")}
-    return BoxErrors(name=same[0].name, boxes=same[0].boxes, **means)
+    means = {key: float(np.mean([one[key] for one in facts])) for key in facts[0] if key not in ("name", "queries")}
+    return QueryErrors(name=same[0].name, queries=same[0].queries, **means)

@@ -11,7 +11,8 @@ from tallytree.estimate.size_bins import Differences, fit_size_bins
 from tallytree.measure.noisy import NoisyCounts, NoisyQuery
 from tallytree.measure.size_bins import measure_size_bins, measure_size_look
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
+from tallytree.model.lattice import Family
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, with_view
 from tallytree.planning.group_sizes.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
 from tallytree.privacy.noise import DiscreteGaussian
@@ -23,6 +24,8 @@ from tallytree.publish.progress import Progress, silent
 class SizeBinsRun:
     """What the mechanism measured and estimated, the plan with its questions, the bins they are about, and how far regions
     were found to differ from their siblings, level by level below the root.
+
+    ``leaf_counts`` are by attributes where there are some.
     """
 
     plan: Plan
@@ -36,7 +39,9 @@ def run_size_bins(
     counts: ConfidentialCounts, plan: Plan, facts: PublicFacts, stream: KeyStream, progress: Progress = silent
 ) -> SizeBinsRun:
     """Confidential values enter only through ``measure_size_look`` and ``measure_size_bins``."""
-    hierarchy = counts.hierarchy
+    lattice = facts.lattice
+    families = [Family(level.level, facts.attributes.chosen(level.by)) for level in plan.levels]
+    tree, orders = lattice.nested(families)
     look: tuple[NoisyQuery, ...] = ()
     if plan.first_look is None:
         assert plan.max_size is not None
@@ -45,24 +50,28 @@ def run_size_bins(
         edges = look_edges(plan.max_size, least_size=facts.least_size)
         answers = measure_size_look(counts, edges, plan.first_look, stream)
         look = (NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers),)
-        regions = [hierarchy.level_size(level.level) for level in plan.levels]
+        regions = [lattice.n_rows(family) for family in families]
         stds = [level.query.noise.std for level in plan.levels if level.query is not None]
         std = plan.first_look.noise.std
         bins = bins_after_look(answers, std, regions, stds, edges, gaussian=_gaussian(plan))
         plan = with_view(plan, facts, "blocks" if bins.block else "bins")
     levels, tables, variances = [], [], []
-    for level in plan.levels:
-        progress(level.level, len(plan.levels) + 1, f"measuring {level.name}")
-        answered, table = measure_size_bins(counts, bins, level, stream)
+    for place, (level, family) in enumerate(zip(plan.levels, families)):
+        progress(place, len(plan.levels) + 1, f"measuring {level.name}")
+        answered, table = measure_size_bins(counts.counts_of(family), bins, level, stream)
         levels.append(answered)
-        tables.append(table)
+        tables.append(table[orders[place]])
         variances.append(answered.queries[0].noise.variance)
     progress(len(plan.levels), len(plan.levels) + 1, "combining all levels")
-    estimates, differences = fit_size_bins(hierarchy, tables, variances, bins)
-    whole = whole_bins(hierarchy, estimates, whole_totals(hierarchy, estimates))
+    estimates, differences = fit_size_bins(tree, tables, variances, bins)
+    whole = whole_bins(tree, estimates, whole_totals(tree, estimates))
     levels[0] = replace(levels[0], queries=(*look, *levels[0].queries))
-    noisy = NoisyCounts(whole.sum(axis=1), tuple(levels))
-    return SizeBinsRun(plan, noisy, fill_bins(hierarchy, whole, bins), bins, differences)
+    leaves = fill_bins(tree, whole, bins)
+    cells = sum_over_regions(leaves, orders[-1], leaves.n_regions)
+    by_leaf = cells.n_groups().reshape(-1, facts.attributes.n_cells).sum(axis=1)
+    cell_groups = cells.n_groups() if facts.attributes else None
+    noisy = NoisyCounts(facts.hierarchy.sum_from_leaves(by_leaf), tuple(levels), cell_groups)
+    return SizeBinsRun(plan, noisy, cells, bins, differences)
 
 
 def _gaussian(plan: Plan) -> bool:

@@ -10,6 +10,7 @@ from tallytree.errors import VerificationError
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, order_of_runs, sum_over_regions
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Lattice
 from tallytree.model.notebook import html_table
 
 
@@ -63,6 +64,18 @@ def check_counts(
         wrong = wrong[wrong == 0]
     totals = Check("group totals hold", not len(wrong), _where(hierarchy, wrong))
     return (totals, *(_check_sums(hierarchy, counts, level) for level in range(1, hierarchy.n_levels)))
+
+
+def check_margins(lattice: Lattice, margins: CountsBySize, cell_groups: IntArray) -> tuple[Check, ...]:
+    """That every table by attributes is the sum of the finest one, whose numbers of groups hold; slots by region."""
+    cells = margins.at(lattice.rows_in_margins(lattice.finest))
+    wrong = np.flatnonzero(cells.n_groups() != cell_groups) // lattice.attributes.n_cells
+    leaves = np.unique(wrong) + int(lattice.hierarchy.level_starts[-2])
+    totals = Check("group totals by attributes hold", not len(wrong), _where(lattice.hierarchy, leaves))
+    apart = np.unique(differing_regions(lattice.margins(cells), margins) // lattice.n_slots)
+    names = ", ".join(lattice.attributes.names)
+    sums = Check(f"every table by {names} adds up", not len(apart), _where(lattice.hierarchy, apart))
+    return totals, sums
 
 
 def _check_sums(hierarchy: Hierarchy, counts: CountsBySize, level: int) -> Check:

@@ -149,7 +149,7 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
         if leaf.query != "chain" or leaf.level is None:
-            return known.get(leaf.query)
+            return known.get(leaf.query.partition(" by ")[0])
         n_regions = int(manifest["levels"][leaf.level]["regions"])
         return chain_sensitivity(n_regions, max_quantity=max_quantity, contributions=contributions)
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tallytree.errors import RequestError
-
 
 @dataclass(frozen=True)
 class Question:
@@ -17,6 +15,8 @@ class Question:
     ----------
     region
         Path of a region, or several that are added up; the root when left out.
+    where
+        Values of attributes of groups, such as ``tenure=rented``; all groups when left out.
     between, share
         How many groups have a size from low to high, both included; counts of groups as shares of all of them.
     size, at_least, largest, quantile, mean, total
@@ -31,6 +31,7 @@ class Question:
     """
 
     region: str | Sequence[str] | None = None
+    where: Sequence[str] = ()
     size: int | None = None
     at_least: int | None = None
     between: tuple[int, int] | None = None
@@ -66,14 +67,3 @@ class Reply:
     rows: Sequence[Sequence[object]]
     facts: dict[str, Any] = field(default_factory=dict)
     note: str = ""
-
-
-def parse_range(text: str) -> tuple[object, object]:
-    """A range written ``LOW:HIGH``; numbers where both ends are, names of categories otherwise."""
-    low, colon, high = text.partition(":")
-    if not colon or not low.strip() or not high.strip():
-        raise RequestError(f"A range is written LOW:HIGH, such as 18:65; got {text!r}.")
-    try:
-        return float(low), float(high)
-    except ValueError:
-        return low.strip(), high.strip()

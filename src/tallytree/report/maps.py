@@ -32,7 +32,7 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
         "entities": entities,
         "facts": [
             [f"{entities} in all", f"{total.estimate:,.6g} ± {total.std_error:,.3g}"],
-            ["method", release.method],
+            ["mechanism", release.mechanism],
             ["boxes counted", f"{n_boxes:,}"],
             _cells_in_words(release),
         ],

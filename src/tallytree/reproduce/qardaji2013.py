@@ -16,6 +16,7 @@ def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progre
     steps: list[tuple[str, Callable[[], list[Cell]]]] = [
         ("table 1", tables.table_1),
         ("table 2", tables.table_2),
+        ("very many bins", tables.large_n),
         ("table 3", lambda: tables.table_3(quick=quick)),
         ("when flat is best", tables.when_flat_is_best),
         ("figure 2", lambda: figures.figure_2(quick=quick)),

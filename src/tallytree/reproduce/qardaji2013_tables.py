@@ -8,6 +8,7 @@ mechanisms could not be matched; Table 2 prints b = 32 beside the errors of b = 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +19,7 @@ from tallytree.planning.ranges.branching import best_branching, regular_tree_err
 from tallytree.planning.ranges.errors import flat_range_error, n_ranges, wavelet_range_error
 from tallytree.planning.ranges.formulas import (
     consistent_error_estimate,
+    limiting_branching,
     smallest_useful_grid,
     tree_error_approximation,
 )
@@ -48,6 +50,15 @@ TABLE_1: dict[int, tuple[float | None, ...]] = {
     19: (12274.00, 12274.03, 27, 4, 2730.67, 2719.40, None, None),
     20: (14400.00, 14400.02, 16, 5, 3183.33, 3183.34, None, None),
 }
+
+# Its last columns: how many times H_2 is above H_b, H_2 above H_2^c, H_b above H_b^c.
+RATIOS_1: dict[int, tuple[float | None, ...]] = {
+    4: (6.76, 2.31, 1.00), 5: (7.27, 2.67, 1.00), 6: (6.81, 2.99, 1.00), 7: (5.75, 3.27, 1.00), 8: (5.13, 3.52, 1.91),
+    9: (5.14, 3.73, 1.94), 10: (5.00, 3.90, 1.95), 11: (4.70, 4.07, 1.99), 12: (4.75, None, None), 13: (4.67, None, None),
+    14: (4.65, None, None), 15: (4.58, None, None), 16: (4.60, None, None), 17: (4.49, None, None), 18: (4.55, None, None),
+    19: (4.51, None, None), 20: (4.52, None, None),
+}  # fmt: skip
+RATIOS_2 = {4: 1.00, 5: 1.00, 6: 1.81, 7: 1.90, 8: 1.91, 9: 1.94, 10: 2.05, 11: 2.34}  # H_b over H_b^c
 
 # Table 2: exponent of N → b, h, V*[H_b^c], V^ex[H_b^c], V^ex[H_b]. The last two of 2^10 belong to b = 11.
 TABLE_2: dict[int, tuple[float, ...]] = {
@@ -98,7 +109,19 @@ def table_1() -> list[Cell]:
         for name, paper, value in zip(names, printed, ours):
             unit = {"b": "branching factor", "h": "levels"}.get(name, UNIT)
             cells.append(Cell("Table 1", f"2^{exponent}", name, paper, value, unit))
+        ratios = (ours[1] / ours[5], ours[1] / ours[6], ours[5] / ours[7])
+        for name, paper, value in zip(("H_2 / H_b", "H_2 / H_2^c", "H_b / H_b^c"), RATIOS_1[exponent], ratios):
+            cells.append(Cell("Table 1, ratios", f"2^{exponent}", name, paper, value, "ratio of V^ex"))
     return cells
+
+
+def large_n() -> list[Cell]:
+    """§3.2: the branching factor for very many bins, and what b = 16 then gains over b = 2."""
+    table = "§3.2, N → ∞"
+    return [
+        Cell(table, "best b", "H_b", 16.8, limiting_branching(), "branching factor"),
+        Cell(table, "H_2 / H_16", "H_b", 4.27, math.log2(16) ** 3 / 15, "ratio of V*"),
+    ]
 
 
 def table_2() -> list[Cell]:
@@ -117,6 +140,12 @@ def table_2() -> list[Cell]:
             row = "2^10 (b = 11)"
             ours = 11
         cells += _exact_pair(row, ours, consistent, blocks)
+        # The printed ratio of 2^10 is H_32 over H_11^c.
+        without = 32 if exponent == 10 else ours
+        ratio = regular_tree_error(n, without, consistent=False) / regular_tree_error(n, ours)
+        cells.append(
+            Cell("Table 2, ratios", f"2^{exponent}", "H_b / H_b^c", RATIOS_2[exponent], ratio, "ratio of V^ex")
+        )
     for b, (estimate, consistent) in SIDE_TABLE.items():
         row = f"2^10, b = {b}"
         cells.append(Cell("Table 2, side table", row, "V*[H_b^c]", estimate, consistent_error_estimate(1024, b), UNIT))

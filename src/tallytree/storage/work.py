@@ -21,6 +21,8 @@ from tallytree.storage.rename import move_new, swap
 
 SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
+# Manifests, notes and a small release.
+_LEAST_ROOM = 1 << 20
 _LOCK, _NOTE = "lock", "note.json"
 # Files that the program itself puts beside the tables of a release after it was written.
 SIGNATURE = "manifest.sig"
@@ -64,6 +66,15 @@ class Work:
         with self._telling():
             file.with_suffix(".part").rename(file)
         sync(self.path)
+
+    def require_room(self, n_bytes: int) -> None:
+        """Refuse to go on where the disk has too little room for what will be written, as far as it can be told."""
+        free = shutil.disk_usage(self.path).free
+        if free < n_bytes + _LEAST_ROOM:
+            raise StorageError(
+                f"{self.target.parent} has {free / 2**20:,.0f} MiB left, and the release needs about "
+                f"{(n_bytes + _LEAST_ROOM) / 2**20:,.0f} MiB. Free some, or choose another folder; nothing was paid."
+            )
 
     def folder(self, name: str) -> Path:
         """A folder inside the work folder, made where it is missing."""

@@ -32,6 +32,8 @@ def cells_per_level(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> list[
     cells = []
     for level in plan.levels:
         here = n_groups[facts.hierarchy.level_slice(level.level)]
+        if level.by:  # of tables by attributes the number of rows is enough
+            here = np.repeat(here, facts.attributes.margin(facts.attributes.chosen(level.by)).n_cells)
         cells.append(_cells(level, here, plan.max_size or 1) if level.query is not None else 0)
     return cells
 
@@ -79,10 +81,10 @@ def check_memory(plan: Plan, cells: Sequence[int], available: int | None = None)
     needed = predicted_bytes(plan, cells)
     if needed <= available:
         return
-    worst = max(plan.levels, key=lambda level: cells[level.level])
+    worst, most = max(zip(plan.levels, cells), key=lambda pair: pair[1])
     raise RequestError(
         f"This release would need about {needed / 1e9:,.1f} GB of memory, mostly for view {worst.view!r} at level "
-        f"{worst.name!r} with {cells[worst.level]:,} numbers to measure; {available / 1e9:,.1f} GB are free. "
+        f"{worst.name!r} with {most:,} numbers to measure; {available / 1e9:,.1f} GB are free. "
         f"{_advice(worst)} Nothing was measured and no budget was spent."
     )
 

@@ -14,9 +14,12 @@ from fractions import Fraction
 from typing import get_args
 
 from tallytree.errors import RequestError
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Family, Lattice
 from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.group_sizes.families import wanted_families
 from tallytree.planning.group_sizes.goals import goal_from
 from tallytree.planning.group_sizes.mechanisms import (
     TRAITS,
@@ -65,6 +68,12 @@ class PublicFacts:
     contributions: int = 1
     whole_groups: bool = False
     least_size: int = 0
+    attributes: Attributes = NO_ATTRIBUTES
+
+    @property
+    def lattice(self) -> Lattice:
+        """All tables that are released."""
+        return Lattice(self.hierarchy, self.attributes)
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ class QueryPlan:
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """One level of the hierarchy; nothing is measured there when ``query`` is None."""
+    """One level of the hierarchy, by some attributes of groups; nothing is measured there when ``query`` is None."""
 
     level: int
     name: str
@@ -86,6 +95,12 @@ class LevelPlan:
     norm: Norm
     share: Fraction
     query: QueryPlan | None
+    by: tuple[str, ...] = ()
+
+    @property
+    def suffix(self) -> str:
+        """What tells the questions of a family from those of others of its level."""
+        return f" by {', '.join(self.by)}" if self.by else ""
 
 
 @dataclass(frozen=True)
@@ -115,8 +130,9 @@ class Plan:
 
 def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
-    n_levels = facts.hierarchy.n_levels
     mechanism = _mechanism(request, facts)
+    families = measurable_families(facts.lattice, mechanism)
+    n_levels = len(families)
     totals = totals_kept(mechanism, request.totals)
     views = _views(request.view, mechanism, n_levels)
     shares = _shares(request.budget, n_levels, mechanism)
@@ -126,6 +142,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
         views = ("blocks" if bins.block else "bins",) * n_levels
     goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
+    _check_attributes(request, mechanism, facts)
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_mechanism(request, mechanism, facts)
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
@@ -147,8 +164,8 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         merge=request.merge,
         budget=budget,
         levels=tuple(
-            LevelPlan(level, name, view, _norm(request.norm, view, budget.definition), Fraction(0), None)
-            for level, (name, view) in enumerate(zip(facts.hierarchy.level_names, views))
+            _level_plan(facts, family, view, _norm(request.norm, view, budget.definition))
+            for family, view in zip(families, views)
         ),
         max_size=max_size,
         most_sizes=largest_table(mechanism, facts.hierarchy),
@@ -163,7 +180,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     )
     awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
     plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look)
-    every_level = [view_sensitivity(view, facts, level) for level, view in enumerate(views)]
+    every_level = [view_sensitivity(view, facts, family.level) for family, view in zip(families, views)]
     refuse_many_changes(budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))])
     check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
     if mechanism == "tree-program" and max_size is not None:
@@ -171,9 +188,26 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     return plan
 
 
-def level_query(plan: Plan, facts: PublicFacts, level: int, share: Fraction) -> QueryPlan:
-    """What a share of the levels' budget buys on a level."""
-    sensitivity = view_sensitivity(plan.levels[level].view, facts, level)
+def measurable_families(lattice: Lattice, mechanism: Mechanism) -> tuple[Family, ...]:
+    """The families that a mechanism may measure, each after those that cover it; without attributes the levels.
+
+    Where whole groups are protected they are a path through the lattice, which estimates follow from the root down.
+    """
+    if mechanism != "size-bins" or not lattice.attributes:
+        return lattice.families
+    levels = range(lattice.hierarchy.n_levels)
+    return (Family(0, ()), *(Family(level, lattice.finest.margin) for level in levels))
+
+
+def _level_plan(facts: PublicFacts, family: Family, view: View, norm: Norm) -> LevelPlan:
+    by = facts.attributes.margin(family.margin).names
+    name = facts.hierarchy.level_names[family.level] + (f" by {', '.join(by)}" if by else "")
+    return LevelPlan(family.level, name, view, norm, Fraction(0), None, by)
+
+
+def level_query(plan: Plan, facts: PublicFacts, place: int, share: Fraction) -> QueryPlan:
+    """What a share of the levels' budget buys at a place among the plan's levels."""
+    sensitivity = view_sensitivity(plan.levels[place].view, facts, plan.levels[place].level)
     part = plan.for_levels * share
     return QueryPlan(part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity))
 
@@ -181,8 +215,8 @@ def level_query(plan: Plan, facts: PublicFacts, level: int, share: Fraction) -> 
 def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
     """The plan with the levels' budget split like this, for good; nothing is measured on a level with share 0."""
     levels = tuple(
-        replace(level, share=share, query=level_query(plan, facts, level.level, share) if share > 0 else None)
-        for level, share in zip(plan.levels, shares, strict=True)
+        replace(level, share=share, query=level_query(plan, facts, place, share) if share > 0 else None)
+        for place, (level, share) in enumerate(zip(plan.levels, shares, strict=True))
     )
     return replace(plan, levels=levels, awaits_look=False)
 
@@ -254,6 +288,25 @@ def _check_mechanism(request: ReleaseOptions, mechanism: Mechanism, facts: Publi
             "mechanism 'chain' needs public group totals: a group that comes and goes with its only entity changes every "
             "later entry of the chain. Choose cumulative-relaxed or matching."
         )
+
+
+def _check_attributes(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
+    wanted_families(request.want, facts.lattice)  # refuses what is not there
+    if not facts.attributes:
+        return
+    if mechanism not in ("adaptive", "size-bins"):
+        raise RequestError(
+            f"mechanism {mechanism!r} measures levels alone, no tables by {', '.join(facts.attributes.names)}; leave mechanism "
+            "and view out, or read the data without by=."
+        )
+    if request.goal != "balanced":
+        raise RequestError("goal= is about levels; with attributes, want= names the tables that a split is for.")
+    if facts.whole_groups and request.want:
+        raise RequestError(
+            "want= plans a split; where whole groups are protected every measured table has the same share."
+        )
+    if not facts.whole_groups and not facts.groups_public:
+        raise RequestError("Attributes need public numbers of groups per combination of values, or unit='group'.")
 
 
 def _seconds(given: Exact | None) -> float | None:

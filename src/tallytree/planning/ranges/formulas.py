@@ -6,6 +6,7 @@ Errors are average variances over all ranges; ``variance`` is that of one count 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -43,6 +44,19 @@ class NodeVariances(NamedTuple):
 
     from_below: tuple[float, ...]
     from_above: tuple[float, ...]
+
+
+def limiting_branching() -> float:
+    """The branching factor that Eq. (3) favours for very many bins, where (b − 1)·log_b³N rules: the root of b ln b = 3(b − 1).
+
+    Examples
+    --------
+    >>> round(limiting_branching(), 1)
+    16.8
+    """
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda b: b * math.log(b) - 3 * (b - 1), 2.0, 100.0))
 
 
 def node_variances(branching: int, level_variances: Sequence[float]) -> NodeVariances:

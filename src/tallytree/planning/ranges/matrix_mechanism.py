@@ -16,6 +16,7 @@ from tallytree.planning.noise_variances import NoiseKind, noise_variance
 from tallytree.planning.ranges.workloads import Workload
 
 SMALLEST_PIVOT = 1e-7  # of the Cholesky factor, relative to the largest: below it rows count as dependent
+NEIGHBOURS = 16  # bins in the sums that low_rank starts from, near the best branching factor (qardaji2013 §3.2)
 RANK_TOLERANCE = 1e-8  # relative size of what a strategy may miss of a workload before it counts as unanswerable
 
 
@@ -123,18 +124,31 @@ def low_rank(workload: Workload, *, rounds: int = 300) -> FloatArray:
 
     For a given L the best B is W·L⁺, whose trace is trace((LᵀL)⁻¹WᵀW). So B is eliminated, and L, its columns divided by
     their norms, is moved by L-BFGS. (The paper alternates under a growing penalty instead; what comes out depends much on
-    the schedule.) The start is the paper's, the singular vectors of W, mixed with the bins themselves, which ends lower.
+    the schedule.) The problem has many local optima, so there are two starts: the paper's, the singular vectors of W, mixed
+    with the bins themselves, which ends lower; and the bins with sums of 16 neighbours, so that L has a few more rows than the
+    rank of W, as the paper advises. The better end is taken, and the bins themselves where they are better still: the flat
+    method is a strategy of this form too.
     """
-    from scipy.optimize import minimize
-
     gram = workload.gram()
     values, vectors = np.linalg.eigh(gram)
     if values.min() <= values.max() * 1e-12:
         raise RequestError(
             "The low-rank strategy is offered for workloads that determine every bin; this one does not."
         )
+    bins = np.eye(len(vectors))
     largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(vectors))]
-    start = np.eye(len(vectors)) + 0.3 * eigen_select(workload) * np.sign(largest)[:, None]
+    singular = bins + 0.3 * eigen_select(workload) * np.sign(largest)[:, None]
+    blocks = 0.3 * np.add.reduceat(bins, np.arange(0, len(bins), NEIGHBOURS), axis=0)
+    # A little of everything everywhere: an entry of exactly 0 has no slope and would never move.
+    wide = np.concatenate([blocks, bins]) + 1e-3
+    ends = [bins, *(_descend(gram, start, rounds) for start in (singular, wide))]
+    return min(ends, key=lambda rows: relative_error(rows, workload))
+
+
+def _descend(gram: FloatArray, start: FloatArray, rounds: int) -> FloatArray:
+    """A local optimum of trace((LᵀL)⁻¹WᵀW) over matrices whose columns have L1 norm 1, from a start."""
+    from scipy.optimize import minimize
+
     shape = start.shape
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -145,8 +159,9 @@ def low_rank(workload: Workload, *, rounds: int = 300) -> FloatArray:
         slope_rows = -2.0 * (rows @ inverse) @ weighted @ inverse
         slope_norms = 2.0 * (inverse * gram) @ norms
         slope = slope_rows + np.sign(rows) * slope_norms
-        return float(np.sum(inverse * weighted)) / workload.n_queries, slope.ravel() / workload.n_queries
+        return float(np.sum(inverse * weighted)) / scale, slope.ravel() / scale
 
+    scale = float(np.trace(gram))
     options = {"maxiter": rounds, "maxfun": 2 * rounds, "maxcor": 20}
     found = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(shape)
     return np.asarray(found / np.abs(found).sum(axis=0), dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
@@ -45,6 +46,7 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "group_totals": _totals_note(counts),
             "max_quantity": counts.max_quantity,
             "least_size": counts.least_size,
+            **({"attributes": counts.attributes.to_json()} if counts.attributes else {}),
             **_classes_note(counts),
         },
         **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
@@ -75,7 +77,13 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
         int(manifest["privacy"]["unit"]["contributions"]),
         whole_groups=bool(manifest["privacy"]["unit"]["group"]),
         least_size=int(manifest["public"].get("least_size", 0)),
+        attributes=attributes_of(manifest),
     )
+
+
+def attributes_of(manifest: Manifest) -> Attributes:
+    """The attributes of groups that a release has; none in most."""
+    return Attributes.from_json(manifest["public"].get("attributes", []))
 
 
 def mechanism_of(plan: Plan) -> dict[str, Any]:
@@ -100,12 +108,19 @@ def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
     adds = ""
     if counts.max_quantity > 1 and not counts.unit.group:
         adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
-    return Guarantee(plan.budget, counts.unit, fixed_facts(groups_public=counts.groups_public), secure, adds)
+    fixed = fixed_facts(groups_public=counts.groups_public, attributes=counts.attributes)
+    return Guarantee(plan.budget, counts.unit, fixed, secure, adds)
 
 
-def fixed_facts(*, groups_public: bool) -> tuple[str, ...]:
+def fixed_facts(*, groups_public: bool, attributes: Attributes = NO_ATTRIBUTES) -> tuple[str, ...]:
     """What neighbouring tables of groups have in common."""
-    return (FIXED_REGIONS, FIXED_GROUPS) if groups_public else (FIXED_REGIONS,)
+    if not attributes:
+        return (FIXED_REGIONS, FIXED_GROUPS) if groups_public else (FIXED_REGIONS,)
+    names = ", ".join(attributes.names)
+    values = f"which values {names} may have"
+    if not groups_public:
+        return (FIXED_REGIONS, values)
+    return (FIXED_REGIONS, values, f"{FIXED_GROUPS} of each combination of {names}", f"{names} of each group")
 
 
 def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
@@ -160,12 +175,15 @@ def composition_of(plan: Plan, unit: str) -> Composition:
         if level.query is not None:
             undecided = plan.awaits_look
             name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look" if undecided else level.view
+            name += "" if undecided else level.suffix
             parts.append(record(None if undecided else level.level, name, level.query))
     return Composition("sequential", tuple(parts))
 
 
 def _level(level: LevelPlan, loss: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"level": level.level, "name": level.name, "view": level.view, "share": str(level.share)}
+    if level.by:
+        facts["by"] = list(level.by)
     if level.query is None:
         return facts | {loss: "0"}
     together = {"composition": "all regions of the level together"} if level.view == "chain" else {}

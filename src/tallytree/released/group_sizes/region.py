@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import Attributes
 from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
@@ -144,21 +146,57 @@ class Interval:
     high: float
 
 
+class Slot(NamedTuple):
+    """Which of the rows that each region has is meant: the one of all groups where there are no others."""
+
+    n_slots: int = 1
+    number: int = 0
+
+
+ALL_GROUPS = Slot()
+
+
 def together(
-    hierarchy: Hierarchy, counts: CountsBySize, paths: Sequence[str], classes: SizeClasses | None = None
+    hierarchy: Hierarchy,
+    counts: CountsBySize,
+    paths: Sequence[str],
+    classes: SizeClasses | None = None,
+    slot: Slot = ALL_GROUPS,
 ) -> RegionCounts:
-    """The counts of one region, or of several that do not overlap; numbers of classes become their smallest sizes."""
+    """The counts of one region, or of several that do not overlap; numbers of classes become their smallest sizes.
+
+    ``slot`` says which groups are meant, where ``counts`` holds several rows per region.
+    """
     found = sorted(hierarchy.find(path) for path in paths)
     if not found:
         raise RequestError("Name at least one region.")
     leaves = sorted((int(hierarchy.leaf_starts[region]), int(hierarchy.leaf_ends[region])) for region in found)
     if any(end > start for (_, end), (start, _) in pairwise(leaves)):
         raise RequestError(f"Regions that are added up must not overlap: {', '.join(paths)}.")
-    runs = np.concatenate([np.arange(counts.offsets[region], counts.offsets[region + 1]) for region in found])
+    rows = [region * slot.n_slots + slot.number for region in found]
+    runs = np.concatenate([np.arange(counts.offsets[row], counts.offsets[row + 1]) for row in rows])
     added = counts_from_runs(np.zeros(len(runs), dtype=np.int64), counts.size[runs], counts.count[runs], 1)
     size = added.size if classes is None else classes.low_array[added.size]
     name = " + ".join(str(hierarchy.paths[region]) for region in found)
     return RegionCounts(name, size, added.count, classes)
+
+
+def slot_of(attributes: Attributes, where: Sequence[str]) -> int:
+    """The slot of values such as ``["tenure=rented"]``; attributes that are not named have all values."""
+    told: dict[str, str] = {}
+    for text in (where,) if isinstance(where, str) else where:
+        name, _, value = text.partition("=")
+        attributes.chosen([name])
+        known = attributes.values[attributes.names.index(name)]
+        if value not in known:
+            raise RequestError(f"{name!r} has no value {value!r}; its values are {', '.join(known)}.")
+        if name in told:
+            raise RequestError(f"where= names {name!r} twice; a group has one value of it.")
+        told[name] = value
+    slot = 0
+    for name, values in zip(attributes.names, attributes.values):
+        slot = slot * (len(values) + 1) + (values.index(told[name]) + 1 if name in told else 0)
+    return slot
 
 
 def _at_least_zero(size: int) -> None:

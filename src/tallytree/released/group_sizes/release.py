@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,15 +13,19 @@ import pyarrow as pa
 from tallytree.errors import RequestError, VerificationError
 from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeClasses, classes_from
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Lattice
 from tallytree.model.notebook import html_table
-from tallytree.released.checks import Check, Verification, check_counts
+from tallytree.released.checks import Check, Verification, check_counts, check_margins
 from tallytree.released.group_sizes.asked import asked_by
-from tallytree.released.group_sizes.manifest import KIND
-from tallytree.released.group_sizes.region import Interval, RegionCounts, together
+from tallytree.released.group_sizes.manifest import KIND, attributes_of
+from tallytree.released.group_sizes.region import Interval, RegionCounts, Slot, slot_of, together
 from tallytree.released.group_sizes.tables import (
+    cell_groups_from_table,
+    cells_table,
     counts_from_table,
     counts_reader,
     counts_table,
@@ -68,6 +72,13 @@ class Release(Published):
         The raw measurements, or None when the release was loaded without them.
     intervals
         Standard errors and intervals of the counts, where they were asked for.
+    attributes
+        Attributes of groups, none by default.
+    margins
+        With attributes: released counts by size of every region by every combination of their values, all values included,
+        slot by slot of each region as a :class:`~tallytree.model.lattice.Lattice` numbers them.
+    cell_groups
+        With attributes: number of groups of every leaf and combination of values that the release keeps to.
     """
 
     kind: ClassVar[str] = KIND
@@ -75,6 +86,7 @@ class Release(Published):
     answers: ClassVar[frozenset[str]] = frozenset(
         {
             "region",
+            "where",
             "size",
             "at_least",
             "between",
@@ -94,14 +106,27 @@ class Release(Published):
     manifest: Manifest
     noisy: NoisyCounts | None = field(default=None, repr=False)
     intervals: CountIntervals | None = field(default=None, repr=False)
+    attributes: Attributes = NO_ATTRIBUTES
+    margins: CountsBySize | None = field(default=None, repr=False)
+    cell_groups: IntArray | None = field(default=None, repr=False)
 
-    def region(self, path: str) -> RegionCounts:
-        """Counts of one region, by its path from the root (``"US/Georgia"``)."""
-        return self.regions([path])
+    @property
+    def lattice(self) -> Lattice:
+        """All tables that levels and attributes make."""
+        return Lattice(self.hierarchy, self.attributes)
 
-    def regions(self, paths: Sequence[str]) -> RegionCounts:
+    def region(self, path: str, where: Sequence[str] = ()) -> RegionCounts:
+        """Counts of one region, by its path from the root (``"US/Georgia"``), of groups with some values of attributes
+        (``["tenure=rented"]``) or of all.
+        """
+        return self.regions([path], where)
+
+    def regions(self, paths: Sequence[str], where: Sequence[str] = ()) -> RegionCounts:
         """Counts of several regions together, none of which lies in another."""
-        return together(self.hierarchy, self.counts, paths, self.classes)
+        slot = Slot(self.lattice.n_slots, slot_of(self.attributes, where))
+        counts = self.counts if self.margins is None else self.margins
+        found = together(self.hierarchy, counts, paths, self.classes, slot)
+        return replace(found, path=", ".join([found.path, *where])) if where else found
 
     @cached_property
     def classes(self) -> SizeClasses | None:
@@ -109,13 +134,16 @@ class Release(Published):
         found = self.manifest.get("classes")
         return None if found is None else classes_from(found)
 
-    def table(self) -> pa.Table:
+    def table(self, by: str | Sequence[str] = ()) -> pa.Table:
         """All counts as an Arrow table: level, region, size, count; rows with count 0 left out.
 
-        Of a release in classes, ``size`` is the smallest one of a class and ``class`` its name. With intervals, columns
-        std_error, low and high follow.
+        ``by`` names attributes, which become columns after the region. Of a release in classes, ``size`` is the smallest one
+        of a class and ``class`` its name. With intervals, columns std_error, low and high follow.
         """
-        table = counts_table(self.hierarchy, self.counts, self.classes)
+        if by and self.margins is not None:
+            return counts_table(self.lattice, self.margins, (by,) if isinstance(by, str) else by)
+        self.attributes.chosen((by,) if isinstance(by, str) else by)
+        table = counts_table(Lattice(self.hierarchy, NO_ATTRIBUTES), self.counts, classes=self.classes)
         for name, values in self._interval_columns().items():
             table = table.append_column(name, pa.array(values))
         return table
@@ -129,7 +157,10 @@ class Release(Published):
         """Check integers, nonnegativity, group totals and tree sums."""
         whole = Check("counts are nonnegative integers", self.counts.count.dtype == np.int64)
         all_totals = self.manifest["totals"]["kept"] == "every region"
-        return Verification((whole, *check_counts(self.hierarchy, self.counts, self.n_groups, all_totals=all_totals)))
+        checks = check_counts(self.hierarchy, self.counts, self.n_groups, all_totals=all_totals)
+        if self.margins is not None and self.cell_groups is not None:
+            checks += check_margins(self.lattice, self.margins, self.cell_groups)
+        return Verification((whole, *checks))
 
     def _reply(self, question: Question) -> Reply:
         """What was asked about one region, the root by default; without a question, its counts."""
@@ -141,7 +172,7 @@ class Release(Published):
             raise RequestError(
                 "Intervals need simulated copies of the release: use tallytree.ask(release, copies=40, …)."
             )
-        counts = self.regions(question.paths(self.root))
+        counts = self.regions(question.paths(self.root), question.where)
         asked = asked_by(question, self.classes)
         facts: dict[str, Any]
         if not asked:
@@ -166,15 +197,19 @@ class Release(Published):
         """Path of the root."""
         return str(self.hierarchy.paths[0])
 
-    def tables(self, *, noisy: bool) -> dict[str, pa.RecordBatchReader]:
-        """Counts, regions and the raw measurements, in streams."""
+    def tables(self, *, noisy: bool) -> dict[str, pa.RecordBatchReader | pa.Table]:
+        """Counts, regions, their cells and the raw measurements, in streams."""
         paths = path_array(self.hierarchy)
-        tables = {
-            "counts.parquet": counts_reader(self.hierarchy, self.counts, paths, self._interval_columns(), self.classes),
+        counts = self.counts if self.margins is None else self.margins
+        reader = counts_reader(self.lattice, counts, paths, self._interval_columns(), self.classes)
+        tables: dict[str, pa.RecordBatchReader | pa.Table] = {
+            "counts.parquet": reader,
             "regions.parquet": regions_reader(self.hierarchy, self.n_groups, paths),
         }
+        if self.cell_groups is not None:
+            tables["cells.parquet"] = cells_table(self.lattice, self.cell_groups, paths)
         if noisy and self.noisy is not None:
-            tables["noisy.parquet"] = noisy_reader(self.hierarchy, self.noisy, paths)
+            tables["noisy.parquet"] = noisy_reader(self.lattice, self.noisy, paths)
         return tables
 
     def saved_manifest(self) -> Manifest:
@@ -185,14 +220,15 @@ class Release(Published):
         return {**self.manifest, "intervals": facts}
 
     def __repr__(self) -> str:
-        return self._described(repr(self.hierarchy))
+        by = f" by {', '.join(self.attributes.names)}" if self.attributes else ""
+        return self._described(repr(self.hierarchy) + by)
 
     def _repr_html_(self) -> str:
         tree, facts = self.hierarchy, self.manifest["privacy"]["levels"]
         groups = [int(self.n_groups[tree.level_slice(level)].sum()) for level in range(tree.n_levels)]
         rows = [
-            [name, tree.level_size(level), groups[level], facts[level]["view"], facts[level]["share"]]
-            for level, name in enumerate(tree.level_names)
+            [fact["name"], tree.level_size(fact["level"]), groups[fact["level"]], fact["view"], fact["share"]]
+            for fact in facts
         ]
         columns = ["level", "regions", "groups", "view", "share of the budget"]
         caption = f"Release by {self.manifest['mechanism']['name']}"
@@ -204,11 +240,22 @@ def load_release(folder: Folder) -> Release:
     manifest = dict(folder.manifest)
     regions = folder.table("regions.parquet")
     hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
-    table = folder.table("counts.parquet", names=("region",))
+    lattice = Lattice(hierarchy, attributes_of(manifest))
+    table = folder.table("counts.parquet", names=("region", *lattice.attributes.names))
     classes = classes_from(manifest["classes"]) if "classes" in manifest else None
-    counts = counts_from_table(hierarchy, table, classes)
+    counts = counts_from_table(lattice, table, classes)
     intervals = _intervals(table, manifest.pop("intervals", None))
-    return Release(hierarchy, counts, regions["groups"].to_numpy().astype(np.int64), manifest, intervals=intervals)
+    n_groups = regions["groups"].to_numpy().astype(np.int64)
+    if not lattice.attributes:
+        return Release(hierarchy, counts, n_groups, manifest, intervals=intervals)
+    cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet"))
+    return with_margins(lattice, counts, Release(hierarchy, counts, n_groups, manifest), cell_groups)
+
+
+def with_margins(lattice: Lattice, margins: CountsBySize, release: Release, cell_groups: IntArray) -> Release:
+    """A release with its tables by attributes, of which those of regions alone are the slots of all values."""
+    counts = margins.at(np.arange(lattice.hierarchy.n_regions) * lattice.n_slots)
+    return replace(release, counts=counts, attributes=lattice.attributes, margins=margins, cell_groups=cell_groups)
 
 
 def _intervals(table: pa.Table, facts: Mapping[str, Any] | None) -> CountIntervals | None:

@@ -15,6 +15,7 @@ from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import SEPARATOR, Hierarchy, escape_labels
+from tallytree.model.lattice import Lattice
 from tallytree.planning.group_sizes.plan import Plan
 
 ROWS_PER_BATCH = 1 << 20
@@ -48,17 +49,47 @@ def path_array(hierarchy: Hierarchy) -> pa.LargeStringArray:
     return pa.concat_arrays(levels)
 
 
-def counts_table(hierarchy: Hierarchy, counts: CountsBySize, classes: SizeClasses | None = None) -> pa.Table:
-    """Level, region, size, count: one row per size that a region has; of classes the smallest size, and their name."""
-    region = counts.region_of_run()
+def counts_table(
+    lattice: Lattice, counts: CountsBySize, by: Sequence[str] = (), classes: SizeClasses | None = None
+) -> pa.Table:
+    """Level, region, size, count: one row per size that a region has; of classes the smallest size, and their name. With
+    attributes, a column each after the region.
+
+    ``counts`` are those of every region, or with attributes those of every slot of every region, of which all values of some
+    attributes and single values of the others are taken.
+    """
+    rows = counts.region_of_run()
+    n_slots = lattice.n_slots
+    margin = lattice.attributes.chosen(by)
+    kept = np.flatnonzero(np.isin(rows % n_slots, lattice.slots(margin)))
+    region = rows[kept] // n_slots
+    hierarchy = lattice.hierarchy
+    values = attribute_columns(lattice, rows[kept] % n_slots)
     return pa.table(
         {
             "level": pa.array(hierarchy.level_of[region].astype(np.int32)),
             "region": path_array(hierarchy).take(pa.array(region)).cast(pa.string()),
-            **{name: _text(values) for name, values in sized_columns(counts.size, classes).items()},
-            "count": pa.array(counts.count),
+            **{lattice.attributes.names[place]: _text(values[place]) for place in margin},
+            **{name: _text(column) for name, column in sized_columns(counts.size[kept], classes).items()},
+            "count": pa.array(counts.count[kept]),
         }
     )
+
+
+def attribute_columns(lattice: Lattice, slots: IntArray) -> list[pa.DictionaryArray]:
+    """The value of each attribute at some slots; null for all values."""
+    columns = []
+    for values, place in zip(lattice.attributes.values, lattice.slot_values(slots)):
+        indices = pa.array(place.astype(np.int32), mask=place < 0)
+        columns.append(pa.DictionaryArray.from_arrays(indices, pa.array(values)))
+    return columns
+
+
+def with_attributes(schema: pa.Schema, lattice: Lattice) -> pa.Schema:
+    """A schema with one column per attribute after that of the region."""
+    place = schema.get_field_index("region") + 1
+    added = [pa.field(name, NAME) for name in lattice.attributes.names]
+    return pa.schema([*list(schema)[:place], *added, *list(schema)[place:]])
 
 
 def sized_columns(size: IntArray, classes: SizeClasses | None) -> dict[str, pa.Array]:
@@ -74,24 +105,30 @@ def _text(values: pa.Array) -> pa.Array:
 
 
 def counts_reader(
-    hierarchy: Hierarchy,
+    lattice: Lattice,
     counts: CountsBySize,
     paths: pa.LargeStringArray,
     more: Mapping[str, IntArray | FloatArray] | None = None,
     classes: SizeClasses | None = None,
 ) -> pa.RecordBatchReader:
-    """The rows of :func:`counts_table` in batches of bounded size; ``more`` columns with one value per run may follow."""
+    """The counts in batches of bounded size; ``more`` columns with one value per run may follow.
+
+    With attributes they are those of every slot of every region, and null stands for all values of an attribute.
+    """
     more = more or {}
-    first, last = list(COUNTS_SCHEMA)[:-1], list(COUNTS_SCHEMA)[-1:]
-    own = [*first, *([] if classes is None else [pa.field("class", NAME)]), *last]
+    first_fields, last = list(with_attributes(COUNTS_SCHEMA, lattice))[:-1], list(COUNTS_SCHEMA)[-1:]
+    own = [*first_fields, *([] if classes is None else [pa.field("class", NAME)]), *last]
     schema = pa.schema([*own, *(pa.field(name, pa.array(values[:0]).type) for name, values in more.items())])
+    n_slots = lattice.n_slots
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start, stop in _pieces(len(counts.size)):
-            first, row_region = _regions_of_rows(counts.offsets, start, stop)
+            first, rows = _regions_of_rows(counts.offsets, start, stop)
+            region = (first + rows) // n_slots
             columns = [
-                pa.array(hierarchy.level_of[first + row_region].astype(np.int32)),
-                _names(paths, first, row_region),
+                pa.array(lattice.hierarchy.level_of[region].astype(np.int32)),
+                _names(paths, first // n_slots, region - first // n_slots),
+                *attribute_columns(lattice, (first + rows) % n_slots),
                 *sized_columns(counts.size[start:stop], classes).values(),
                 pa.array(counts.count[start:stop]),
                 *(pa.array(values[start:stop]) for values in more.values()),
@@ -118,27 +155,44 @@ def regions_reader(hierarchy: Hierarchy, n_groups: IntArray, paths: pa.LargeStri
     return pa.RecordBatchReader.from_batches(REGIONS_SCHEMA, batches())
 
 
-def noisy_reader(hierarchy: Hierarchy, noisy: NoisyCounts, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-    """Level, region, query, index, value: every raw measurement, in batches of bounded size."""
-    return pa.RecordBatchReader.from_batches(NOISY_SCHEMA, _noisy_batches(hierarchy, noisy, paths))
+def cells_table(lattice: Lattice, cell_groups: IntArray, paths: pa.LargeStringArray) -> pa.Table:
+    """Region, attributes, groups: one row per leaf and combination of values, those without groups included."""
+    n_cells = lattice.attributes.n_cells
+    leaves = paths.slice(int(lattice.hierarchy.level_starts[-2])).cast(pa.string())
+    slots = np.tile(lattice.slots(lattice.finest.margin), lattice.hierarchy.n_leaves)
+    columns = [column.cast(pa.string()) for column in attribute_columns(lattice, slots)]
+    names = dict(zip(lattice.attributes.names, columns))
+    region = leaves.take(pa.array(np.repeat(np.arange(lattice.hierarchy.n_leaves), n_cells)))
+    return pa.table({"region": region, **names, "groups": pa.array(cell_groups)})
 
 
-def _noisy_batches(hierarchy: Hierarchy, noisy: NoisyCounts, paths: pa.LargeStringArray) -> Iterator[pa.RecordBatch]:
+def noisy_reader(lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
+    """Level, region, attributes, query, index, value: every raw measurement, in batches of bounded size."""
+    schema = with_attributes(NOISY_SCHEMA, lattice)
+    return pa.RecordBatchReader.from_batches(schema, _noisy_batches(lattice, noisy, paths, schema))
+
+
+def _noisy_batches(
+    lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     for level in noisy.levels:
-        here = hierarchy.level_slice(level.level)
+        here = lattice.hierarchy.level_slice(level.level)
         level_paths = paths.slice(here.start, here.stop - here.start)
+        slots = lattice.slots(lattice.attributes.chosen(level.by))
         for query in level.queries:
             for start, stop in _pieces(len(query.values)):
-                first, row_region = _regions_of_rows(query.offsets, start, stop)
+                first, rows = _regions_of_rows(query.offsets, start, stop)
+                region = (first + rows) // len(slots)
                 name = pa.DictionaryArray.from_arrays(np.zeros(stop - start, dtype=np.int32), pa.array([query.name]))
                 columns = [
                     pa.array(np.full(stop - start, level.level, dtype=np.int32)),
-                    _names(level_paths, first, row_region),
+                    _names(level_paths, first // len(slots), region - first // len(slots)),
+                    *attribute_columns(lattice, slots[(first + rows) % len(slots)]),
                     name,
-                    pa.array(np.arange(start, stop) - query.offsets[first + row_region]),
+                    pa.array(np.arange(start, stop) - query.offsets[first + rows]),
                     pa.array(query.values[start:stop]),
                 ]
-                yield pa.record_batch(columns, schema=NOISY_SCHEMA)
+                yield pa.record_batch(columns, schema=schema)
 
 
 def _pieces(n_rows: int) -> Iterator[tuple[int, int]]:
@@ -179,13 +233,16 @@ def regions_from_table(regions: pa.Table, levels: Sequence[Mapping[str, Any]]) -
     return hierarchy, regions["groups"].to_numpy().astype(np.int64)
 
 
-def measured_tables(hierarchy: Hierarchy, noisy: NoisyCounts) -> dict[str, pa.RecordBatchReader]:
-    """What was measured, and the regions: enough to estimate the release."""
-    paths = path_array(hierarchy)
-    return {
-        "noisy.parquet": noisy_reader(hierarchy, noisy, paths),
-        "regions.parquet": regions_reader(hierarchy, noisy.n_groups, paths),
+def measured_tables(lattice: Lattice, noisy: NoisyCounts) -> dict[str, pa.RecordBatchReader | pa.Table]:
+    """What was measured, and the regions and their cells: enough to estimate the release."""
+    paths = path_array(lattice.hierarchy)
+    tables: dict[str, pa.RecordBatchReader | pa.Table] = {
+        "noisy.parquet": noisy_reader(lattice, noisy, paths),
+        "regions.parquet": regions_reader(lattice.hierarchy, noisy.n_groups, paths),
     }
+    if noisy.cell_groups is not None:
+        tables["cells.parquet"] = cells_table(lattice, noisy.cell_groups, paths)
+    return tables
 
 
 # What each view asks, in the order of its answers. A question that happened to have no answers leaves no rows.
@@ -199,15 +256,17 @@ _QUERIES: dict[str, tuple[str, ...]] = {
 }
 
 
-def noisy_levels_from_table(hierarchy: Hierarchy, plan: Plan, table: pa.Table) -> tuple[NoisyLevel, ...]:
+def noisy_levels_from_table(lattice: Lattice, plan: Plan, table: pa.Table) -> tuple[NoisyLevel, ...]:
     """The measurements that ``noisy_reader`` wrote, with the noise that the plan says they have."""
     level, value = (table[name].to_numpy() for name in ("level", "value"))
     query = np.array(table["query"].to_pylist(), dtype=object)
-    region = _region_numbers(path_array(hierarchy), table["region"])
+    region = _region_numbers(path_array(lattice.hierarchy), table["region"])
+    slot = slots_from_table(lattice, table)
     found = []
     for one in plan.levels:
-        here = hierarchy.level_slice(one.level)
-        rows = np.flatnonzero(level == one.level)
+        here = lattice.hierarchy.level_slice(one.level)
+        slots = lattice.slots(lattice.attributes.chosen(one.by))
+        rows = np.flatnonzero((level == one.level) & np.isin(slot, slots))
         names = list(dict.fromkeys([*query[rows].tolist(), *(_QUERIES[one.view] if one.query is not None else ())]))
         queries = []
         for name in names:
@@ -215,14 +274,39 @@ def noisy_levels_from_table(hierarchy: Hierarchy, plan: Plan, table: pa.Table) -
             if noise is None:
                 raise VerificationError(f"noisy.parquet has answers on {one.name}, where nothing was measured.")
             of_query = rows[query[rows] == name]
-            lengths = np.bincount(region[of_query] - here.start, minlength=here.stop - here.start)
+            place = (region[of_query] - here.start) * len(slots) + np.searchsorted(slots, slot[of_query])
+            lengths = np.bincount(place, minlength=(here.stop - here.start) * len(slots))
             values = value[of_query].astype(np.int64)
             queries.append(NoisyQuery(str(name), noise.noise, offsets_from_lengths(lengths), values))
-        found.append(NoisyLevel(one.level, tuple(queries)))
+        found.append(NoisyLevel(one.level, tuple(queries), one.by))
     return tuple(found)
 
 
-def counts_from_table(hierarchy: Hierarchy, table: pa.Table, classes: SizeClasses | None = None) -> CountsBySize:
+def slots_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
+    """The slot of each row of a table with one column per attribute, null for all values; refuses unknown values."""
+    slot = np.zeros(len(table), dtype=np.int64)
+    for name, values in zip(lattice.attributes.names, lattice.attributes.values):
+        if name not in table.column_names:
+            raise VerificationError(f"A table of the release lacks the attribute {name!r}.")
+        column = table[name].cast(pa.string())
+        place = pc.index_in(column, value_set=pa.array(values))
+        if place.null_count != column.null_count:
+            raise VerificationError(f"A table of the release has a value of {name!r} that its manifest does not list.")
+        slot = slot * (len(values) + 1) + pc.add(pc.fill_null(place, -1), 1).to_numpy().astype(np.int64)
+    return slot
+
+
+def cell_groups_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
+    """The numbers of groups that ``cells_table`` wrote."""
+    expected = cells_table(
+        lattice, np.zeros(lattice.n_rows(lattice.finest), dtype=np.int64), path_array(lattice.hierarchy)
+    )
+    if not table.drop_columns(["groups"]).equals(expected.drop_columns(["groups"])):
+        raise VerificationError("cells.parquet does not list every leaf with every combination of values.")
+    return table["groups"].to_numpy().astype(np.int64)
+
+
+def counts_from_table(lattice: Lattice, table: pa.Table, classes: SizeClasses | None = None) -> CountsBySize:
     """The counts that ``counts_reader`` wrote; refuses fractions, negative numbers, unknown regions and classes."""
     for column in ("size", "count"):
         kind = table.schema.field(column).type
@@ -230,7 +314,8 @@ def counts_from_table(hierarchy: Hierarchy, table: pa.Table, classes: SizeClasse
             raise VerificationError(f"counts.parquet: column {column!r} holds {kind}, not integers.")
         if table[column].null_count:
             raise VerificationError(f"counts.parquet: column {column!r} has missing values.")
-    region = _region_numbers(path_array(hierarchy), table["region"])
+    region = _region_numbers(path_array(lattice.hierarchy), table["region"])
+    row = region * lattice.n_slots + slots_from_table(lattice, table)
     size, count = (table[column].to_numpy().astype(np.int64, copy=False) for column in ("size", "count"))
     if np.any(count <= 0) or np.any(size < 0):
         raise VerificationError("counts.parquet holds a negative or zero count, or a negative size.")
@@ -239,7 +324,7 @@ def counts_from_table(hierarchy: Hierarchy, table: pa.Table, classes: SizeClasse
         if np.any(classes.low_array[number] != size):
             raise VerificationError("counts.parquet holds a size that begins none of the classes in the manifest.")
         size = number
-    return counts_from_runs(region, size, count, hierarchy.n_regions)
+    return counts_from_runs(row, size, count, lattice.hierarchy.n_regions * lattice.n_slots)
 
 
 def _region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray) -> IntArray:

@@ -31,10 +31,11 @@ def planned_manifest(
     grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, Any], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name != "method"}
+    named = ("mechanism", "method")
+    asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name not in named}
     return {
         "kind": KIND,
-        "mechanism": {"asked_for": options.method}
+        "mechanism": {"asked_for": options.mechanism}
         | asked
         | {"alpha": options.coarse_share and str(options.coarse_share)},
         "columns": list(grid.columns),

@@ -1,0 +1,123 @@
+"""From estimated staircases of some families of a lattice to cells that add up in every direction.
+
+Curves N(i) are additive over regions and over values of attributes alike. So, size by size, every measured row is one noisy sum
+of the curves of the finest cells, and the best cells are those of generalised least squares: the x that makes
+
+    Σ over measured families f, rows r:  (Σ of x over the cells of r − curve of r)² / variance of r
+
+least. The matrix of its normal equations is a diagonal and one block of ones per row, so a product with it takes sums over
+regions and values and no more, and conjugate gradients find x in some tens of products for all sizes at once. Everything else
+is then a sum of x, and whole numbers are handed down one path through the lattice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+
+from tallytree.consistency.staircases import whole_leaves
+from tallytree.estimate.staircases import Staircases
+from tallytree.kernels.staircase.curves import Curves
+from tallytree.kernels.staircase.rows import Rows
+from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
+from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
+from tallytree.model.lattice import Family, Lattice
+
+# Conjugate gradients end when what is left of the gradient is this part of the whole: cells are then within a millionth of
+# their standard deviation of the best ones, even where variances differ ten-thousandfold.
+CLOSE_ENOUGH = 1e-11
+MOST_ROUNDS = 200
+# A curve is never taken to be known better than this.
+LEAST_VARIANCE = 1e-6
+
+
+def consistent_cells(
+    lattice: Lattice,
+    n_groups: IntArray,
+    measured: Mapping[Family, Staircases],
+    look: Curves,
+    max_size: int | None = None,
+) -> CountsBySize:
+    """Counts by size of the finest cells from the staircases of the measured families, the finest among them.
+
+    ``n_groups`` holds the number of groups of every cell, ``look`` the root's curve as the first look alone shows it; no group
+    is larger than a public ``max_size``.
+    """
+    top = Family(0, ())
+    curves = {family: staircases.curves for family, staircases in measured.items()}
+    curves.setdefault(top, look)
+    height = least_squares_cells(lattice, curves)
+    variance = 1 / _added(lattice.spread(family, 1 / _variance(known)) for family, known in curves.items())
+    path = whole_path(lattice, measured)
+    tree, orders = lattice.nested(path)
+    groups = [lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)]
+    combined = [
+        Curves(lattice.sums(family, height)[order], lattice.sums(family, variance)[order], np.empty((0, 0)))
+        for family, order in zip(path, orders)
+    ]
+    levels = [_in_order(measured[family], order) if family in measured else None for family, order in zip(path, orders)]
+    leaves = whole_leaves(tree, groups, combined, levels, max_size)
+    return sum_over_regions(leaves, orders[-1], len(orders[-1]))
+
+
+def whole_path(lattice: Lattice, measured: Mapping[Family, Staircases]) -> tuple[Family, ...]:
+    """The families that whole numbers are handed down, from the root to the finest.
+
+    What is cut off at 0 on the way never harms the families above. So the path leads over the cells of the root and of every
+    level, unless the leaves without attributes were measured with less noise than their cells: then over regions first.
+    """
+    levels, cells = range(lattice.hierarchy.n_levels), lattice.finest.margin
+    leaves, finest = measured.get(Family(lattice.finest.level, ())), measured[lattice.finest]
+    if leaves is not None and leaves.blocks.noise_variance < finest.blocks.noise_variance:
+        return (*(Family(level, ()) for level in levels), lattice.finest)
+    return (Family(0, ()), *(Family(level, cells) for level in levels))
+
+
+def least_squares_cells(lattice: Lattice, curves: Mapping[Family, Curves]) -> FloatArray:
+    """The curves of the finest cells that fit those of all families best, by inverse variance, size by size."""
+    precision = {family: 1 / _variance(known) for family, known in curves.items()}
+    diagonal = _added(lattice.spread(family, weight) for family, weight in precision.items())
+
+    def times(cells: FloatArray) -> FloatArray:
+        return _added(
+            lattice.spread(family, weight * lattice.sums(family, cells)) for family, weight in precision.items()
+        )
+
+    found = curves[lattice.finest].height.astype(np.float64)
+    aim = _added(lattice.spread(family, precision[family] * known.height) for family, known in curves.items())
+    left = aim - times(found)
+    scaled = left / diagonal
+    direction, size = scaled, (left * scaled).sum(axis=0)
+    enough = CLOSE_ENOUGH**2 * (aim * aim / diagonal).sum(axis=0) + 1e-300
+    for _ in range(MOST_ROUNDS):
+        if np.all(size <= enough):
+            break
+        product = times(direction)
+        step = np.where(size > enough, size / np.maximum((direction * product).sum(axis=0), 1e-300), 0.0)
+        found = found + step * direction
+        left = left - step * product
+        scaled = left / diagonal
+        before, size = size, (left * scaled).sum(axis=0)
+        direction = scaled + size / np.maximum(before, 1e-300) * direction
+    return found
+
+
+def _added(parts: Iterable[FloatArray]) -> FloatArray:
+    return reduce(np.add, parts)
+
+
+def _variance(curves: Curves) -> FloatArray:
+    return np.maximum(curves.variance, LEAST_VARIANCE)
+
+
+def _in_order(staircases: Staircases, order: IntArray) -> Staircases:
+    """What is told of the largest groups, with the rows of a family in another order."""
+    rows = staircases.rows
+    lengths = np.diff(rows.offsets)[order]
+    offsets = offsets_from_lengths(lengths)
+    sizes = rows.sizes[np.repeat(rows.offsets[:-1][order] - offsets[:-1], lengths) + np.arange(offsets[-1])]
+    moved = Rows(offsets, sizes, rows.n_hidden[order], rows.hidden[order], rows.noise_variance)
+    return replace(staircases, rows=moved, clear=staircases.clear[order])

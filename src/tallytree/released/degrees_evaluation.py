@@ -1,0 +1,42 @@
+"""Errors of a degree sequence against the true degrees: for the owner of the data, and as confidential as the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallytree.errors import RequestError
+from tallytree.model.arrays import IntArray
+from tallytree.ranges.metrics import query_errors
+from tallytree.released.degrees import DegreeSequence
+from tallytree.released.query_evaluation import QueryEvaluation
+
+
+def evaluate_degrees(release: DegreeSequence, truth: IntArray, *, threshold: float | None = None) -> QueryEvaluation:
+    """Compare a sequence with the true one, place by place in rising order, and how many nodes have each degree.
+
+    hay2010 §5.1 states the sum of squared errors, which is the mean squared error times the number of nodes. The result is
+    NOT private.
+    """
+    published, exact = np.sort(release.degrees), np.sort(truth)
+    if len(published) != len(exact):
+        raise RequestError(
+            f"The release has {len(published):,} degrees, the data {len(exact):,}; they must be equally many."
+        )
+    spread = np.full(len(exact), np.sqrt(release.noise.variance))
+    degrees = np.union1d(published, exact)
+    counts = [np.searchsorted(side, degrees, "right") - np.searchsorted(side, degrees) for side in (published, exact)]
+    return QueryEvaluation(
+        (
+            query_errors(
+                "degrees in order",
+                published,
+                exact,
+                total=float(exact.sum()),
+                threshold=1.0 if threshold is None else threshold,
+                std_errors=spread,
+            ),
+            query_errors(
+                "nodes of each degree", *counts, total=len(exact), threshold=1.0 if threshold is None else threshold
+            ),
+        )
+    )

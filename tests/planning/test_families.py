@@ -1,0 +1,98 @@
+"""The split over tables by attributes: its model against dense least squares, what it keeps, what a workload changes."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tallytree.model.attributes import Attributes
+from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.lattice import Family, Lattice
+from tallytree.planning.group_sizes.families import _Model, shares_for_families, wanted_families
+from tallytree.planning.group_sizes.first_look import FirstLook, look_ends
+from tests.reference.lattice import membership
+
+# Every region has three children, every combination of values a thousand groups per leaf.
+LEAVES = [(f"s{state}", f"c{county}") for state in range(3) for county in range(3)]
+TREE = hierarchy_from_leaves(["state", "county"], LEAVES, root="US")
+LATTICE = Lattice(TREE, Attributes(("tenure", "head"), (("own", "other"), ("young", "old", "other"))))
+GROUPS = {family: np.full(LATTICE.n_rows(family), 54_000_000 // LATTICE.n_rows(family)) for family in LATTICE.families}
+
+
+def look() -> FirstLook:
+    height = 54_000_000 * np.exp(-look_ends() / 2.0)
+    return FirstLook(look_ends(), height, 54_000_000, 40.0)
+
+
+def noise_std(share: Fraction) -> float:
+    return 1.5 / float(share)
+
+
+def dense_deviation(family: Family, shares: dict[Family, Fraction]) -> float:
+    """Root mean square standard deviation of a family's rows after dense least squares on one size."""
+    precision = sum(
+        membership(LATTICE, f).T @ membership(LATTICE, f) / noise_std(share) ** 2 for f, share in shares.items()
+    )
+    rows = membership(LATTICE, family)
+    covariance = rows @ np.linalg.inv(precision) @ rows.T
+    return float(np.sqrt(np.diag(covariance).mean()))
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {LATTICE.finest: Fraction(1)},
+        {Family(0, ()): Fraction(1, 10), LATTICE.finest: Fraction(9, 10)},
+        {Family(0, (0, 1)): Fraction(2, 10), Family(1, ()): Fraction(3, 10), LATTICE.finest: Fraction(1, 2)},
+        {Family(0, (0,)): Fraction(1, 5), Family(2, (1,)): Fraction(2, 5), LATTICE.finest: Fraction(2, 5)},
+    ],
+)
+def test_predicted_errors_are_those_of_dense_least_squares(
+    shares: dict[Family, Fraction], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where every size has the noise of its share and nothing is known beforehand."""
+    model = _Model(look(), LATTICE, GROUPS, noise_std)
+    n_blocks = len(model.shape.width)
+    monkeypatch.setattr(model, "_variance", lambda family, share: np.full(n_blocks, noise_std(share) ** 2))
+    monkeypatch.setattr(model, "spread", dict.fromkeys(LATTICE.families, np.inf))
+    for family in LATTICE.families:
+        predicted = model.error(family, shares) / model.shape.width.sum()
+        assert predicted == pytest.approx(dense_deviation(family, shares), rel=1e-9)
+
+
+def test_shares_add_up_and_the_cells_that_are_released_always_have_one() -> None:
+    for want in ((), ["US", "state"], ["state:tenure"], ["county:tenure,head"]):
+        wanted = wanted_families(want, LATTICE)
+        shares = dict(
+            zip(LATTICE.families, shares_for_families(look(), LATTICE, GROUPS, noise_std, wanted), strict=True)
+        )
+        assert sum(shares.values()) == 1
+        assert min(shares.values()) >= 0
+        assert shares[LATTICE.finest] > 0
+
+
+def test_a_workload_is_better_served_by_its_own_split() -> None:
+    model = _Model(look(), LATTICE, GROUPS, noise_std)
+
+    def split(want: list[str]) -> dict[Family, Fraction]:
+        wanted = wanted_families(want, LATTICE)
+        return dict(zip(LATTICE.families, shares_for_families(look(), LATTICE, GROUPS, noise_std, wanted), strict=True))
+
+    cells, states = split(["county:tenure,head"]), split(["state:tenure"])
+    assert model.error(Family(1, (0,)), states) < model.error(Family(1, (0,)), cells)
+    assert model.error(LATTICE.finest, cells) < model.error(LATTICE.finest, states)
+
+
+def test_a_look_that_shows_nothing_gives_a_fixed_split() -> None:
+    blind = FirstLook(look_ends(), np.zeros(len(look_ends())), 100, 40.0)
+    shares = dict(zip(LATTICE.families, shares_for_families(blind, LATTICE, GROUPS, noise_std, ()), strict=True))
+    assert {family: share for family, share in shares.items() if share} == {
+        Family(0, (0, 1)): Fraction(3, 10),
+        LATTICE.finest: Fraction(7, 10),
+    }
+
+
+def test_names_of_tables() -> None:
+    assert wanted_families("state", LATTICE) == (Family(1, ()),)
+    assert wanted_families(["state: head, tenure", "US"], LATTICE) == (Family(1, (0, 1)), Family(0, ()))
+    assert len(wanted_families((), LATTICE)) == 6

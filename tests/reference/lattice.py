@@ -1,0 +1,61 @@
+"""Slow, obvious twins for tables by attributes: margins by adding up rows one by one, least squares by dense matrices."""
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.model.arrays import FloatArray
+from tallytree.model.lattice import Family, Lattice
+
+Row = tuple[str, tuple[str | None, ...], int]
+
+
+def margins_by_hand(groups: list[tuple[tuple[str, ...], tuple[str, ...], int]]) -> Counter[Row]:
+    """Groups, each with its path of labels, its values and its size, counted in every region and every margin."""
+    found: Counter[Row] = Counter()
+    for path, values, size in groups:
+        for depth in range(1, len(path) + 1):
+            for shown in product(*((None, value) for value in values)):
+                found["/".join(path[:depth]), shown, size] += 1
+    return found
+
+
+def rows_by_hand(table: Any, names: tuple[str, ...]) -> Counter[Row]:
+    """The rows of a table of counts in the same form."""
+    rows = table.to_pylist()
+    return Counter({(row["region"], tuple(row[name] for name in names), row["size"]): row["count"] for row in rows})
+
+
+def membership(lattice: Lattice, family: Family) -> npt.NDArray[np.float64]:
+    """One row per row of a family with ones at its cells, found by comparing labels."""
+    tree, attributes = lattice.hierarchy, lattice.attributes
+    leaves = tree.paths[tree.level_slice(tree.n_levels - 1)]
+    regions = tree.paths[tree.level_slice(family.level)]
+    chosen = attributes.margin(family.margin)
+    matrix = np.zeros((len(regions) * chosen.n_cells, len(leaves) * attributes.n_cells))
+    for (i, region), (j, leaf) in product(enumerate(regions), enumerate(leaves)):
+        if leaf != region and not leaf.startswith(region + "/"):
+            continue
+        for cell in range(attributes.n_cells):
+            labels = attributes.labels_of(cell)
+            row = i * chosen.n_cells + chosen.cell_of([labels[place] for place in family.margin])
+            matrix[row, j * attributes.n_cells + cell] = 1.0
+    return matrix
+
+
+def dense_least_squares(
+    lattice: Lattice, measured: Mapping[Family, tuple[FloatArray, FloatArray]]
+) -> npt.NDArray[np.float64]:
+    """Cells that fit all rows best, from the heights and variances of every measured family; column by column."""
+    matrices = {family: membership(lattice, family) for family in measured}
+    n_sizes = next(iter(measured.values()))[0].shape[1]
+    columns = []
+    for size in range(n_sizes):
+        stacked = np.concatenate([m / np.sqrt(measured[f][1][:, size, None]) for f, m in matrices.items()])
+        told = np.concatenate([h[:, size] / np.sqrt(v[:, size]) for h, v in measured.values()])
+        columns.append(np.linalg.lstsq(stacked, told, rcond=None)[0])
+    return np.stack(columns, axis=1)
