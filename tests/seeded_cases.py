@@ -243,7 +243,9 @@ def histograms() -> Iterator[Case]:
     for strategy in ("auto", "hierarchical", "wavelet", "optimised"):
         yield (
             f"histogram, 100 bins, {strategy}",
-            lambda strategy=strategy: tt.histogram(counts=LONG[:100], epsilon=1, strategy=strategy, insecure_seed=SEED),
+            lambda strategy=strategy: tt.histogram(
+                counts=LONG[:100], epsilon=1, mechanism=strategy, insecure_seed=SEED
+            ),
         )
     bins: dict[str, dict[str, Any]] = {
         "bins": {"bins": 9, "bounds": (0, 90)},
@@ -339,7 +341,7 @@ def maps() -> Iterator[Case]:
         "kd-tree",
         "kd-hybrid",
     )
-    for method in (*methods, "adaptive-tree"):
+    for method in (*methods, "adaptive-tree", "adaptive"):
         yield f"map, {method}, pure", lambda method=method: of_points(method=method)
         yield (
             f"map, {method}, zcdp",
@@ -367,7 +369,7 @@ def maps() -> Iterator[Case]:
     }
     for name, options in choices.items():
         yield f"map, {name}", lambda options=options: of_points(**options)
-    for method in ("flat", "kd-tree", "adaptive-tree"):
+    for method in ("flat", "kd-tree", "adaptive-tree", "adaptive"):
         yield (
             f"map, three dimensions, {method}",
             lambda method=method: tt.spatial(

@@ -21,7 +21,7 @@ reveal_type(tt.read("people.parquet", tt.ReadOptions(group="household")))
 reveal_type(tt.histogram([1, 2], epsilon=1, width=1, bounds=(0, 10), strategy="wavelet"))
 reveal_type(tt.histogram(counts=[1, 2], rho=0.5, definition="zcdp"))
 reveal_type(tt.spatial([[1.0, 2.0]], epsilon=1, box=[(0, 1), (0, 1)], method="quadtree"))
-reveal_type(tt.degrees([1, 2], epsilon=1, method="sorted"))
+reveal_type(tt.degrees([1, 2], epsilon=1, mechanism="sorted"))
 reveal_type(tt.stream("visits.parquet", column="day", until="2025-01-31", every="day", start="2025-01-01", epsilon=1))
 reveal_type(tt.stream(counts=[1, 2], horizon=365, rho=1, definition="zcdp", strategy="square-root", out="visits"))
 reveal_type(tt.StreamCounter(365, epsilon=1).add(3))
@@ -44,11 +44,11 @@ WRONG = {
     "options of another kind": "tt.release(counts, tt.HistogramOptions(epsilon=1))",
     "options both ways": "tt.release(counts, tt.ReleaseOptions(), epsilon=1)",
     "data of another kind": 'tt.release("people.parquet", epsilon=1)',
-    "a misspelt strategy": 'tt.histogram([1], epsilon=1, strategy="wavlet")',
+    "a misspelt strategy": 'tt.histogram([1], epsilon=1, mechanism="wavlet")',
     "a misspelt way to be nonnegative": 'tt.histogram([1], epsilon=1, nonnegative="clip")',
-    "a misspelt method of maps": 'tt.spatial([[1.0, 2.0]], epsilon=1, method="quadtre")',
+    "a misspelt method of maps": 'tt.spatial([[1.0, 2.0]], epsilon=1, mechanism="quadtre")',
     "a misspelt policy": 'tt.spatial([[1.0, 2.0]], epsilon=1, outside="ignore")',
-    "a misspelt method of degrees": 'tt.degrees([1], epsilon=1, method="sort")',
+    "a misspelt method of degrees": 'tt.degrees([1], epsilon=1, mechanism="sort")',
     "a misspelt step": 'tt.stream("visits.parquet", column="day", until=3, every="hour", epsilon=1)',
     "a misspelt keyword of a counter": "tt.StreamCounter(365, epsilom=1)",
     "a misspelt strategy of grids": 'tt.grid_histogram([[1]], epsilon=1, strategy="wavelet")',

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
-    from tallytree.kinds.verbs import ask, evaluate, export, load, plan, re_estimate, resume, sign, verify
+    from tallytree.kinds.verbs import ask, compare, evaluate, export, load, plan, re_estimate, resume, sign, verify
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
@@ -50,6 +50,7 @@ __all__ = [
     "StreamRelease",
     "__version__",
     "ask",
+    "compare",
     "degrees",
     "evaluate",
     "export",
@@ -89,6 +90,7 @@ _HOMES = {
     "StreamRelease": "released.stream.release",
     "__version__": "version",
     "ask": "kinds.verbs",
+    "compare": "kinds.verbs",
     "degrees": "publish.degrees",
     "evaluate": "kinds.verbs",
     "export": "kinds.verbs",

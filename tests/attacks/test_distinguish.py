@@ -137,7 +137,7 @@ def repeated(make: Callable[[Any], Any], one: Any, other: Any, n_runs: int = N_R
 
 def sorted_counts(**options: Any) -> tuple[Any, Any]:
     apart = np.arange(N_REGIONS) * 1000  # every group keeps its place when it grows
-    made = [degrees(counts, method="noisy", **options).noisy for counts in (apart, apart + 1)]
+    made = [degrees(counts, mechanism="noisy", **options).noisy for counts in (apart, apart + 1)]
     return tuple((noisy - apart).reshape(-1, 1) for noisy in made)  # type: ignore[return-value]
 
 
@@ -180,7 +180,7 @@ def maps(**loss: Any) -> tuple[Any, Any]:
         grid = ConfidentialGrid(counts, ((0.0, float(len(counts))), (0.0, 3.0)), ("x", "y"))
         survey = measuring_maps.PrivateSurvey(grid, Budget(**loss), KeyStream.from_system())
         draft = ManyMaps(grid.shape, survey)
-        kd_tree(draft, MethodOptions(method="kd-tree", depth=1))
+        kd_tree(draft, MethodOptions(mechanism="kd-tree", depth=1))
         whole, parts = (one.values.reshape(N_TILES, -1) for one in draft.measurements)
         low = draft.boxes(draft.measurements[1].nodes)[0].reshape(N_TILES, 4, 2)[:, 3] % 3
         # What the part would hold without the new point, so that all runs can be compared.

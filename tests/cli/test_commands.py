@@ -148,5 +148,10 @@ def test_levels_in_the_wrong_order_are_noticed(place: Path) -> None:
     ask = ["--public", "groups", "--group", "household", "--epsilon", "1", "--levels"]
     right = tallytree("release", "people.csv", *ask, "state,county", "--out", "right", cwd=place)
     wrong = tallytree("release", "people.csv", *ask, "county,state", "--out", "wrong", cwd=place)
+    meant = tallytree("release", "people.csv", *ask, "county,state", "--out", "wrong", "--sure", cwd=place)
     assert "largest regions to the smallest" not in right.stderr
-    assert "most county regions hold a single state" in wrong.stderr
+    assert "the losses of all releases from the same data add up" in right.stderr
+    assert wrong.returncode == 2
+    assert "Levels 'county' and 'state' stand in the wrong order" in wrong.stderr
+    assert meant.returncode == 0
+    assert "most county regions hold a single state" in meant.stderr

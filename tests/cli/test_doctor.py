@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tallytree.cli import app, doctor
+from tallytree.cli import doctor
+from tallytree.cli.app import app
 from tallytree.storage.work import claim
 
 

@@ -109,7 +109,7 @@ def test_categories_and_shares_from_csv(place, tallytree):
 
 
 BAD = {
-    "outside": ["--column", "age", "--edges", "0,50", "--epsilon", "1"],
+    "outside": ["--column", "age", "--edges", "0,50", "--outside", "error", "--epsilon", "1"],
     "order of edges": ["--column", "age", "--edges", "50,0", "--epsilon", "1"],
     "text as edges": ["--column", "age", "--edges", "a,b", "--epsilon", "1"],
     "no bins": ["--column", "age", "--epsilon", "1"],
@@ -212,7 +212,8 @@ def test_questions_that_do_not_fit_end_with_2(place, tallytree):
 
 def test_in_a_process_of_its_own(place):
     done = in_a_process(
-        "histogram", "ages.csv", "--column", "age", "--edges", "0,50", "--epsilon", "1", "--out", "x", cwd=place
-    )
+        "histogram", "ages.csv", "--column", "age", "--edges", "0,50", "--outside", "error", "--epsilon", "1", "--out", "x",
+        cwd=place,
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("tallytree: Some values of ages.csv lie outside the bins")

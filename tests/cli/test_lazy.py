@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tallytree.cli import app, load_commands
-from tallytree.cli.lazy import COMMANDS, LazyGroup
+from tallytree.cli.app import app
+from tallytree.cli.lazy import COMMANDS, LazyGroup, load_commands
 
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb", "ibis", "sqlalchemy", "cryptography")
 

@@ -48,7 +48,7 @@ def test_a_map_is_released_with_a_picture_verified_and_queried(place):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"box": "0:1,0:1"}, "lie outside"),
+        ({"box": "0:1,0:1", "extra": ("--outside", "error")}, "lie outside"),
         ({"box": "0:10,4:4"}, "no area"),
         ({"box": "wide"}, "LOW:HIGH"),
         ({"columns": "lon"}, "2 sides for 1 columns"),

@@ -15,7 +15,7 @@ N_SIZES = 4
 LOOK = Curves(np.full((1, N_SIZES), 4.0), np.full((1, N_SIZES), 1e6), np.empty((0, 0)))
 
 
-def measured(heights: list[list[float]], rows: list[list[float]], clear: list[int]) -> Staircases:
+def measured(heights: list[list[float]], rows: list[list[float]], clear: list[int], reach: float = 1.0) -> Staircases:
     height = np.array(heights, dtype=float)
     lengths = [len(sizes) for sizes in rows]
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
@@ -28,7 +28,7 @@ def measured(heights: list[list[float]], rows: list[list[float]], clear: list[in
         Blocks(np.arange(n_regions + 1) * n_sizes, ends, answers, 0.02),
         Rows(offsets, sizes, np.zeros(n_regions), np.zeros(n_regions), 0.02),
         np.array(clear),
-        np.array(lengths),
+        reach,
     )
 
 
@@ -74,10 +74,13 @@ def test_large_groups_go_where_the_less_noisy_level_saw_them() -> None:
 
 
 def test_a_ghost_among_the_leaves_is_no_group_where_the_root_shows_none() -> None:
-    root = replace(measured([[8, 5, 0, 0]], [[2.0]], [0]), possible=np.array([0]))
-    leaves = measured([[2, 1, 0, 0]] * 4, [[4.0], [4.0], [90.0], [4.0]], [0, 0, 1, 0])
+    """The noise of the leaves reaches 80, that of the root 20: its row at 2 is no group of 90, but may be one of 10."""
+    root = measured([[8, 5, 0, 0]], [[2.0]], [0], reach=20.0)
     groups = HIERARCHY.sum_from_leaves(np.full(4, 2))
-    assert consistent_leaves(HIERARCHY, groups, [root, None, leaves], LOOK).size.max() <= N_SIZES
+    for size, reach, is_kept in [(90.0, 80.0, False), (10.0, 5.0, True)]:
+        leaves = measured([[2, 1, 0, 0]] * 4, [[4.0], [4.0], [size], [4.0]], [0, 0, 1, 0], reach)
+        found = consistent_leaves(HIERARCHY, groups, [root, None, leaves], LOOK)
+        assert (found.size.max() >= N_SIZES) == is_kept
 
 
 def test_no_group_is_larger_than_a_public_bound() -> None:

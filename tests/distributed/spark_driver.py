@@ -95,6 +95,11 @@ def watch_what_reaches_the_driver(frame: Any) -> list[list[str]]:
     return seen
 
 
+def n_cached(context: Any) -> int:
+    """Tables that the executors keep."""
+    return int(context._jsc.getPersistentRDDs().size())
+
+
 def always_the_same_key(cls: type[KeyStream], journal: Journal | None = None) -> KeyStream:
     return cls(bytearray(range(32)), secure=True, journal=journal)
 
@@ -115,9 +120,20 @@ def main(folder: Path) -> dict[str, Any]:
     table = session.read.parquet(str(folder / "people.parquet"))
     seen = watch_what_reaches_the_driver(table)
     there = tt.read(table, **READING)
+    cached = {"read": n_cached(context)}
     for name, how in options.items():
         tt.release(there, **HOW, **how).save(folder / f"{name} spark")
     tt.release(tt.read(table, **BOUNDED), **HOW).save(folder / "unit spark")
+    cached["released"] = n_cached(context)
+    refused_reading = {**READING, "group": "state", "levels": ["county", "household"]}  # a group in many regions
+    for name, refused in (
+        ("refused release", lambda: tt.release(tt.read(table, **READING), epsilon=1, mechanism="tree-dp", max_size=5)),
+        ("refused table", lambda: tt.read(table, **refused_reading)),
+    ):
+        try:
+            refused()
+        except tt.errors.TallytreeError:
+            cached[name] = n_cached(context)
 
     ledger = str(folder / "ledger.db")
     create_account(ledger, "people", Budget("pure", Fraction(1)))
@@ -137,6 +153,7 @@ def main(folder: Path) -> dict[str, Any]:
         "digests": {
             name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")] for name in (*options, "unit")
         },
+        "cached": cached,
         "collected": seen,
         "repr": repr(there),
     }

@@ -54,3 +54,9 @@ def test_no_exact_count_by_size_reaches_the_driver(facts: dict[str, Any]) -> Non
     assert facts["collected"]
     assert all("size" not in columns for columns in facts["collected"])
     assert "values hidden" in facts["repr"]
+
+
+def test_exact_counts_leave_the_caches_of_the_executors(facts: dict[str, Any]) -> None:
+    """They stay from reading to the end of a release, and no longer, also where either is refused."""
+    assert facts["cached"].pop("read") > 0
+    assert facts["cached"] == {"released": 0, "refused release": 0, "refused table": 0}

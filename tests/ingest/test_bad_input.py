@@ -91,8 +91,6 @@ BAD_NUMBERS = [
     (pa.array([1, -987654, 2]), "negative values"),
     (pa.array([1.0, 2.0, 987654.5]), "fractional values"),
     (pa.array([1.0, 2.0, float("nan")]), "missing values"),
-    (pa.array([1.0, 2.0, float("inf")]), "values above"),
-    (pa.array([1, 2, 2**60 + 987654]), "values above"),
     (pa.array([1, None, 987654]), "missing values"),
     (pa.array(["1", "987654x", "3"]), "not a number"),
     (pa.array(["1", "987654.5", "3"]), "fractional"),

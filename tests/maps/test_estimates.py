@@ -32,7 +32,7 @@ def noisy_map(counts, seed, epsilon):
         )
 
     survey.count = count
-    grow(draft, MethodOptions(method="adaptive-tree"))
+    grow(draft, MethodOptions(mechanism="adaptive-tree"))
     tree, measurements = draft.finish()
     return tree, *combine_measurements(tree.n_nodes, measurements)
 
@@ -64,7 +64,12 @@ def test_unbiased_estimates_do_not_depend_on_sparsity():
 @pytest.mark.parametrize(("method", "sparse"), [("adaptive-tree", True), ("quadtree", False)])
 def test_the_manifest_says_how_counts_were_made_nonnegative(method, sparse):
     release = tt.spatial(counts=lonely_cells(), method=method, epsilon=0.1, insecure_seed=1)
-    assert release.manifest["published"] == {"nonnegative": True, "integers": True, "sparse": sparse}
+    assert release.manifest["published"] == {
+        "nonnegative": True,
+        "integers": True,
+        "sparse": sparse,
+        "smoothed": False,
+    }
     assert release.verify()
     release.manifest["published"]["sparse"] = not sparse
     assert [check.name for check in release.verify().checks if not check.passed] == [

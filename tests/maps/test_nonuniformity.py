@@ -32,14 +32,14 @@ def test_clustering_by_hand():
     one_place, even = np.zeros((4, 4), dtype=np.int64), np.full((4, 4), 5)
     one_place[1, 1] = 80
     # Quarters of 80, 0, 0, 0 out of 80: (60² + 3 · 20²) over 4 · 3/16 · 80², which is 4800 over 4800.
-    assert clustering(*estimated(one_place, method="quadtree", depth=1)) == pytest.approx(1.0)
-    assert clustering(*estimated(even, method="quadtree", depth=1)) == pytest.approx(0.0, abs=1e-6)
+    assert clustering(*estimated(one_place, mechanism="quadtree", depth=1)) == pytest.approx(1.0)
+    assert clustering(*estimated(even, mechanism="quadtree", depth=1)) == pytest.approx(0.0, abs=1e-6)
     halves = np.zeros((4, 4), dtype=np.int64)
     halves[:2] = 5
     # 20, 20, 0, 0 out of 40: 4 · 10² over 4 · 3/16 · 40².
-    assert clustering(*estimated(halves, method="quadtree", depth=1)) == pytest.approx(400 / 1200)
-    assert clustering(*estimated(even, method="uniform-grid", cells=1)) == 1.0  # one box says nothing
-    found, _ = estimated(halves, method="quadtree", depth=1)
+    assert clustering(*estimated(halves, mechanism="quadtree", depth=1)) == pytest.approx(400 / 1200)
+    assert clustering(*estimated(even, mechanism="uniform-grid", cells=1)) == 1.0  # one box says nothing
+    found, _ = estimated(halves, mechanism="quadtree", depth=1)
     loose, edge = unknown_inside(found, 0.5)
     np.testing.assert_allclose(loose, found.published + 0.5 * found.published**2)
     np.testing.assert_allclose(edge, found.published * 2 / (np.pi * 10 / np.sqrt(2)))
@@ -67,7 +67,7 @@ def town():
 @pytest.mark.parametrize(("method", "least"), [("uniform-grid", 0.8), ("adaptive-grid", 0.9), ("adaptive-tree", 0.9)])
 def test_intervals_of_all_sizes_hold(method, least):
     """A uniform grid as wide as the town itself is the hard case: all of its border errs to one side."""
-    shares = coverage(town(), 6, method=method, epsilon=0.5)
+    shares = coverage(town(), 6, mechanism=method, epsilon=0.5)
     assert min(shares.values()) > least, shares
 
 

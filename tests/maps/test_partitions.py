@@ -30,7 +30,7 @@ def test_merged_bins_beat_single_ones_threefold_on_steps(method, epsilon):
 
 @pytest.mark.parametrize("method", LINE)
 def test_merged_bins_are_saved_loaded_and_verified(method, tmp_path):
-    made = tt.spatial(counts=STEPS, method=method, epsilon="0.1", insecure_seed=2)
+    made = tt.spatial(counts=STEPS, mechanism=method, epsilon="0.1", insecure_seed=2)
     assert made.verify(), made.verify()
     made.save(tmp_path / "line")
     assert tt.verify(tmp_path / "line")

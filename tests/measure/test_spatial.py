@@ -73,7 +73,7 @@ def test_every_method_spends_the_whole_budget_on_every_cell_and_no_more(method, 
     counts = np.random.default_rng(3).poisson(2, size=(16, 16))
     survey_budget = Budget(definition, Fraction(1, 2))
     noisy = measure_map(
-        confidential(counts), survey_budget, MethodOptions(method=method), KeyStream.from_insecure_seed(4)
+        confidential(counts), survey_budget, MethodOptions(mechanism=method), KeyStream.from_insecure_seed(4)
     )
     charges = CellCharges((16, 16))
     for one in noisy.measurements:

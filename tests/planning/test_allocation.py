@@ -27,7 +27,7 @@ def test_shares_add_up_and_the_leaves_keep_much(epsilon: float, widths: tuple[in
     assert sum(shares) == 1
     assert all(share == 0 or share >= Fraction(3, 100) for share in shares)
     assert all(share.denominator <= 200 for share in shares)
-    assert shares[-1] >= Fraction(2, 5)
+    assert shares[-1] >= Fraction(1, 4)
 
 
 def test_a_level_that_its_few_children_describe_gets_nothing() -> None:

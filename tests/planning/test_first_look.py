@@ -65,3 +65,14 @@ def test_a_look_rarely_sees_groups_where_there_are_none() -> None:
     farthest = np.array([look.ends[look.n_seen - 1] for look in looks])
     assert (farthest > 12).mean() < 0.015
     assert farthest.min() >= 8
+
+
+def test_where_a_look_sees_nothing_falls_are_those_of_geometric_sizes() -> None:
+    """The mean excess of geometric sizes is the same from every size on; of a heavy tail it grows."""
+    geometric = look_at(np.random.default_rng(3).geometric(0.25, 50_000), 1.0)
+    fall, variance = geometric.usual_falls(64)
+    np.testing.assert_allclose(fall[1:10], 0.25, rtol=0.1)
+    np.testing.assert_allclose(fall[40:], fall[40], rtol=1e-12)
+    np.testing.assert_allclose(variance, fall**2)
+    heavy = look_at(np.ceil(np.random.default_rng(4).pareto(1.5, 50_000)).astype(np.int64), 1.0).usual_falls(64)[0]
+    assert heavy[30] < heavy[3] / 3

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
-from tallytree.planning.group_sizes.goals import GOALS, Goal, goal_from
+from tallytree.planning.group_sizes.goals import GOALS, Goal, PlainErrors, goal_from
 
 LEVELS = ["US", "state", "county"]
+PLAIN = PlainErrors(np.array([80.0, 40.0, 20.0]), np.array([80.0, 40.0, 6.0]))
 
 
 @pytest.mark.parametrize("name", GOALS)
@@ -14,14 +15,28 @@ def test_every_goal_prefers_smaller_errors(name: str) -> None:
     for level in range(3):
         better = errors.copy()
         better[level] *= 0.9
-        assert goal.regret(better) < goal.regret(errors)
+        assert goal.regret(better, PLAIN) < goal.regret(errors, PLAIN)
 
 
 def test_targets_are_read_and_count_until_they_are_met() -> None:
     goal = goal_from(["state: emd<=50", " US:emd <= 1e3 "], LEVELS)
     assert goal == Goal(targets={1: 50.0, 0: 1000.0})
     met, missed = np.array([900.0, 50.0, 5.0]), np.array([90.0, 60.0, 0.5])
-    assert goal.regret(met) < goal.regret(missed)
+    assert goal.regret(met, PLAIN) < goal.regret(missed, PLAIN)
+
+
+def test_a_percent_counts_more_behind_the_plain_choices() -> None:
+    """For the balanced goal; more behind kuo2018 than behind the better plain choice alone, and most where it tips."""
+    goal = Goal()
+
+    def gain(leaf: float) -> float:
+        worse, better = (np.array([40.0, 30.0, leaf * change]) for change in (1.0, 0.99))
+        return goal.regret(worse, PLAIN) - goal.regret(better, PLAIN)
+
+    ahead, behind, behind_both = gain(3.0), gain(15.0), gain(40.0)
+    assert 0 < ahead < behind < behind_both
+    assert gain(10.0) > ahead, "half of kuo2018 is at stake"
+    assert gain(6.3) > behind, "it is about to be noticed"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_three_estimators():
 @pytest.mark.parametrize("method", ["isotonic", "sorted"])
 @pytest.mark.parametrize("graphical", [False, True])
 def test_degrees_are_sorted_whole_and_not_negative(method, graphical):
-    released = degrees(COUNTS, epsilon=0.1, method=method, graphical=graphical, insecure_seed=1)
+    released = degrees(COUNTS, epsilon=0.1, mechanism=method, graphical=graphical, insecure_seed=1)
     assert released.degrees.dtype == np.int64
     assert np.all(np.diff(released.degrees) >= 0)
     assert released.degrees[0] >= 0
@@ -46,7 +46,7 @@ def test_the_isotonic_fit_is_much_closer_than_the_noisy_counts():
     for seed in range(10):
         errors.append(
             [
-                np.square(degrees(COUNTS, epsilon=0.1, method=method, insecure_seed=seed).degrees - truth).sum()
+                np.square(degrees(COUNTS, epsilon=0.1, mechanism=method, insecure_seed=seed).degrees - truth).sum()
                 for method in ("noisy", "sorted", "isotonic")
             ]
         )
@@ -123,8 +123,12 @@ def test_questions():
     [
         (lambda: degrees(COUNTS), RequestError, "epsilon is missing"),
         (lambda: degrees(COUNTS, epsilon=0), RequestError, "greater than 0"),
-        (lambda: degrees(COUNTS, epsilon=1, method="mean"), RequestError, "method .mean. is not known. Choose one of"),
-        (lambda: degrees(COUNTS, epsilon=1, method="noisy", graphical=True), RequestError, "needs method"),
+        (
+            lambda: degrees(COUNTS, epsilon=1, mechanism="mean"),
+            RequestError,
+            "mechanism .mean. is not known. Choose one of",
+        ),
+        (lambda: degrees(COUNTS, epsilon=1, mechanism="noisy", graphical=True), RequestError, "needs mechanism"),
         (lambda: degrees(COUNTS, epsilon=1, contributions=0), RequestError, "at least 1"),
         (lambda: degrees(COUNTS, epsilon=1, column="a", edges=("a", "b"), public="nodes"), RequestError, "not both"),
         (lambda: degrees(COUNTS, epsilon=1, edges="ab", public="nodes"), RequestError, "edges takes a list"),

@@ -28,7 +28,7 @@ def test_the_old_name_warns_and_makes_a_map(strategy, branching):
     with pytest.warns(FutureWarning, match=r"grid_histogram is now tallytree.spatial"):
         made = tt.grid_histogram(COUNTS, epsilon=1, strategy=strategy, branching=branching, insecure_seed=1)
     method = "flat" if strategy == "auto" else strategy
-    same = tt.spatial(counts=COUNTS, epsilon=1, method=method, branching=branching, insecure_seed=1)
+    same = tt.spatial(counts=COUNTS, epsilon=1, mechanism=method, branching=branching, insecure_seed=1)
     assert made.manifest == same.manifest
     assert made.table().equals(same.table())
     answer = made.range([(2, 10), (3, 17)])
@@ -56,10 +56,10 @@ def test_errors_and_intervals_are_as_stated(method):
 
 
 def test_intervals_are_normal_where_boxes_are_cut_or_follow_from_noisy_counts():
-    flat = tt.spatial(counts=COUNTS, epsilon=1, method="flat", nonnegative="no", integers=False, insecure_seed=1)
+    flat = tt.spatial(counts=COUNTS, epsilon=1, mechanism="flat", nonnegative="no", integers=False, insecure_seed=1)
     methods = ("adaptive-grid", "adaptive-tree", "uniform-grid")
-    others = [tt.spatial(counts=COUNTS, epsilon=1, method=method, insecure_seed=1) for method in methods]
-    pruned = tt.spatial(counts=COUNTS, epsilon=1, method="quadtree", prune=10, insecure_seed=1)
+    others = [tt.spatial(counts=COUNTS, epsilon=1, mechanism=method, insecure_seed=1) for method in methods]
+    pruned = tt.spatial(counts=COUNTS, epsilon=1, mechanism="quadtree", prune=10, insecure_seed=1)
     for answer in (flat.range([(0, 11.5), (0, 18)]), *(made.total() for made in (*others, pruned))):
         assert 0 < answer.low <= answer.estimate <= answer.high
         assert answer.high - answer.low == pytest.approx(2 * 1.96 * answer.std_error, abs=2)
@@ -67,7 +67,7 @@ def test_intervals_are_normal_where_boxes_are_cut_or_follow_from_noisy_counts():
 
 
 def test_wider_confidence_wider_intervals():
-    flat = tt.spatial(counts=COUNTS, epsilon=1, method="flat", insecure_seed=1)
+    flat = tt.spatial(counts=COUNTS, epsilon=1, mechanism="flat", insecure_seed=1)
     narrow, wide = (flat.total(confidence=level) for level in (0.5, 0.99))
     assert wide.low < narrow.low <= narrow.high < wide.high
     with pytest.raises(RequestError, match="between 0 and 1"):
@@ -76,8 +76,8 @@ def test_wider_confidence_wider_intervals():
 
 def test_one_column_agrees_with_the_range_histogram():
     counts = np.random.default_rng(4).poisson(50, 60)
-    line = tt.histogram(counts, epsilon=1, strategy="flat", insecure_seed=2).range(5, 40)
-    grid = tt.spatial(counts=counts, epsilon=1, method="flat", insecure_seed=2).range([(5, 40)])
+    line = tt.histogram(counts, epsilon=1, mechanism="flat", insecure_seed=2).range(5, 40)
+    grid = tt.spatial(counts=counts, epsilon=1, mechanism="flat", insecure_seed=2).range([(5, 40)])
     assert grid.std_error == pytest.approx(line.std_error)
     assert grid.high - grid.low == pytest.approx(line.high - line.low, abs=1)
 
@@ -86,7 +86,7 @@ def test_one_column_agrees_with_the_range_histogram():
 @pytest.mark.parametrize("method", ["flat", "hierarchical", "adaptive-tree", "kd-tree"])
 def test_any_number_of_columns(method, columns, tmp_path):
     counts = np.random.default_rng(columns).poisson(20, (5,) * columns)
-    made = tt.spatial(counts=counts, epsilon=2, method=method, insecure_seed=1)
+    made = tt.spatial(counts=counts, epsilon=2, mechanism=method, insecure_seed=1)
     assert made.verify(), made.verify()
     assert made.total().estimate == pytest.approx(counts.sum(), abs=6 * made.total().std_error + 2)
     made.save(tmp_path / "map")
@@ -143,7 +143,11 @@ def test_flat_is_best_on_small_grids_and_in_three_dimensions():
     [
         (lambda: tt.spatial(counts=COUNTS, epsilon=0), RequestError, "greater than 0"),
         (lambda: tt.spatial(counts=COUNTS / 2, epsilon=1), InputError, "whole numbers"),
-        (lambda: tt.spatial(counts=COUNTS, epsilon=1, method="hierarchical", branching=1), RequestError, "at least 2"),
+        (
+            lambda: tt.spatial(counts=COUNTS, epsilon=1, mechanism="hierarchical", branching=1),
+            RequestError,
+            "at least 2",
+        ),
         (lambda: tt.spatial(counts=COUNTS, epsilon=1, branching=2), RequestError, "goes with"),
         (lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[0, 1], [0, 1]]), RequestError, "as many cells"),
         (lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[0, 1]]), RequestError, "one list per column"),
@@ -155,7 +159,11 @@ def test_flat_is_best_on_small_grids_and_in_three_dimensions():
             "categories",
         ),
         (lambda: tt.spatial(counts=COUNTS, epsilon=1, contributions=0), RequestError, "at least 1"),
-        (lambda: tt.spatial(counts=COUNTS, epsilon=1, method="noisy-first"), RequestError, "along one column, and 2"),
+        (
+            lambda: tt.spatial(counts=COUNTS, epsilon=1, mechanism="noisy-first"),
+            RequestError,
+            "along one column, and 2",
+        ),
     ],
 )
 def test_bad_requests_are_refused(make, error, message):
@@ -174,5 +182,5 @@ def test_a_method_that_does_not_fit_is_refused_before_anything_is_paid(tmp_path)
     ledger = str(tmp_path / "ledger.db")
     create_account(ledger, "trips", Budget("pure", Fraction(1)))
     with pytest.raises(RequestError, match="along one column"):
-        tt.spatial(counts=COUNTS, epsilon=1, method="structure-first", ledger=ledger, dataset="trips")
+        tt.spatial(counts=COUNTS, epsilon=1, mechanism="structure-first", ledger=ledger, dataset="trips")
     assert summarise(read_history(ledger, "trips")).spent == 0

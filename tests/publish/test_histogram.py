@@ -22,7 +22,7 @@ def unbiased(strategy, seed, **options):
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=NAMES)
 def test_ranges_are_sums_of_bins_with_whole_intervals(strategy):
-    released = histogram(COUNTS, epsilon=1, strategy=strategy, insecure_seed=1)
+    released = histogram(COUNTS, epsilon=1, mechanism=strategy, insecure_seed=1)
     answers = released.ranges([(0, 60), (10, 11), (5, 47)])
     np.testing.assert_array_equal(
         answers.estimate, [released.counts[a:b].sum() for a, b in [(0, 60), (10, 11), (5, 47)]]
@@ -49,7 +49,7 @@ def test_intervals_hold_the_truth_and_errors_are_as_predicted(strategy, definiti
     held, squared = np.zeros(len(ranges)), np.zeros(len(ranges))
     runs = 1000
     for seed in range(runs):
-        released = histogram(COUNTS, **loss, definition=definition, strategy=strategy, insecure_seed=seed)
+        released = histogram(COUNTS, **loss, definition=definition, mechanism=strategy, insecure_seed=seed)
         answers = released.ranges(ranges)
         held += (answers.low <= truth) & (truth <= answers.high)
         squared += (answers.estimate - truth) ** 2
@@ -84,7 +84,7 @@ def test_quantile_intervals_hold_the_true_quantile():
     truth = int(np.searchsorted(sums, sums[-1] * 0.3))  # the bin in which the quantile lies
     held = 0
     for seed in range(200):
-        found = histogram(counts, epsilon=0.2, strategy="hierarchical", branching=10, insecure_seed=seed).quantile(0.3)
+        found = histogram(counts, epsilon=0.2, mechanism="hierarchical", branching=10, insecure_seed=seed).quantile(0.3)
         held += found.low <= truth and truth + 1 <= found.high
     assert held >= 0.93 * 200
 
@@ -108,7 +108,7 @@ def test_saved_histograms_load_verify_and_answer_alike(tmp_path, strategy, noisy
 
 
 def test_verification_notices_changes(tmp_path):
-    released = histogram(COUNTS, epsilon=1, strategy="hierarchical", insecure_seed=2)
+    released = histogram(COUNTS, epsilon=1, mechanism="hierarchical", insecure_seed=2)
     folder = released.save(tmp_path / "out")
     file = folder / "counts.parquet"
     file.write_bytes(file.read_bytes() + b"x")
@@ -123,7 +123,7 @@ def test_verification_notices_changes(tmp_path):
 
 
 def test_the_manifest_states_strategy_and_privacy():
-    released = histogram(COUNTS, epsilon="0.3", strategy="hierarchical", branching=8, contributions=2, entity="person")
+    released = histogram(COUNTS, epsilon="0.3", mechanism="hierarchical", branching=8, contributions=2, entity="person")
     privacy = released.manifest["privacy"]
     assert privacy["private"] is True
     assert privacy["epsilon"] == "3/10"
@@ -137,13 +137,13 @@ def test_the_manifest_states_strategy_and_privacy():
 
 @pytest.mark.parametrize("budget", ["equal", "geometric", "optimal-blocks", "optimal", ["1/4", "3/4"]], ids=str)
 def test_budgets_across_levels_add_up(budget):
-    released = histogram(COUNTS, epsilon=1, strategy="hierarchical", branching=8, budget=budget, insecure_seed=1)
+    released = histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=8, budget=budget, insecure_seed=1)
     assert sum(released.plan.strategy.shares) == 1
     assert released.verify()
 
 
 def test_zero_shares_leave_levels_out(tmp_path):
-    strategy = histogram(COUNTS, epsilon=1, strategy="hierarchical", branching=4, insecure_seed=1).plan.strategy
+    strategy = histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=4, insecure_seed=1).plan.strategy
     released = histogram(
         COUNTS, epsilon=1, strategy="hierarchical", branching=4, budget=["0", "1/2", "1/2"], insecure_seed=1
     )
@@ -155,23 +155,23 @@ def test_zero_shares_leave_levels_out(tmp_path):
 
 
 def test_fewest_blocks_use_the_noisy_blocks():
-    released = histogram(COUNTS, epsilon=1, strategy="hierarchical", branching=8, insecure_seed=1)
+    released = histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=8, insecure_seed=1)
     block = released.fewest_blocks(8, 16)
     assert block.estimate == released.noisy.levels[0][1]
     assert block.std_error > released.range(8, 16).std_error
     with pytest.raises(RequestError, match="raw measurements"):
-        histogram(COUNTS, epsilon=1, strategy="wavelet", insecure_seed=1).fewest_blocks(8, 16)
+        histogram(COUNTS, epsilon=1, mechanism="wavelet", insecure_seed=1).fewest_blocks(8, 16)
 
 
 def test_values_are_binned_by_public_bins():
     values = [3, 4, 5, 22, 30]
-    by_edges = histogram(values, edges=[0, 10, 20, 30], epsilon=1000, strategy="flat")
+    by_edges = histogram(values, edges=[0, 10, 20, 30], epsilon=1000, mechanism="flat")
     by_width = histogram(values, width=10, bounds=(0, 30), epsilon=1000, strategy="flat")
     by_number = histogram(values, bins=3, bounds=(0, 30), epsilon=1000, strategy="flat")
-    by_list = histogram(values, bins=[0, 10, 20, 30], epsilon=1000, strategy="flat")
+    by_list = histogram(values, bins=[0, 10, 20, 30], epsilon=1000, mechanism="flat")
     for released in (by_edges, by_width, by_number, by_list):
         np.testing.assert_array_equal(released.counts, [3, 0, 2])
-    named = histogram(["x", "y", "x"], categories=["x", "y"], epsilon=1000, strategy="flat")
+    named = histogram(["x", "y", "x"], categories=["x", "y"], epsilon=1000, mechanism="flat")
     assert named.range("x", "x").estimate == 2
     assert named.table()["category"].to_pylist() == ["x", "y"]
 
@@ -185,7 +185,7 @@ def test_auto_has_the_least_expected_error_for_the_workload(workload):
         "identity": [(a, a + 1) for a in range(36)],
     }.get(str(workload), workload)
     for strategy in ["auto", "flat", "hierarchical", "wavelet"]:
-        released = histogram(COUNTS[:36], epsilon=1, strategy=strategy, workload=workload, insecure_seed=1)
+        released = histogram(COUNTS[:36], epsilon=1, mechanism=strategy, workload=workload, insecure_seed=1)
         errors[strategy] = np.mean(released.ranges(ranges).std_error ** 2)
     assert errors["auto"] <= min(errors.values()) * (1 + 1e-9)
     auto = histogram(COUNTS[:36], epsilon=1, workload=workload, insecure_seed=1)
@@ -194,7 +194,7 @@ def test_auto_has_the_least_expected_error_for_the_workload(workload):
 
 @pytest.mark.parametrize("strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.slow)])
 def test_the_papers_matrix_mechanisms_run(strategy):
-    released = histogram(COUNTS[:16], epsilon=1, strategy=strategy, insecure_seed=1)
+    released = histogram(COUNTS[:16], epsilon=1, mechanism=strategy, insecure_seed=1)
     assert released.range(0, 16).std_error > 0
     with pytest.raises(RequestError, match="at most 2,048 bins"):
         histogram(np.zeros(3000, dtype=int), epsilon=1, strategy=strategy)
@@ -219,20 +219,20 @@ BAD_REQUESTS = {
     "negative budget": (lambda: histogram(COUNTS, epsilon=-1), "greater than 0"),
     "NaN budget": (lambda: histogram(COUNTS, epsilon=float("nan")), "positive number"),
     "wrong definition": (lambda: histogram(COUNTS, epsilon=1, definition="approximate"), "one of: pure, zcdp"),
-    "branching of 1": (lambda: histogram(COUNTS, epsilon=1, strategy="hierarchical", branching=1), "at least 2"),
-    "branching of 2.5": (lambda: histogram(COUNTS, epsilon=1, strategy="hierarchical", branching=2.5), "at least 2"),
-    "branching elsewhere": (lambda: histogram(COUNTS, epsilon=1, strategy="flat", branching=2), "goes with"),
+    "branching of 1": (lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=1), "at least 2"),
+    "branching of 2.5": (lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=2.5), "at least 2"),
+    "branching elsewhere": (lambda: histogram(COUNTS, epsilon=1, mechanism="flat", branching=2), "goes with"),
     "unknown strategy": (
-        lambda: histogram(COUNTS, epsilon=1, strategy="tree"),
-        "strategy .* is not known. Choose one of",
+        lambda: histogram(COUNTS, epsilon=1, mechanism="tree"),
+        "mechanism .* is not known. Choose one of",
     ),
     "unknown budget": (
-        lambda: histogram(COUNTS, epsilon=1, strategy="hierarchical", budget="most"),
+        lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", budget="most"),
         "budget .* is not known. Choose one of",
     ),
-    "wrong shares": (lambda: histogram(COUNTS, epsilon=1, strategy="hierarchical", budget=[1, 2]), "add up to 1"),
-    "narrow matrix": (lambda: histogram(COUNTS, epsilon=1, strategy=np.eye(3)), "as many columns"),
-    "matrix of low rank": (lambda: histogram([1, 2], epsilon=1, strategy=[[1, 1], [2, 2]]), "rank below"),
+    "wrong shares": (lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", budget=[1, 2]), "add up to 1"),
+    "narrow matrix": (lambda: histogram(COUNTS, epsilon=1, mechanism=np.eye(3)), "as many columns"),
+    "matrix of low rank": (lambda: histogram([1, 2], epsilon=1, mechanism=[[1, 1], [2, 2]]), "rank below"),
     "two kinds of bins": (lambda: histogram([1], bins=3, width=1, bounds=(0, 3), epsilon=1), "in one way"),
     "no bounds": (lambda: histogram([1], bins=3, epsilon=1), "need bounds"),
     "bounds alone": (lambda: histogram([1], bounds=(0, 3), epsilon=1), "need bounds"),
@@ -246,7 +246,7 @@ BAD_REQUESTS = {
         "outside .* is not known. Choose one of",
     ),
     "wrong level": (
-        lambda: histogram(COUNTS, epsilon=1, insecure_seed=1, strategy="flat").range(0, 5, confidence=95),
+        lambda: histogram(COUNTS, epsilon=1, insecure_seed=1, mechanism="flat").range(0, 5, confidence=95),
         "between 0",
     ),
 }
@@ -264,7 +264,7 @@ def test_bad_requests_are_refused(case):
     [
         (lambda: histogram([], epsilon=1), "at least one bin"),
         (lambda: histogram([1.5, 2.0], epsilon=1), "whole numbers"),
-        (lambda: histogram([1, 99], edges=[0, 2], epsilon=1), "outside the bins"),
+        (lambda: histogram([1, 99], edges=[0, 2], epsilon=1, outside="error"), "outside the bins"),
         (lambda: histogram([float("nan")], edges=[0, 2], epsilon=1, outside="clip"), "missing"),
     ],
 )
@@ -276,7 +276,7 @@ def test_bad_data_are_refused(make, message):
 def test_loading_refuses_other_folders(tmp_path):
     with pytest.raises(StorageError, match="not a release folder"):
         load(tmp_path)
-    released = histogram([1, 2], epsilon=1, strategy="flat", insecure_seed=1)
+    released = histogram([1, 2], epsilon=1, mechanism="flat", insecure_seed=1)
     folder = released.save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
     forge(folder, manifest | {"kind": "group-sizes"})

@@ -44,5 +44,5 @@ def test_methods_are_compared_on_the_same_points():
 def test_a_map_takes_no_target():
     with pytest.raises(RequestError, match="no target"):
         tt.plan(EARLIER, target="county: emd<=20")
-    with pytest.raises(RequestError, match="method 'best' is not known"):
+    with pytest.raises(RequestError, match="mechanism 'best' is not known"):
         tt.plan(EARLIER, epsilon=1, method="best")

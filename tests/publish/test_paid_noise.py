@@ -1,6 +1,7 @@
 """Paying, drawing and forgetting, in one place for every kind."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.keeping import paid_noise
+from tallytree.publish.keeping import paid_noise, publish_to
 
 PEOPLE = pa.table({"household": [1, 1, 2], "state": ["GA", "GA", "NY"]})
 READ: dict[str, Any] = {"group": "household", "levels": ["state"], "public": "groups"}
@@ -72,3 +73,24 @@ def test_a_forked_process_cannot_draw_under_the_key() -> None:
     assert os.read(reader, 100) == b"refused"
     os.close(reader)
     assert len(stream.words(0, "q", offsets=offsets)) == 3
+
+
+@pytest.mark.parametrize("how", [{}, {"view": "hybrid"}])
+def test_simulations_for_intervals_touch_nothing_that_is_paid_for(how: dict[str, Any], tmp_path: Path) -> None:
+    """While a release is made in a folder, copies of it draw noise of their own: not the kept answers, nor among them."""
+    people = pa.table({"household": np.repeat(np.arange(200), np.arange(200) % 4 + 1)})
+    counts = tt.read(people, group="household", public="groups")
+    made: list[Any] = []
+
+    def make() -> Any:
+        made.append(tt.release(counts, epsilon=0.1, **how))
+        return tt.with_intervals(made[0], copies=3)
+
+    publish_to(tmp_path / "out", make)
+    kept = tt.load(tmp_path / "out")
+    assert tt.verify(tmp_path / "out")
+    np.testing.assert_array_equal(kept.counts.count, made[0].counts.count)
+    assert tt.re_estimate(tmp_path / "out").table().equals(made[0].table())
+    # Copies that were given the kept answers would all be the same.
+    assert kept.intervals.std_error.max() > 0.5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]

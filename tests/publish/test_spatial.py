@@ -20,7 +20,7 @@ BOX = [(0, 10), (0, 10)]
 
 def small_map(method="auto", **options):
     options = {"epsilon": 1, "insecure_seed": 1, "resolution": 64} | options
-    return tt.spatial(POINTS, box=BOX, method=method, **options)
+    return tt.spatial(POINTS, box=BOX, mechanism=method, **options)
 
 
 @pytest.mark.parametrize("method", ["auto", *(method for method in GROW if method not in LINE)])
@@ -34,7 +34,7 @@ def test_every_method_saves_loads_and_verifies(method, tmp_path):
     before, after = made.ranges(boxes), loaded.ranges(boxes)
     np.testing.assert_allclose(after.estimate, before.estimate)
     np.testing.assert_allclose(after.std_error, before.std_error)
-    assert loaded.method == made.method
+    assert loaded.mechanism == made.mechanism
     assert made.estimates.published.min() >= 0
     assert made.estimates.published.dtype == np.int64
     total = made.total()
@@ -42,9 +42,9 @@ def test_every_method_saves_loads_and_verifies(method, tmp_path):
 
 
 def test_auto_is_chosen_by_the_size_of_the_grid_alone():
-    assert small_map(resolution=32).method == "flat"
-    assert small_map(resolution=33).method == "adaptive-tree"
-    assert small_map(resolution=33, epsilon="0.001").method == "adaptive-tree"
+    assert small_map(resolution=32).mechanism == "flat"
+    assert small_map(resolution=33).mechanism == "adaptive"
+    assert small_map(resolution=33, epsilon="0.001").mechanism == "adaptive"
 
 
 def test_shares_and_noise_of_every_step_stand_in_the_manifest(tmp_path):
@@ -148,7 +148,7 @@ def test_policies_for_points_outside():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"points": POINTS + 20}, "outside the box"),
+        ({"points": POINTS + 20, "outside": "error"}, "outside the box"),
         ({"points": np.array([[0.5, np.nan]])}, "NaN or infinite"),
         ({"points": np.array([[0.5, np.inf]])}, "NaN or infinite"),
         ({"points": POINTS[:, 0]}, "2 sides for 1 columns"),
@@ -159,7 +159,7 @@ def test_policies_for_points_outside():
         ({"points": POINTS, "box": None}, "must be public"),
         ({"points": POINTS, "outside": "ignore"}, "outside .ignore. is not known"),
         ({"points": POINTS, "alpha": 1.5, "method": "adaptive-grid"}, "alpha"),
-        ({"points": POINTS, "method": "octree"}, "method .octree. is not known"),
+        ({"points": POINTS, "method": "octree"}, "mechanism .octree. is not known"),
         ({"points": POINTS, "resolution": 100_000}, "GiB"),
         ({"points": POINTS, "resolution": (4, 4, 4)}, "one per column"),
         ({"points": POINTS, "epsilon": 0}, "greater than 0"),

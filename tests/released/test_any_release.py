@@ -11,8 +11,8 @@ from tallytree.publish.stream import stream
 from tests.forging import forge
 
 RELEASES = {
-    "histogram": lambda: histogram([5, 6, 7], epsilon=1, strategy="hierarchical", branching=2),
-    "matrix": lambda: histogram([5, 6, 7], rho=1, definition="zcdp", strategy=np.eye(3) + 0.25, contributions=2),
+    "histogram": lambda: histogram([5, 6, 7], epsilon=1, mechanism="hierarchical", branching=2),
+    "matrix": lambda: histogram([5, 6, 7], rho=1, definition="zcdp", mechanism=np.eye(3) + 0.25, contributions=2),
     "degrees": lambda: degrees([5, 6, 7], epsilon=1, contributions=3),
     "stream": lambda: stream(counts=[5, 6, 7], epsilon=1, contributions=3),
     "stream, approximate": lambda: stream(counts=[5, 6, 7], horizon=365, epsilon=1, delta="1e-6"),

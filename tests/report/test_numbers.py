@@ -110,7 +110,7 @@ def test_the_budget_is_drawn_as_it_was_spent(land: Any) -> None:
 
 def test_facts_of_a_histogram() -> None:
     values = [1] * 3 + [12] * 8 + [14] * 2 + [25] * 4
-    made = tt.histogram(values, edges=[0, 10, 20, 30], strategy="flat", epsilon=1, insecure_seed=1, nonnegative=False)
+    made = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=1, insecure_seed=1, nonnegative=False)
     payload = histogram_payload(made)
     p = math.exp(-1.0)
     one = 2 * p / (1 - p) ** 2  # variance of one count (discrete Laplace)
@@ -123,7 +123,7 @@ def test_facts_of_a_histogram() -> None:
     errors = payload["regions"]["errors"]
     assert [len(row) for row in errors] == [3, 2, 1]
     assert errors[0] == pytest.approx([math.sqrt(n * one) for n in (1, 2, 3)], abs=0.001)
-    exact = tt.histogram(values, edges=[0, 10, 20, 30], strategy="flat", epsilon=HUGE, insecure_seed=1)
+    exact = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=HUGE, insecure_seed=1)
     # 3 lie below 10, 10 between 10 and 20: the 8.5th of 17 lies 5.5 tenths into the second bin.
     assert dict(histogram_payload(exact)["facts"])["median"] == "15.5"
     assert histogram_payload(exact)["regions"]["runs"] == [[0, 3, 1, 10, 2, 4]]
@@ -139,7 +139,7 @@ def test_facts_of_degrees() -> None:
 def test_facts_of_a_map() -> None:
     table = np.zeros((8, 4), dtype=np.int64)
     table[:2, 3] = 7
-    made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], method="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
+    made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], mechanism="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
     payload = map_payload(made)
     facts = dict(payload["facts"])
     assert facts["rows in all"].startswith("14 ± ")

@@ -76,6 +76,6 @@ def test_the_default_holds_its_own_where_all_points_lie_on_two_lines(name, epsil
     truth = slides.truth_of(name, counts)
     errors = {}
     for method in ("auto", rival):
-        runs = [slides.measured(truth, MethodOptions(method=method), epsilon, seed) for seed in range(20)]
+        runs = [slides.measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(20)]
         errors[method] = np.mean([slides.box_error(truth, one, nonnegative=True) for one in runs])
     assert errors["auto"] < errors[rival]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
-import signal
+import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -47,29 +47,36 @@ def root(
     """Take options that belong to no command."""
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; every error raised on purpose becomes one message and an exit code.
-
-    A request to stop (SIGTERM, SIGHUP) ends a run as Ctrl-C does: what was paid for is kept, and how to go on is said.
-    """
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
-            signal.signal(getattr(signal, name), _stop)
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command; every error raised on purpose becomes one message and an exit code."""
     # Libraries make some 10⁵ objects that all stay. Looking for garbage at every 700th takes a tenth of a start.
     gc.set_threshold(100_000)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a console may lack a letter
     try:
         app(args=list(arguments) if arguments is not None else None, prog_name="tallytree", standalone_mode=True)
+        code: Any = DONE
+    except SystemExit as end:
+        code = end.code
     except TallytreeError as error:
         say(f"tallytree: {error}")
-        sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        say("tallytree: stopped")
-        sys.exit(130)
-    sys.exit(DONE)
+        code = exit_code(error)
+    except OSError as error:
+        code = _output_failed(error)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = _output_failed(error)
+    sys.exit(code)
 
 
-def _stop(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
+def _output_failed(error: OSError) -> int:
+    """Say that nothing more can be printed, and keep Python from trying again at its end."""
+    say(f"tallytree: Cannot write the output: {error.strerror or error}.")
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BAD_REQUEST
 
 
 def exit_code(error: TallytreeError) -> int:
@@ -88,7 +95,8 @@ def say(message: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print one JSON object and nothing else to standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    readable = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=not readable, allow_nan=False) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

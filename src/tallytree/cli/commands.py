@@ -99,7 +99,9 @@ def read_config(path: str, fields: Mapping[str, Field[Any]]) -> dict[str, Any]:
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from None
     except tomllib.TOMLDecodeError as error:
-        raise RequestError(f"{path} is not valid TOML: {error}.") from None
+        raise RequestError(f"{path} is not valid TOML: {' '.join(str(error).split())}.") from None
+    except (ValueError, RecursionError):
+        raise RequestError(f"{path} is not valid TOML: it is not text in UTF-8, or nested too deeply.") from None
     flags = {spelling_of(field).flag or name: field for name, field in fields.items()}
     options: dict[str, Any] = {}
     for key, value in config.items():

@@ -19,6 +19,7 @@ from tallytree.kinds.verbs import verify as verify_release
 from tallytree.options.asking import EvaluateOptions, QueryOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.released.checks import Verification
+from tallytree.released.opening import reading
 from tallytree.released.questions import Question
 
 
@@ -62,7 +63,7 @@ def query(folder: Folder, asked: QueryOptions) -> None:
     """
     question = Question(**{part.name: getattr(asked, part.name) for part in fields(Question)})
     release = load(folder)
-    with progress_bar() as progress:
+    with reading(folder), progress_bar() as progress:
         reply = ask(release, question, progress=progress)
     if asked.json:
         print_json({release.kind: str(folder), **reply.facts})

@@ -40,6 +40,10 @@ COMMANDS = {
         "inspect",
         "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.",
     ),
+    "compare": (
+        "compare",
+        "Compare two releases: differences with intervals, and which of them are clear of noise.",
+    ),
     "export": (
         "export",
         "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",

@@ -51,10 +51,8 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
             raise RequestError(
                 "Errors of a map are predicted at a given --epsilon; it takes no --target and no --chart."
             )
-        plan_map(earlier, epsilon=epsilon, method=what.method, runs=what.runs, json=what.json)
+        plan_map(earlier, epsilon=epsilon, asked=variant, runs=what.runs, json=what.json)
         return
-    if what.method is not None:
-        raise RequestError("--method goes with --like DIR of a map; other releases have --mechanism.")
     assumed = _assumed(data, earlier)
     if data.unit == "group" and not assumed.unit.group:
         assumed = protecting_groups(assumed)

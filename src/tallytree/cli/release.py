@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.cli.app import app, print_json, progress_bar, say
+from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig, read_data
+from tallytree.errors import RequestError
+from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.groups import rows_to_read
@@ -19,10 +21,11 @@ from tallytree.options.reading import EngineOptions, ReadOptions
 from tallytree.publish.copies import check_copies
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.intervals import with_intervals
+from tallytree.publish.preview import preview, reversed_levels, single_groups
 from tallytree.released.group_sizes.release import Release
 
 
-@command(app, needs=("out",))
+@command(app)
 def release(
     source: SourceOrConfig,
     where: GroupSizesOutput,
@@ -33,22 +36,60 @@ def release(
     """Release how many groups have each size, at every level.
 
     Example: tallytree release people.parquet --public groups --group household --levels state,county --epsilon 1.0 --out out
+    Example: tallytree release people.parquet --public groups --group household --levels state,county --epsilon 1.0 --dry-run
     """
 
     data = replace(data, where=rows_to_read(data.where, how))
+    if where.dry_run:
+        show_preview(source, data, how, where)
+        return
+    if where.out is None:
+        raise RequestError("--out is missing: the folder to write. To look only, say --dry-run.")
     if where.intervals:
         check_copies(where.intervals)  # before anything is paid for
 
     def make() -> Release:
         with progress_bar() as progress:
-            made = release_counts(read_data(source, data, engine), how, progress=progress)
+            counts = read_data(source, data, engine)
+            refuse_doubts(counts, where)
+            made = release_counts(counts, how, progress=progress)
             return with_intervals(made, copies=where.intervals, progress=progress) if where.intervals else made
 
-    made, found = publish(how, where, make)
+    made, found = publish(how, where, make, intervals=where.intervals)
     if where.json:
         print_json({"out": where.out, "already_released": found, **summary(made)})
     else:
         say_summary(made, Path(str(where.out)))
+
+
+def refuse_doubts(counts: Description, where: GroupSizesOutput) -> None:
+    """Refuse, before noise, what public facts show to be wrong."""
+    totals = counts.n_groups if counts.groups_public else None
+    doubts = [*reversed_levels(counts.hierarchy), *single_groups(counts.hierarchy, totals)]
+    if doubts and not where.sure:
+        raise RequestError(f"{' '.join(doubts)} Nothing was paid. If it is meant so, say --sure.")
+
+
+def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: GroupSizesOutput) -> None:
+    """Tell what is known about a release before it is paid for."""
+    with progress_bar() as progress:
+        seen = preview(source, data, how, shape=where.shape, progress=progress)
+    facts = seen.to_json()
+    if where.json:
+        print_json(facts)
+        return
+    say("Nothing was paid or written, and no size was read.")
+    say("Regions: " + ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"]))
+    for name, note in facts["public"].items():
+        say(f"Public, {name.replace('_', ' ')}: {note}.")
+    for doubt in seen.doubts:
+        say(f"Doubtful: {doubt}")
+    for assumption in seen.assumptions:
+        say(f"Assumed: {assumption}")
+    rows = [[level.name, level.regions, level.emd, level.l1, level.count_error] for level in seen.prediction.levels]
+    print_table("Predicted mean error per region", ["level", "regions", "EMD", "L1", "one count"], rows)
+    say(f"Measuring and estimating: about {seen.seconds:,.1f} s of CPU time; reading comes on top.")
+    say(f"Memory: about {seen.peak_bytes / 1e6:,.0f} MB.")
 
 
 def summary(made: Release) -> dict[str, Any]:

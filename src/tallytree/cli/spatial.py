@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
-from tallytree.options.choices import MapMethod
-from tallytree.options.maps import MapOptions, MapOutput
+from tallytree.errors import RequestError
+from tallytree.options.asking import VariantOptions
+from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
 from tallytree.privacy.budget import Exact
 from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
 from tallytree.publish.spatial import spatial as release_spatial
@@ -32,7 +33,7 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     if where.json:
         print_json({"out": where.out, "already_released": found, **facts})
     else:
-        say(f"Released a map of {facts['boxes']:,} boxes ({facts['method']}) to {where.out}")
+        say(f"Released a map of {facts['boxes']:,} boxes ({facts['mechanism']}) to {where.out}")
         say(facts["statement"])
         say(facts["note"])
 
@@ -40,7 +41,7 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
 def summary(made: SpatialRelease) -> dict[str, Any]:
     """What a map is, for people and programs. Nothing in it was not released."""
     return {
-        "method": made.method,
+        "mechanism": made.mechanism,
         "boxes": int(made.estimates.leaves.sum()),
         "private": made.private,
         "statement": made.manifest["privacy"]["statement"],
@@ -49,15 +50,21 @@ def summary(made: SpatialRelease) -> dict[str, Any]:
     }
 
 
-def plan_map(earlier: SpatialRelease, *, epsilon: Exact, method: MapMethod | None, runs: int, json: bool) -> None:
-    """Show predicted errors of an earlier map's points, by method."""
+def plan_map(earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, runs: int, json: bool) -> None:
+    """Show predicted errors of an earlier map's points, by mechanism."""
+    if asked.view is not None or asked.budget is not None:
+        raise RequestError("A map has a --mechanism; --view and --budget go with group sizes.")
     known = LINE_METHODS if len(earlier.shape) == 1 else METHODS
     with progress_bar() as progress:
-        methods = known if method is None else (method,)
-        predictions = compare_maps(points_like(earlier), methods, epsilon=epsilon, runs=runs, progress=progress)
+        mechanisms = (
+            known if asked.mechanism is None else (MethodOptions(mechanism=cast(Any, asked.mechanism)).mechanism,)
+        )
+        predictions = compare_maps(points_like(earlier), mechanisms, epsilon=epsilon, runs=runs, progress=progress)
     if json:
         print_json({"predictions": [prediction.to_json() for prediction in predictions]})
         return
-    say("No confidential data were read: the methods ran on points spread at random in the boxes of the earlier map.")
+    say(
+        "No confidential data were read: the mechanisms ran on points spread at random in the boxes of the earlier map."
+    )
     rows = [[one.name, *row] for one in predictions for row in error_rows(one.classes)]
-    print_table("Predicted errors of boxes", ["method", *HEAD], rows)
+    print_table("Predicted errors of boxes", ["mechanism", *HEAD], rows)

@@ -26,7 +26,7 @@ def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> Non
     if printed.json:
         print_json({"out": how.out, **facts})
     else:
-        say(f"{how.out} holds {facts['steps']:,} steps, up to {facts['last']} ({facts['strategy']})")
+        say(f"{how.out} holds {facts['steps']:,} steps, up to {facts['last']} ({facts['mechanism']})")
         say(facts["statement"])
         say(f"So far: {facts['so_far']}.")
 
@@ -37,7 +37,7 @@ def summary(made: StreamRelease) -> dict[str, Any]:
     return {
         "steps": made.n_steps,
         "last": str(made.steps.name(made.n_steps - 1)),
-        "strategy": made.mechanism,
+        "mechanism": made.mechanism,
         "private": privacy["private"],
         "statement": privacy["statement"],
         "total": asdict(total),

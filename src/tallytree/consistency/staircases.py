@@ -8,6 +8,7 @@ children take the sizes of their parent as they are, so no level spoils the one 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -134,15 +135,19 @@ def _window_means(values: FloatArray) -> FloatArray:
 def _clear_groups(hierarchy: Hierarchy, levels: Sequence[Staircases | None]) -> list[IntArray]:
     """Large groups that a region must keep room for: those that it or its children show clear of noise.
 
-    Of thousands of leaves one shows a ghost now and then; a measured level above knows better, and its rows bound the claim.
+    Of thousands of leaves one shows a ghost now and then, as large as the noise of thousands reaches; a measured level above
+    knows better, and its rows that may be as large bound the claim.
     """
     least: list[IntArray] = []
+    claimed_from = math.inf
     for level in range(hierarchy.n_levels - 1, -1, -1):
         own = levels[level]
         here = np.zeros(hierarchy.level_size(level), dtype=np.int64) if own is None else own.clear
         if least:
             claimed = np.add.reduceat(least[0], _child_starts(hierarchy, level + 1)[:-1])
-            here = np.maximum(here, claimed if own is None else np.minimum(claimed, own.possible))
+            here = np.maximum(here, claimed if own is None else np.minimum(claimed, own.possible(claimed_from)))
+        if own is not None:
+            claimed_from = min(claimed_from, own.clear_from)
         least.insert(0, here)
     return least
 

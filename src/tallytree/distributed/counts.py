@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tallytree.consistency.matching import counts_of, match_runs_down, runs_of
 from tallytree.distributed.pieces import Arrays, Piece, cut_piece, pack, piece_arrays, unpack
-from tallytree.distributed.session import PACKAGE_PARENT
+from tallytree.distributed.session import PACKAGE_PARENT, cached
 from tallytree.distributed.tasks import Job, noisy_level, run_arrays
 from tallytree.errors import RequestError
 from tallytree.estimate.views import estimate_view
@@ -73,6 +73,10 @@ class SparkCounts(Confidential):
                 f"The Spark engine cannot run {asked!r}. It knows the mechanisms {', '.join(MECHANISMS)} with the views "
                 f"{', '.join(VIEWS)}; leave out --engine spark for the others."
             )
+
+    def forget(self) -> None:
+        """Take the exact counts out of the caches of the executors; another release would count again."""
+        self.frame.unpersist()
 
     def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
         """Measure and match on the executors, the levels down to the cut apart from those below it."""
@@ -170,10 +174,7 @@ def _run(rows: Any, public: list[bytes], job: Job, task: str) -> list[Arrays]:
 
     table = pa.table({"piece": pa.array(range(len(public)), pa.int64()), "public": pa.array(public, pa.binary())})
     described = rows.sparkSession.createDataFrame(table).groupBy("piece")
-    made = rows.groupBy("piece").cogroup(described).applyInArrow(work, "piece long, made binary").persist()
-    try:
+    with cached(rows.groupBy("piece").cogroup(described).applyInArrow(work, "piece long, made binary")) as made:
         made.count()  # all pieces side by side, before they are fetched one after the other
         found = {row["piece"]: bytes(row["made"]) for row in made.toLocalIterator()}
-    finally:
-        made.unpersist()
     return [unpack(found[piece]) for piece in range(len(public))]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tallytree.distributed.counts import SparkCounts
 from tallytree.distributed.pieces import choose_cut, cut_bounds
-from tallytree.distributed.session import spark_session, use_this_python
+from tallytree.distributed.session import cached, spark_session, use_this_python
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.read import checked_shape, declared_by, inputs_of
 from tallytree.ingest.read import read as read_here
@@ -108,16 +108,19 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
         opened, rows = open_inputs(own, inputs, shape, groups_private=False)
         rows, regions = find_regions(own, rows, opened, shape, options.root)
         query = own.engine_of(rows.table).compile(counts_of(rows))
-        counted = session.sql(query).persist()
-        worst = guarded(lambda: counted.agg({"problem": "min"}).toArrow(), opened.source.name)
-        refuse_problem(worst[0][0].as_py(), opened, shape)
-    parallelism = session.sparkContext.defaultParallelism
-    hierarchy = regions.hierarchy
-    cut = choose_cut(hierarchy, parallelism)
-    bounds = cut_bounds(hierarchy, cut, parallelism)
-    frame = _in_pieces(counted, _places(regions.leaf_of_key, hierarchy, cut, bounds)).persist()
-    n_groups = _groups_per_leaf(frame, hierarchy.n_leaves)
-    counted.unpersist()
+        with cached(session.sql(query)) as counted:
+            worst = guarded(lambda: counted.agg({"problem": "min"}).toArrow(), opened.source.name)
+            refuse_problem(worst[0][0].as_py(), opened, shape)
+            parallelism = session.sparkContext.defaultParallelism
+            hierarchy = regions.hierarchy
+            cut = choose_cut(hierarchy, parallelism)
+            bounds = cut_bounds(hierarchy, cut, parallelism)
+            frame = _in_pieces(counted, _places(regions.leaf_of_key, hierarchy, cut, bounds)).persist()
+            try:
+                n_groups = _groups_per_leaf(frame, hierarchy.n_leaves)
+            except BaseException:
+                frame.unpersist()
+                raise
     return SparkCounts(
         frame=frame,
         hierarchy=hierarchy,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +49,13 @@ def use_this_python(session: Any) -> None:
     named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python", None)
     if named is None:
         context.pythonExec = sys.executable
+
+
+@contextmanager
+def cached(frame: Any) -> Iterator[Any]:
+    """A frame that stays in the memory and on the disks of the executors inside the block, and not after it."""
+    kept = frame.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()

@@ -40,8 +40,8 @@ class Staircases:
         Estimated sizes of the largest groups of each region.
     clear
         Groups per region that stand clear of all noise of the level, past the last size that curves tell apart.
-    possible
-        Groups per region that may be larger than that, as far as noise goes.
+    reach
+        How far noise may move a row of the level, (ln M + 3) scales for M rows.
     in_steps
         Whether the curves were taken as level stretches with drops between them.
     """
@@ -50,7 +50,7 @@ class Staircases:
     blocks: Blocks
     rows: Rows
     clear: IntArray
-    possible: IntArray
+    reach: float
     in_steps: bool = False
 
     @property
@@ -58,15 +58,32 @@ class Staircases:
         """Size at which the blocks of each region end."""
         return self.blocks.ends[self.blocks.offsets[1:] - 1]
 
+    @property
+    def clear_from(self) -> float:
+        """No group below this size stands clear of the level's noise."""
+        return max(float(self.last.min()) + self.reach, float(self.curves.height.shape[1]))
+
+    def possible(self, size: float) -> IntArray:
+        """Groups per region that may be as large as this, as far as noise goes."""
+        return sum_runs(self.rows.offsets, (self.rows.sizes + self.reach >= size).astype(np.int64))
+
 
 def prior_of_root(look: FirstLook, n_sizes: int) -> Prior:
-    """What the first look tells about the root."""
+    """What the first look tells about the root: its falls, and where noise hides them those of geometric sizes."""
     height, fall_variance = look.curve(n_sizes)
     exact = np.array([look.n_groups])
     # The variance of a fall stands for both: a curve without noise of its own whose falls are as unsure as this.
     curves = Curves(height[None], np.full((1, n_sizes), np.inf), fall_variance[None])
-    fall, variance, excess = shapes(exact, curves, np.array([look.cells_beyond(n_sizes)]))
-    return Prior(fall, variance, excess, np.zeros(1, dtype=np.int64))
+    seen, seen_variance, seen_excess = shapes(exact, curves, np.array([look.cells_beyond(n_sizes)]))
+    usual, usual_variance = look.usual_falls(n_sizes)
+    weight = usual_variance / (usual_variance + seen_variance + 1e-300)
+    fall = usual + weight * (seen - usual)
+    excess = np.empty_like(fall)
+    beyond = seen_excess[0, -1]
+    for size in range(n_sizes - 1, -1, -1):
+        beyond = (1 - fall[0, size]) * (1 + beyond)
+        excess[0, size] = beyond
+    return Prior(fall, weight * seen_variance, excess, np.zeros(1, dtype=np.int64))
 
 
 def estimate_of_look(look: FirstLook, n_sizes: int) -> Curves:
@@ -113,11 +130,10 @@ def estimate_staircases(
     last = blocks.ends[blocks.offsets[1:] - 1]
     rows = estimate_rows(noisy["tail"], last)
     finish_with_rows(curves, fitted, blocks, rows, is_top=is_top)
-    noise = (math.log(len(rows.sizes) + 1) + CLEAR_SCALES) * scale
-    bar = np.repeat(last, np.diff(rows.offsets)) + noise
+    reach = (math.log(len(rows.sizes) + 1) + CLEAR_SCALES) * scale
+    bar = np.repeat(last, np.diff(rows.offsets)) + reach
     clear = sum_runs(rows.offsets, ((rows.sizes > bar) & (rows.sizes >= first.shape[1])).astype(np.int64))
-    possible = sum_runs(rows.offsets, (rows.sizes + noise >= first.shape[1]).astype(np.int64))
-    return Staircases(curves, blocks, rows, clear, possible, in_steps > likelihood)
+    return Staircases(curves, blocks, rows, clear, reach, in_steps > likelihood)
 
 
 def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatArray) -> tuple[Prior, float, float]:

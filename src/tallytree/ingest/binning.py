@@ -18,6 +18,11 @@ NOTES: dict[Outside, str] = {
 }
 
 
+def note_of(outside: Outside, bins: Bins) -> str:
+    """What is done to values outside the bins, for the manifest."""
+    return NOTES["drop" if bins.categories is not None and outside == "clip" else outside]
+
+
 def check_outside(outside: str) -> Outside:
     """The policy for values outside the bins, if there is such a policy."""
     for known in get_args(Outside):
@@ -34,21 +39,17 @@ def count_values(values: Any, bins: Bins, *, outside: Outside = "error", weights
     values
         Numbers, or for categories their names; a list or any array, one value per entity.
     outside
-        What happens to values outside the bins: ``error`` refuses them all, ``clip`` counts them in the nearest bin
-        (not for categories), ``drop`` leaves them out. No message says which or how many there are.
+        What happens to values outside the bins: ``error`` refuses them all, ``clip`` counts them in the nearest bin,
+        ``drop`` leaves them out, and both leave out what is none of the categories. No message says how many
+        there are.
     weights
         How often each value occurs; once if not given.
     """
     column = _column(values)
     place, is_outside = _places_by_name(column, bins) if bins.categories is not None else _places(column, bins)
-    if is_outside.any():
-        if outside == "error":
-            raise InputError("Some values lie outside the bins. Widen the bins, or choose outside='clip' or 'drop'.")
-        if outside == "clip" and bins.categories is not None:
-            raise RequestError(
-                "Categories that are not listed have no nearest bin. Choose outside='drop' or list them."
-            )
-    if outside == "drop":
+    if outside == "error" and is_outside.any():
+        raise InputError("Some values lie outside the bins. Widen the bins, or choose outside='clip' or 'drop'.")
+    if outside == "drop" or bins.categories is not None:
         place, weights = place[~is_outside], weights[~is_outside] if weights is not None else None
     if weights is None:
         return np.bincount(place, minlength=bins.n_bins).astype(np.int64)

@@ -12,9 +12,7 @@ import ibis.expr.datatypes as dt
 from ibis.expr import operations as ops
 
 from tallytree.errors import InputError
-
-# Beyond this a float no longer holds every whole number.
-LARGEST = 2**53
+from tallytree.model.limits import LARGEST_NUMBER, MOST_ENTITIES
 
 
 class Problem(IntEnum):
@@ -28,24 +26,24 @@ class Problem(IntEnum):
     GROUP_LISTED_TWICE = -2
     GROUP_NOT_IN_GROUPS = -3
     GROUPS_LISTED_TWICE = -4
-    COUNT_TOO_LARGE = -5
-    COUNT_FRACTIONAL = -6
-    COUNT_NEGATIVE = -7
-    COUNT_NOT_A_NUMBER = -8
-    COUNT_MISSING = -9
-    NUMBER_TOO_LARGE = -10
-    NUMBER_FRACTIONAL = -11
-    NUMBER_NEGATIVE = -12
-    NUMBER_NOT_A_NUMBER = -13
-    NUMBER_MISSING = -14
-    REGION_MISSING = -15
-    GROUP_MISSING = -16
-    UNIT_MISSING = -17
+    COUNT_FRACTIONAL = -5
+    COUNT_NEGATIVE = -6
+    COUNT_NOT_A_NUMBER = -7
+    COUNT_MISSING = -8
+    NUMBER_FRACTIONAL = -9
+    NUMBER_NEGATIVE = -10
+    NUMBER_NOT_A_NUMBER = -11
+    NUMBER_MISSING = -12
+    REGION_MISSING = -13
+    GROUP_MISSING = -14
+    UNIT_MISSING = -15
 
 
 def require_columns(wanted: Sequence[str], present: Sequence[str], source: str) -> None:
     """Refuse a column that is not there, naming those that are."""
     for column in wanted:
+        if not column:
+            raise InputError(f"A column of {source} without a name cannot be used; name it first.")
         if present.count(column) > 1:
             raise InputError(f"{source} has several columns called {column!r}; rename them so that each is unique.")
         if column not in present:
@@ -66,7 +64,7 @@ def identifier(table: Any, column: str, source: str) -> Any:
     kind = values.type()
     if isinstance(kind, dt.Floating):
         nothing = ibis.null("int64")
-        too_large = is_nan(values) | (values.abs() > LARGEST)
+        too_large = is_nan(values) | (values.abs() > LARGEST_NUMBER)
         return ibis.cases((too_large, nothing), (values == values.floor(), values.cast("int64")), else_=nothing)
     if isinstance(kind, (dt.Boolean, dt.UUID, dt.Decimal)):
         return values.cast("string")
@@ -83,12 +81,12 @@ def is_nan(values: Any) -> Any:
 
 
 def whole_number(table: Any, column: str, source: str, *, count: bool = False) -> tuple[Any, Any]:
-    """A column of whole numbers of at least 0, as ``(value, problem)``.
+    """A column of whole numbers of at least 0, as ``(value, problem)``; those beyond :mod:`tallytree.model.limits` saturate.
 
     Values that are something else become 0 and say in ``problem`` what they are, so that a column of a million fractions
     does not come back as a million sizes.
     """
-    shift = Problem.COUNT_TOO_LARGE - Problem.NUMBER_TOO_LARGE if count else 0
+    shift = Problem.COUNT_MISSING - Problem.NUMBER_MISSING if count else 0
     raw = table[column]
     kind = raw.type()
     number = raw.try_cast("float64") if isinstance(kind, dt.String) else raw
@@ -100,14 +98,20 @@ def whole_number(table: Any, column: str, source: str, *, count: bool = False) -
     elif not isinstance(kind, (dt.Integer, dt.Decimal)):
         raise InputError(f"Column {column!r} of {source} has type {kind}; whole numbers of at least 0 are needed.")
     checks.append((number < 0, Problem.NUMBER_NEGATIVE))
-    checks.append((number > LARGEST, Problem.NUMBER_TOO_LARGE))
     if not isinstance(kind, dt.Integer):
         checks.append((number != number.floor(), Problem.NUMBER_FRACTIONAL))
     problem = ibis.cases(
         *((test, ibis.literal(what + shift, "int8")) for test, what in checks), else_=ibis.literal(0, "int8")
     )
-    value = ibis.cases((problem == 0, number.cast("int64")), else_=ibis.literal(0, "int64"))
+    # Engines may work out all branches of a case, so what is cast fits, whatever the number is.
+    bounded = at_most(number, MOST_ENTITIES if count else LARGEST_NUMBER)
+    value = ibis.cases((problem == 0, bounded.cast("int64")), else_=ibis.literal(0, "int64"))
     return value, problem
+
+
+def at_most(value: Any, largest: int) -> Any:
+    """The value, or the largest that is taken: sums saturate instead of wrapping around."""
+    return ibis.cases((value > largest, ibis.literal(largest, "int64").cast(value.type())), else_=value)
 
 
 def number(table: Any, column: str, source: str) -> tuple[Any, Any]:

@@ -162,6 +162,11 @@ def guarded(action: Callable[[], T], source: str) -> T:
             f"{source} holds values that do not fit the type of their column ({kind_of(error)}); "
             "correct the file or cast the column to text first."
         )
+    except duckdb.NotImplementedException:
+        message = (
+            f"{source} has a column of a type that cannot be read, such as 16-bit floats or decimals of more than 38 digits; "
+            "cast it to another type first."
+        )
     except Exception as error:  # whatever engine this is, its message may quote a confidential row
         message = (
             f"{source} cannot be read: it is damaged, cut short, or not what its name says ({kind_of(error)}); "

@@ -19,11 +19,12 @@ from typing import Any, Literal
 import ibis
 import ibis.expr.datatypes as dt
 
-from tallytree.ingest.columns import Problem, identifier, whole_number
+from tallytree.ingest.columns import Problem, at_most, identifier, whole_number
 from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
+from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS_OF_SIZE
 
 Key = Literal["half hash", "hash", "labels"]
 
@@ -108,7 +109,7 @@ def compacted(rows: Rows) -> Any:
         return table
     by_group = table.group_by(["g", *rows.labels])
     if "size" in table.columns:
-        return by_group.agg(size=table["size"].sum(), problem=table.problem.min())
+        return by_group.agg(size=_sum_of_sizes(table), problem=table.problem.min())
     return by_group.agg(size=table.count()).mutate(problem=_code(Problem.NONE))
 
 
@@ -189,14 +190,14 @@ def leaves_of(rows: Rows, key: Key) -> Any:
 def counts_of(rows: Rows) -> Any:
     """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst ``problem`` among them."""
     table = _one_row_per_group(rows) if rows.has_group else rows.table
-    n = table.n.sum() if "n" in table.columns else table.count()
+    n = at_most(table.n.sum(), MOST_GROUPS_OF_SIZE).cast("int64") if "n" in table.columns else table.count()
     return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min())
 
 
 def _one_row_per_group(rows: Rows) -> Any:
     table = rows.table
     summed, listed = "size" in table.columns, "listed" in table.columns
-    sums = {"size": table["size"].sum() if summed else table.count()}
+    sums = {"size": _sum_of_sizes(table) if summed else table.count()}
     for key in rows.keys:
         sums |= {key: table[key].min(), f"{key}_last": table[key].max()}
     if summed:
@@ -219,6 +220,10 @@ def _one_row_per_group(rows: Rows) -> Any:
     checks += [(grouped[key] != grouped[f"{key}_last"], Problem.GROUP_IN_TWO_LEAVES) for key in rows.keys]
     problem = ibis.cases(*((test, _code(what)) for test, what in checks), else_=_code(Problem.NONE))
     return grouped.select(*rows.keys, "size", *(["n"] if "kept" in table.columns else []), problem=problem)
+
+
+def _sum_of_sizes(table: Any) -> Any:
+    return at_most(table["size"].sum(), LARGEST_NUMBER).cast("int64")
 
 
 def _code(what: Any) -> Any:

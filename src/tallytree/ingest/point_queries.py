@@ -12,7 +12,7 @@ import ibis
 
 from tallytree.ingest.columns import is_nan, number
 from tallytree.ingest.engine import open_session
-from tallytree.ingest.value_queries import Column, binned
+from tallytree.ingest.value_queries import Column, binned, sum_of_entities
 from tallytree.ingest.values import BinnedValues
 from tallytree.model.frame import Frame
 
@@ -41,7 +41,7 @@ def count_in_grid(where: Column, frame: Frame) -> BinnedValues:
             place=ibis.cases((missing, ibis.literal(-1, "int64")), else_=cell),
             outside=ibis.cases((missing, False), else_=outside),
         )
-        query = placed.group_by(["place", "outside"]).agg(n=placed.n.sum(), problem=placed.problem.min())
+        query = placed.group_by(["place", "outside"]).agg(n=sum_of_entities(placed), problem=placed.problem.min())
         rows = session.fetch(query, opened.name)
     where.refuse(rows, opened)
     return binned(rows, tuple(shape), opened.name)

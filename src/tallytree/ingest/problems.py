@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tallytree.ingest.columns import LARGEST, Problem
+from tallytree.ingest.columns import Problem
 from tallytree.ingest.shapes import RowShape
 
 
@@ -57,13 +57,12 @@ def missing_region(levels: tuple[str, ...], source: str) -> str:
 
 def describe_number(problem: Problem, columns: Sequence[str], source: str, *, whole: bool = True) -> str:
     """Sentence for a column that must hold numbers, by default whole ones of at least 0."""
-    shift = Problem.NUMBER_TOO_LARGE - Problem.COUNT_TOO_LARGE if problem >= Problem.COUNT_MISSING else 0
+    shift = Problem.NUMBER_MISSING - Problem.COUNT_MISSING if problem >= Problem.COUNT_MISSING else 0
     found = {
         Problem.NUMBER_MISSING: "missing values (null or NaN)",
         Problem.NUMBER_NOT_A_NUMBER: "text that is not a number",
         Problem.NUMBER_NEGATIVE: "negative values",
         Problem.NUMBER_FRACTIONAL: "fractional values",
-        Problem.NUMBER_TOO_LARGE: f"values above {LARGEST:,}",
     }[Problem(problem + shift)]
     column = " or ".join(repr(name) for name in columns)
     needed = "whole numbers of at least 0" if whole else "numbers"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -140,6 +141,13 @@ def _open_arrow(session: Session, source: Any, wanted: Wanted) -> Source:
 
 
 def _open_files(session: Session, path: str) -> Source:
+    try:
+        return _open_named(session, path)
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise InputError(f"Cannot read {path[:200]}: {error.strerror or error}.") from None
+
+
+def _open_named(session: Session, path: str) -> Source:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if Path(path).is_dir():
         path, suffixes = str(Path(path) / "**" / "*.parquet"), [".parquet"]
@@ -154,23 +162,37 @@ def _open_files(session: Session, path: str) -> Source:
     if last in PARQUET:
         # Folders such as county=01001 name regions too: their zeros must stay.
         table = guarded(lambda: session.connection.read_parquet(files, hive_types_autocast=False), path)
-    else:
-        table = guarded(lambda: _read_csv(session, files, remote), path)
-    return Source(table, tuple(table.columns), path)
+        return Source(table, tuple(table.columns), path)
+    header = "" if remote else guarded(lambda: _first_line(files[0]), path)
+    if not remote and not header:
+        raise InputError(f"{files[0]} is empty; a CSV file needs a line with the names of its columns.")
+    separator = None if remote else max(",;\t|", key=header.count)
+    table = guarded(lambda: _read_csv(session, files, separator), path)
+    return Source(table, _names_in(header, separator, tuple(table.columns)), path)
 
 
-def _read_csv(session: Session, files: list[str], remote: bool) -> Any:
+def _names_in(header: str, separator: str | None, read: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the columns of a CSV file as they stand there: DuckDB numbers those that occur twice."""
+    if separator is None:
+        return read
+    try:
+        names = next(csv.reader([header], delimiter=separator))
+    except csv.Error:
+        return read
+    twice = len(names) == len(read) and len(set(names)) < len(names)
+    return tuple(own if names.count(own) > 1 else found for own, found in zip(names, read)) if twice else read
+
+
+def _read_csv(session: Session, files: list[str], separator: str | None) -> Any:
     """A view over CSV files. All columns are text, so that codes such as 01001 keep their zeros; numbers are parsed, and
     checked, where they are used.
     """
-    header = "" if remote else _first_line(files[0])
-    if not remote and not header:
-        raise InputError(f"{files[0]} is empty; a CSV file needs a line with the names of its columns.")
+    remote = separator is None
     if not remote and int(duckdb.__version__.partition(".")[0]) < 2:
         read_to_the_end([file for file in files if file.endswith(COMPRESSED)])
-    separator = {} if remote else {"delim": max(",;\t|", key=header.count)}
+    between = {} if remote else {"delim": separator}
     return session.connection.read_csv(
-        files, header=True, all_varchar=True, quote='"', escape='"', comment="", skip=0, **separator
+        files, header=True, all_varchar=True, quote='"', escape='"', comment="", skip=0, **between
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
-from tallytree.ingest.columns import Problem, identifier, is_nan, number, whole_number
+from tallytree.ingest.columns import Problem, at_most, identifier, is_nan, number, whole_number
 from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.filters import part_columns, rows_of_part
@@ -19,6 +19,7 @@ from tallytree.ingest.problems import describe_number, missing_unit
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.ingest.values import BinnedValues
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.limits import MOST_ENTITIES
 from tallytree.model.part import Part
 
 
@@ -113,12 +114,17 @@ def count_in_categories(where: Column, categories: list[str]) -> BinnedValues:
 
 
 def _by_value(rows: Any) -> Any:
-    return rows.group_by("x").agg(n=rows.n.sum(), problem=rows.problem.min())
+    return rows.group_by("x").agg(n=sum_of_entities(rows), problem=rows.problem.min())
 
 
 def _by_bin(found: Any, place: Any, outside: Any) -> Any:
     placed = found.select("n", "problem", place=place.cast("int64"), outside=outside)
-    return placed.group_by(["place", "outside"]).agg(n=placed.n.sum(), problem=placed.problem.min())
+    return placed.group_by(["place", "outside"]).agg(n=sum_of_entities(placed), problem=placed.problem.min())
+
+
+def sum_of_entities(rows: Any) -> Any:
+    """How many entities rows stand for together; sums saturate."""
+    return at_most(rows.n.sum(), MOST_ENTITIES).cast("int64")
 
 
 def binned(rows: pa.Table, shape: tuple[int, ...], source: str) -> BinnedValues:

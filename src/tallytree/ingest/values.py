@@ -51,7 +51,8 @@ class BinnedValues(Confidential):
     def settle(self, outside: Outside) -> IntArray:
         """Counts per bin under a policy for values outside: refuse them, count them in the nearest bin, or drop them.
 
-        Missing values are refused under each of them. No message says how many there are.
+        What is none of the categories has no nearest bin and is left out unless refused. Missing values are refused under each
+        policy. No message says how many there are.
         """
         if self.n_missing:
             raise InputError(
@@ -62,11 +63,6 @@ class BinnedValues(Confidential):
         if outside == "error" and (self.n_unlisted or self.outside.any()):
             raise InputError(
                 f"Some values of {self.source} lie outside the bins; widen the bins, or choose outside='clip' or 'drop'."
-            )
-        if outside == "clip" and self.n_unlisted:
-            raise InputError(
-                f"Some values of {self.source} are not listed as categories and have no nearest one; list them, or choose "
-                "outside='drop'."
             )
         return self.counts + self.outside if outside == "clip" else self.counts.copy()
 

@@ -18,9 +18,7 @@ from tallytree.errors import InputError
 from tallytree.kernels.jit import as_input, collect_in_chunks, serial
 from tallytree.kernels.rounding import raise_largest
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
-
-# Shares are products of two numbers of groups, which must fit 64 bits.
-MOST_GROUPS = 3_037_000_499
+from tallytree.model.limits import MOST_GROUPS
 
 
 class Runs(NamedTuple):
@@ -56,7 +54,7 @@ def match_children(parents: Runs, children: Runs, child_starts: IntArray, *, wei
     needed = _groups(parents)
     if not np.array_equal(needed, np.diff(offsets_from_lengths(_groups(children))[child_starts])):
         raise InputError("Matching needs as many groups in every region as in its children together.")
-    if needed.max(initial=0) > MOST_GROUPS:
+    if needed.max(initial=0) > MOST_GROUPS:  # shares are products of two numbers of groups
         raise InputError(f"Matching takes at most {MOST_GROUPS:,} groups per region, got {needed.max():,}.")
     starts = as_input(child_starts, np.int64)
     parts = collect_in_chunks(lambda start, stop: _match(parents, children, starts, weighted, start, stop), n_parents)

@@ -19,9 +19,10 @@ from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band
 from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.group_sizes import estimate_group_sizes
-from tallytree.publish.intervals import count_intervals
-from tallytree.publish.progress import Progress
+from tallytree.publish.intervals import count_intervals, with_intervals
+from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.asked import asked_by
+from tallytree.released.group_sizes.comparison import Comparison, compare_group_sizes
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.evaluation import evaluate as evaluate_group_sizes
 from tallytree.released.group_sizes.region import RegionCounts
@@ -89,6 +90,17 @@ def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Feature
     return region_features(release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level))
 
 
+def compare(
+    first: Release, second: Release, *, rate: float = 0.05, copies: int = 40, progress: Progress = silent
+) -> Comparison:
+    """Differences of two releases; intervals that one of them lacks are simulated."""
+    both = [
+        made if made.intervals is not None else with_intervals(made, copies=copies, progress=progress)
+        for made in (first, second)
+    ]
+    return compare_group_sizes(both[0], both[1], rate=rate)
+
+
 KIND = Kind(
     name="group-sizes",
     title="a release of group sizes",
@@ -103,6 +115,7 @@ KIND = Kind(
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",
     spark="matching and bottom-up",
+    compare=compare,
     sheet=group_sizes_sheet,
     features=features,
     ask=ask,

@@ -12,12 +12,12 @@ from tallytree.ingest.values import read_values
 from tallytree.kinds.kind import Kind, No, kept_part
 from tallytree.model.arrays import IntArray
 from tallytree.options.choices import Outside
+from tallytree.options.text import value_range
 from tallytree.publish.histogram import estimate_histogram
 from tallytree.released.histogram.evaluation import evaluate_histogram
 from tallytree.released.histogram.release import RangeHistogram, load_histogram
 from tallytree.released.privacy_checks import check_privacy
 from tallytree.released.query_evaluation import QueryEvaluation
-from tallytree.released.questions import parse_range
 from tallytree.report.html import histogram_page
 
 
@@ -30,7 +30,7 @@ def evaluate(
     **source: Any,
 ) -> QueryEvaluation:
     """Errors of ranges by length, or of given ones, against the true values or counts."""
-    asked = [release.as_asked(parse_range(pair)) if isinstance(pair, str) else pair for pair in ranges or ()]
+    asked = [release.as_asked(value_range(pair)) if isinstance(pair, str) else pair for pair in ranges or ()]
     return evaluate_histogram(release, counts_like(release, truth, **source), ranges=asked, threshold=threshold)
 
 

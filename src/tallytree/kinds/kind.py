@@ -51,6 +51,8 @@ class Kind:
         Errors against the truth, from a release, its data and how to read them; and the names of what may be said of that.
     plan
         Predicted errors of releases like an earlier one.
+    compare
+        Differences of two releases of the kind, with errors; makes intervals where they are missing.
     sheet
         The release as one flat table whose columns say what they are, from which every export is written.
     features
@@ -72,6 +74,7 @@ class Kind:
     intervals: str | No
     spark: str | No
     evaluates_with: frozenset[str] = frozenset()
+    compare: Callable[..., Any] | No = No("differences of such releases are to come.")
     sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")
     features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No("it has no places on a map.")
     ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
@@ -97,7 +100,7 @@ def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
         cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
         cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
         cells["export"] = _exports(kind)
-        for verb in ("estimate", "evaluate", "plan", "intervals", "spark"):
+        for verb in ("estimate", "evaluate", "plan", "compare", "intervals", "spark"):
             found = getattr(kind, verb)
             cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
         rows.append(cells)

@@ -14,13 +14,13 @@ from tallytree.kinds.kind import Kind, No, kept_part
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.maps import GridOptions
+from tallytree.options.text import value_range
 from tallytree.publish.map_accuracy import plan_map
 from tallytree.publish.spatial import estimate_again
 from tallytree.released.maps.evaluation import evaluate_map
 from tallytree.released.maps.release import SpatialRelease, load_map
 from tallytree.released.privacy_checks import check_map_privacy
 from tallytree.released.query_evaluation import QueryEvaluation
-from tallytree.released.questions import parse_range
 from tallytree.report.html import map_page
 
 
@@ -33,7 +33,7 @@ def evaluate(
     **source: Any,
 ) -> QueryEvaluation:
     """Errors of boxes of three sizes, or of given ones, against the true points."""
-    boxes = [[parse_range(side) for side in box.split(",")] if isinstance(box, str) else box for box in ranges or ()]
+    boxes = [[value_range(side) for side in box.split(",")] if isinstance(box, str) else box for box in ranges or ()]
     return evaluate_map(release, grid_like(release, truth, **source), ranges=boxes, threshold=threshold)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, overload
 
-from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError
+from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError, VerificationError
 from tallytree.exporting.writing import write_export
 from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
@@ -19,18 +20,18 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
 from tallytree.publish.accuracy import Prediction
-from tallytree.publish.keeping import finish
+from tallytree.publish.keeping import finish, tell_measured, was_paid
 from tallytree.publish.map_accuracy import MapPrediction
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.checks import Check, Verification
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.maps.release import SpatialRelease
-from tallytree.released.opening import open_folder, unreadable
+from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
-from tallytree.storage.folder import DAMAGE, MANIFEST, Folder
+from tallytree.storage.folder import MANIFEST
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
@@ -41,16 +42,8 @@ Keywords = ParamSpec("Keywords")
 def load(path: str | Path) -> Any:
     """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
     folder = open_folder(path)
-    return _loaded(folder, kind_named(folder.manifest["kind"], path))
-
-
-def _loaded(folder: Folder, kind: Kind) -> Published:
-    try:
-        return kind.load(folder)
-    except TallytreeError:
-        raise
-    except DAMAGE as error:
-        raise unreadable(folder.path, error) from None
+    with reading(path):
+        return kind_named(folder.manifest["kind"], path).load(folder)
 
 
 def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verification:
@@ -93,21 +86,26 @@ def _verified(path: str | Path) -> Verification:
     """Everything about a release on disk but its signature."""
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
-    try:
-        changed = folder.changed_files()
-    except DAMAGE as error:
-        changed = [str(unreadable(path, error))]
+    changed = _problems(path, folder.changed_files)
     files = Check("files match their checksums", not changed, " ".join(changed))
     if changed:
         return Verification((files,))
     try:
-        promised = _loaded(folder, kind).verify().checks
-        checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
-        return Verification(tuple({check.name: check for check in checks}.values()))
+        with reading(path):
+            promised = kind.load(folder).verify().checks
+            checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
+            return Verification(tuple({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
-    except DAMAGE as error:
-        return Verification((files, Check("tables can be read", False, str(unreadable(path, error)))))
+
+
+def _problems(path: str | Path, look: Callable[[], list[str]]) -> list[str]:
+    """What a look at a folder finds wrong; that it cannot be looked at is one thing more."""
+    try:
+        with reading(path):
+            return look()
+    except TallytreeError as error:
+        return [str(error)]
 
 
 def verify_privacy(path: str | Path) -> Verification:
@@ -116,12 +114,11 @@ def verify_privacy(path: str | Path) -> Verification:
     kind = kind_named(folder.manifest["kind"], path)
     name = "the privacy record can be read"
     try:
-        checks = (check_claims(folder), *kind.check_privacy(folder), check_secure(folder))
-        return Verification((Check(name, True), *checks))
+        with reading(path):
+            checks = (check_claims(folder), *kind.check_privacy(folder), check_secure(folder))
+            return Verification((Check(name, True), *checks))
     except TallytreeError as error:
         return Verification((Check(name, False, str(error)),))
-    except DAMAGE as error:
-        return Verification((Check(name, False, str(unreadable(path, error))),))
 
 
 def kind_of(release: Published) -> Kind:
@@ -179,16 +176,12 @@ def re_estimate(path: str | Path, **choices: Any) -> Any:
     """
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
-    try:
-        made = kind.verb("estimate")(folder, **choices)
-    except TypeError:
-        raise RequestError(
-            f"{kind.title.capitalize()} has no {' or '.join(choices)} to choose; leave it out."
-        ) from None
-    except DAMAGE as error:
-        if isinstance(error, TallytreeError):
-            raise
-        raise unreadable(path, error) from None
+    estimate = kind.verb("estimate")
+    unknown = [name for name in choices if name not in signature(estimate).parameters]
+    if unknown:
+        raise RequestError(f"{kind.title.capitalize()} has no {' or '.join(unknown)} to choose; leave it out.")
+    with reading(path):
+        made = estimate(folder, **choices)
     digest = hashlib.sha256((Path(path) / MANIFEST).read_bytes()).hexdigest()
     origin = {"estimated_from": {"manifest_sha256": digest, "versions": folder.manifest["versions"]}}
     return replace(made, manifest={**made.manifest, "versions": library_versions(), **origin})
@@ -208,13 +201,13 @@ def resume(target: str | Path, ledger: str | None = None) -> Any:
 
 def _resumed(work: Work, ledger: str | None) -> Any:
     note = work.note()
-    if not note or note["state"] == "paying":
-        work.release()
-        raise RequestError(f"Nothing was measured for {work.target}, and nothing is kept there. Run the command again.")
-    receipt, where = note["receipt"], ledger or note.get("ledger")
-    if receipt is not None and where is None:
+    where = ledger or note.get("ledger")
+    if note.get("dataset") is not None and where is None:
         raise RequestError("The ledger that paid is a server, whose address is not kept; name it with --ledger.")
-    payment = None if receipt is None else Payment(str(where), receipt["dataset"], receipt["key"])
+    if not note or (note["state"] == "paying" and not was_paid(work, str(where))):
+        work.release()
+        raise RequestError(f"Nothing was paid or measured for {work.target}. Run the command again.")
+    payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
     if payment is not None and is_released(payment, work.target):
         made = load(work.target)
         report_release(payment, work.target)
@@ -226,9 +219,29 @@ def _resumed(work: Work, ledger: str | None) -> Any:
             f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
             f"same command again{key}. Answers that were given are kept, and nothing is paid twice."
         )
-    folder = open_folder(work.path / MEASURED)
-    made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
-    finish(work, made, payment=payment)
+    tell_measured(work, payment)  # the run that died may not have come so far
+    made = _estimated(work, note)
+    finish(work, made, payment=payment, noisy=note["noisy"])
+    return made
+
+
+def _estimated(work: Work, note: dict[str, Any]) -> Any:
+    """The release from everything that was measured, as the run that died would have made it."""
+    place = work.path / MEASURED
+    try:
+        folder = open_folder(place)
+        with reading(place):
+            if folder.changed_files():
+                raise VerificationError("what was measured was changed")
+            made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
+    except (VerificationError, StorageError):
+        raise PaidNotFinishedError(
+            f"What was measured for {work.target} is damaged. Run the same command again: the answers are kept apart."
+        ) from None
+    if note["intervals"]:
+        from tallytree.publish.intervals import with_intervals  # loads the simulation
+
+        made = with_intervals(made, copies=note["intervals"])
     return made
 
 
@@ -251,7 +264,7 @@ class PlanKeywords(ReleaseOptions):
 
 
 class Planning(Protocol[Keywords]):
-    """How :func:`plan` may be called: group sizes as they may be released, maps by their method."""
+    """How :func:`plan` may be called: group sizes as they may be released, maps by their mechanism."""
 
     @overload
     def __call__(
@@ -259,7 +272,7 @@ class Planning(Protocol[Keywords]):
     ) -> Prediction: ...
     @overload
     def __call__(
-        self, like: SpatialRelease, /, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+        self, like: SpatialRelease, /, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
     ) -> MapPrediction: ...
 
 
@@ -284,7 +297,7 @@ def plan(
     runs
         Simulated releases per prediction.
     options
-        As for :func:`tallytree.release`; of a map, ``method`` alone.
+        As for :func:`tallytree.release`; of a map, ``mechanism`` alone.
     """
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
@@ -304,12 +317,31 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, evaluatio
     if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
         raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
     target = Path(folder) / "report.html" if out is None else Path(out)
-    text = report_html(load(folder), evaluation)
+    made = load(folder)
+    with reading(folder):
+        text = report_html(made, evaluation)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StorageError(f"Cannot write {target}: {error.strerror}.") from None
     return target
+
+
+def compare(first: Published, second: Published, **how: Any) -> Any:
+    """Differences of two releases of one kind, and which of them are clear of noise.
+
+    Parameters
+    ----------
+    first, second
+        Releases of group sizes, such as those of two years.
+    how
+        ``rate``, the share of clear changes that may be noise (0.05), and ``copies``, how often a release without intervals is
+        simulated for them (40).
+    """
+    kind = kind_of(first)
+    if kind_of(second).name != kind.name:
+        raise RequestError(f"Releases of one kind are compared; these are {kind.title} and {kind_of(second).title}.")
+    return kind.verb("compare")(first, second, **how)
 
 
 @spelled(ExportOptions)

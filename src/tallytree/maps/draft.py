@@ -138,6 +138,12 @@ class Draft:
 
     def finish(self) -> tuple[BoxTree, list[Measurement]]:
         """The tree with its nodes in order, and the measurements with the new numbers of their nodes; see ``leaves``."""
+        tree, measured, place = self.so_far()
+        self.closed = [place[nodes] for nodes in self.closed]
+        return tree, measured
+
+    def so_far(self) -> tuple[BoxTree, list[Measurement], IntArray]:
+        """As ``finish``, for a draft that goes on; and the number that each of its nodes has in the tree."""
         low, high, parent = (np.concatenate(part) for part in (self.low, self.high, self.parent))
         order, layer = [self.root], self.root
         place = np.full(self.n_nodes, -1)
@@ -152,8 +158,7 @@ class Draft:
         child_starts = np.concatenate([[1], 1 + np.cumsum(n_children[new_order])])
         tree = BoxTree(self.shape, low[new_order], high[new_order], child_starts)
         measured = [Measurement(m.query, m.share, place[m.nodes], m.values, m.variance) for m in self.measurements]
-        self.closed = [place[nodes] for nodes in self.closed]
-        return tree, measured
+        return tree, measured, place
 
     def leaves(self, tree: BoxTree) -> BoolArray:
         """Of the finished tree: the nodes that tile the map, its leaves or the nodes that were closed."""

@@ -15,6 +15,7 @@ from tallytree.kernels.trees.least_squares import (
 from tallytree.kernels.trees.nonnegative import nonnegative_least_squares, split_downwards, zero_subtrees
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.kernels.trees.sparse import split_sparsely
+from tallytree.maps.smoothing import smooth_tree
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
 from tallytree.model.box_tree import BoxTree, Numbers
 
@@ -60,17 +61,20 @@ def estimate_map(
     nonnegative: MapRule = True,
     integers: bool = True,
     sparse: bool = False,
+    smoothed: bool = False,
 ) -> MapEstimates:
     """Constrained inference over the whole tree, then what is published.
 
     ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher. Counts are made
     nonnegative from coarse to fine, as near to least squares as can be; ``sparse`` does so by how sparse the noisy ones
-    are. The other rules are those of histograms, and "evenly" is that of older flat grids: from coarse to fine too, with
-    the same weight for every box.
+    are, ``smoothed`` by how they divide. The other rules are those of histograms, and "evenly" is that of older flat
+    grids: from coarse to fine too, with the same weight for every box.
     """
     from_below = variances_from_below(variances, tree.child_starts)
     unbiased = tree_least_squares(values, variances, tree.child_starts, from_below=from_below)
-    published = nonnegative_counts(tree, unbiased, values, variances, nonnegative=nonnegative, sparse=sparse)
+    published = nonnegative_counts(
+        tree, unbiased, values, variances, nonnegative=nonnegative, sparse=sparse, smoothed=smoothed
+    )
     tiles = tree.is_leaf if leaves is None else leaves
     if prune is not None:
         tiles = pruned_leaves(tree, tiles, published, prune)
@@ -86,6 +90,7 @@ def nonnegative_counts(
     *,
     nonnegative: MapRule,
     sparse: bool = False,
+    smoothed: bool = False,
 ) -> FloatArray:
     """Counts that add up, from unbiased ones and the noisy values behind them; see :func:`estimate_map` for the rules."""
     starts = tree.child_starts
@@ -98,6 +103,8 @@ def nonnegative_counts(
             return sums_of_leaves(tree, zero_subtrees(unbiased, starts))
         case "evenly":
             return split_downwards(unbiased, np.ones(tree.n_nodes), starts)
+    if smoothed:
+        return smooth_tree(tree, values, variances).counts
     from_below = variances_from_below(variances, starts)
     if not sparse:
         return split_downwards(unbiased, from_below, starts)

@@ -24,7 +24,12 @@ C = 10.0
 C2 = 5.0
 SMALLEST_FIRST_GRID = 10
 # Share that a method spends on the number of points where that is not public.
-SHARE_OF_TOTAL = {"uniform-grid": Fraction(1, 20), "adaptive-grid": Fraction(1, 50), "adaptive-tree": Fraction(1, 50)}
+SHARE_OF_TOTAL = {
+    "uniform-grid": Fraction(1, 20),
+    "adaptive-grid": Fraction(1, 50),
+    "adaptive-tree": Fraction(1, 50),
+    "adaptive": Fraction(1, 50),
+}
 MOST_NODES = 1 << 25
 ADAPTIVE_GRID_ALPHA = Fraction(1, 2)
 
@@ -41,7 +46,7 @@ def noisy_total(draft: Draft, options: MethodOptions) -> tuple[float, Fraction]:
     """The number of points, public or measured with a small share, and the share that is left."""
     if options.n_points is not None:
         return float(options.n_points), ALL
-    share = SHARE_OF_TOTAL[options.method]
+    share = SHARE_OF_TOTAL[options.mechanism]
     return max(0.0, float(draft.count(draft.root, share, "number of points")[0])), ALL - share
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tallytree.errors import RequestError
+from tallytree.maps.adaptive import adaptive
 from tallytree.maps.draft import Draft
 from tallytree.maps.grids import adaptive_grid, flat, hierarchical, uniform_grid
 from tallytree.maps.partitions import noisy_first, structure_first
@@ -24,6 +25,7 @@ GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "kd-tree": kd_tree,
     "kd-hybrid": kd_tree,
     "adaptive-tree": adaptive_tree,
+    "adaptive": adaptive,
     "noisy-first": noisy_first,
     "structure-first": structure_first,
 }
@@ -33,6 +35,8 @@ LINE = ("noisy-first", "structure-first")
 
 # Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
 SPARSE = ("adaptive-tree",)
+# Methods whose counts are drawn to even shares as far as the noisy ones bear it.
+SMOOTHED = ("adaptive",)
 
 # Up to so many cells the flat method is best or close to it, whatever the data (qardaji2013 §5: up to 4,096 in two dimensions
 # where all cells are dense; adaptive trees are ahead earlier where they are not).
@@ -41,7 +45,7 @@ FEW_CELLS = 1024
 
 def automatic_method(shape: tuple[int, ...]) -> MapMethod:
     """The method that ``auto`` takes, from the public size of the grid alone."""
-    return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive-tree"
+    return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive"
 
 
 def refuse_unfit(method: MapMethod, n_columns: int) -> None:
@@ -56,7 +60,7 @@ def refuse_unfit(method: MapMethod, n_columns: int) -> None:
 
 def grow(draft: Draft, options: MethodOptions) -> MapMethod:
     """Grow the draft by the method asked for; returns the method used."""
-    method = automatic_method(draft.shape) if options.method == "auto" else options.method
+    method = automatic_method(draft.shape) if options.mechanism == "auto" else options.mechanism
     refuse_unfit(method, len(draft.shape))
-    GROW[method](draft, replace(options, method=method))
+    GROW[method](draft, replace(options, mechanism=method))
     return method

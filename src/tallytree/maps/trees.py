@@ -44,7 +44,7 @@ def geometric_ratio(dimensions: int) -> float:
 def quadtree(draft: Draft, options: MethodOptions) -> None:
     """Halves in every dimension, fixed depth, every level with the same share (``quad-opt``: geometric shares)."""
     depth = tree_depth(draft.shape, options, QUADTREE_LEAVES_LOG2)
-    ratio = 1.0 if options.method == "quadtree" else geometric_ratio(len(draft.shape))
+    ratio = 1.0 if options.mechanism == "quadtree" else geometric_ratio(len(draft.shape))
     nodes = draft.root
     for level, share in enumerate(geometric_shares(depth + 1, ratio)):
         if level > 0:
@@ -55,7 +55,7 @@ def quadtree(draft: Draft, options: MethodOptions) -> None:
 def kd_tree(draft: Draft, options: MethodOptions) -> None:
     """Halves at private medians, one dimension after the other; ``kd-hybrid`` halves the area on the first levels."""
     depth = tree_depth(draft.shape, options, KD_LEAVES_LOG2)
-    first_kd = 0 if options.method == "kd-tree" else -(-depth // 2)
+    first_kd = 0 if options.mechanism == "kd-tree" else -(-depth // 2)
     n_medians = (depth - first_kd) * len(draft.shape)
     for_counts = ALL - MEDIANS if n_medians else ALL
     shares = geometric_shares(depth + 1, geometric_ratio(len(draft.shape)), for_counts)

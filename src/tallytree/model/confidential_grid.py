@@ -13,6 +13,7 @@ from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential import Confidential
 from tallytree.model.frame import Box, Frame
+from tallytree.model.limits import saturated
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
@@ -54,7 +55,7 @@ class ConfidentialGrid(Confidential):
             raise InputError("Counts per cell are whole numbers of at least 0.")
         if not self.counts.ndim == len(self.box) == len(self.columns):
             raise RequestError("A grid has as many sides in its box and as many columns as dimensions.")
-        read_only(self.counts)
+        object.__setattr__(self, "counts", read_only(saturated(self.counts)))
 
     @cached_property
     def frame(self) -> Frame:

@@ -10,6 +10,7 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.confidential import Confidential
+from tallytree.model.limits import saturated
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
@@ -43,7 +44,7 @@ class ConfidentialHistogram(Confidential):
             raise InputError("A histogram needs as many counts as bins, in as many dimensions as axes.")
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):
             raise InputError("Counts of a histogram are whole numbers of at least 0.")
-        read_only(self.counts)
+        object.__setattr__(self, "counts", read_only(saturated(self.counts)))
 
     def _shown(self) -> str:
         return f"{', '.join(map(repr, self.axes))}"

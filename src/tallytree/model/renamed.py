@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -38,8 +39,10 @@ def keyword_renamed(before: str, now: str) -> Callable[[Function], Function]:
     return accept
 
 
-def warn_renamed(before: str, now: str, *, stacklevel: int = 3) -> None:
-    """Say that a name is an old one."""
-    warnings.warn(
-        f"{before} is now {now}; the old name goes with the next version.", FutureWarning, stacklevel=stacklevel
-    )
+def warn_renamed(before: str, now: str) -> None:
+    """Say that a name is an old one, where the code outside this package uses it."""
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tallytree."):
+        depth, frame = depth + 1, frame.f_back
+    message = f"{before} is now {now}; the old name goes with the next version."
+    warnings.warn(message, FutureWarning, stacklevel=depth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
@@ -54,10 +54,29 @@ class QueryOptions(Printing):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(None, help="Old spelling of --confidence.", now=lambda value: ("confidence", value))
+    level: float | None = option(None, help="Old spelling of --confidence.", now=spelled_now("confidence"))
     copies: int = option(
         0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
     )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class CompareOptions(Printing):
+    """How to compare two releases.
+
+    Attributes
+    ----------
+    rate
+        Share of clear changes that may be noise.
+    copies
+        How often a release without intervals is simulated for them.
+    out
+        File for all differences.
+    """
+
+    rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
+    copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
+    out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -130,10 +149,13 @@ class VariantOptions(Options):
     Attributes
     ----------
     mechanism, view, budget
-        As for :class:`~tallytree.options.ReleaseOptions`.
+        As for :class:`~tallytree.options.ReleaseOptions`; of a map its mechanism alone.
+    method
+        Old spelling of ``mechanism``.
     """
 
-    mechanism: Mechanism | None = option(None, help="Only this mechanism.")
+    mechanism: Mechanism | MapMethod | None = option(None, help="Only this mechanism.")
+    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     view: View | Sequence[View] | None = option(
         None, help="Only this view, or one per level, comma-separated.", text=one_or_many
     )
@@ -148,8 +170,6 @@ class PlanOptions(Printing):
     ----------
     epsilon, target
         Predict the errors at this privacy loss, or find the smallest one that meets a target.
-    method
-        Of a map: only this method.
     runs
         Simulated releases per prediction.
     chart
@@ -158,7 +178,6 @@ class PlanOptions(Printing):
 
     epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
     target: str | None = option(None, help='Find the smallest ε, for example "county: emd<=20".')
-    method: MapMethod | None = option(None, help="Of a map: only this method.")
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
     chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
 

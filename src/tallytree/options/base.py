@@ -70,6 +70,11 @@ def option(default: T, *, help: str, **spelling: Any) -> T:  # noqa: A002
     return made
 
 
+def spelled_now(name: str) -> Callable[[Any], tuple[str, Any]]:
+    """For the old name of an option that means the same: ``now=spelled_now("mechanism")``."""
+    return lambda value: (name, value)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
     """Base of all groups of options: checked once, when made."""
@@ -96,7 +101,7 @@ class Options:
             given = getattr(self, name)
             if not _is_same(given, defaults[name]) and not _is_same(given, meant):
                 raise RequestError(f"{field.name} is the old name of {name}; leave one of them out.")
-            warn_renamed(field.name, name, stacklevel=6)
+            warn_renamed(field.name, name)
             object.__setattr__(self, name, meant)
             object.__setattr__(self, field.name, field.default)
 

@@ -56,6 +56,7 @@ MapMethod = Literal[
     "kd-tree",
     "kd-hybrid",
     "adaptive-tree",
+    "adaptive",
     "noisy-first",
     "structure-first",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.model.unit import ENTITY
-from tallytree.options.base import option
+from tallytree.options.base import option, spelled_now
 from tallytree.options.choices import DegreeMethod, PublicDegrees, names
 from tallytree.options.groups import Releasing, SourceOptions, UnitOptions
 from tallytree.options.text import comma_names
@@ -39,10 +39,12 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
         ``column`` or ``size``, ``"nodes"`` with ``edges`` and no table ``nodes``.
     size
         Rows are groups: the column of their counts.
-    method
+    mechanism
         ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be negative).
     graphical
         Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from the estimate.
+    method
+        Old spelling of ``mechanism``.
     """
 
     edges: Sequence[str] | None = option(
@@ -55,13 +57,14 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
     )
     column: str | None = option(None, help="Rows are entities: column of the group they belong to.")
     size: str | None = option(None, help="Rows are groups: column of their counts.")
-    method: DegreeMethod = option("isotonic", help=f"{names(DegreeMethod)}.")
+    mechanism: DegreeMethod = option("isotonic", help=f"{names(DegreeMethod)}.")
+    method: DegreeMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     graphical: bool = option(False, help="Publish degrees that some graph has.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.graphical and self.method == "noisy":
-            raise RequestError("A graphical sequence needs method 'isotonic' or 'sorted'.")
+        if self.graphical and self.mechanism == "noisy":
+            raise RequestError("A graphical sequence needs mechanism 'isotonic' or 'sorted'.")
         if self.unit != ENTITY and self.column is None:
             raise RequestError(UNIT_NEEDS_COLUMN)
         given = [name for name in ("column", "edges", "size") if getattr(self, name) is not None]

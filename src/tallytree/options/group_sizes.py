@@ -89,8 +89,21 @@ class GroupSizesOutput(Output):
     ----------
     intervals
         Add standard errors and intervals, from simulating the release this often; 0 leaves them out.
+    dry_run, shape
+        Only look: regions, what is public, doubts, predicted errors for sizes like these, time and memory. Nothing is paid or
+        written, and no size is read.
+    sure
+        Release although public facts make the request doubtful.
     """
 
     intervals: int = option(
         0, help="Add standard errors and intervals, from simulating the release this often (40, say).", least=0
     )
+    dry_run: bool = option(
+        False,
+        help="Only look: regions, what is public, predicted errors, time and memory. Reads no sizes, pays nothing.",
+    )
+    shape: str = option(
+        "households", help="With --dry-run: assumed sizes, households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT."
+    )
+    sure: bool = option(False, help="Release although levels or groups look wrong.")

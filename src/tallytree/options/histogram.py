@@ -8,7 +8,7 @@ from typing import Any
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.options import text
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import (
     Allocation,
     Outside,
@@ -30,7 +30,8 @@ class BinOptions(Options):
         of a ``width`` between ``bounds``; or ``categories`` in order. Never taken from the data: that would give it
         away.
     outside
-        Values outside the bins: ``"error"``, ``"clip"`` to the nearest bin, or ``"drop"``.
+        Values outside the bins: ``"clip"`` to the nearest bin, ``"drop"``, or ``"error"``, whose refusal tells that there are
+        some to whoever sees it. What is none of the categories is left out under the first two.
     """
 
     edges: Sequence[float] | FloatArray | None = option(
@@ -44,7 +45,7 @@ class BinOptions(Options):
         None, help="Public lower and upper bound: 0,120", metavar="LOW,HIGH", text=text.numbers
     )
     categories: Sequence[Any] | None = option(None, help="Categories in order, comma-separated.", text=text.comma_names)
-    outside: Outside = option("error", help=f"Values outside the bins: {names(Outside)}.")
+    outside: Outside = option("clip", help=f"Values outside the bins: {names(Outside)}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -53,7 +54,7 @@ class StrategyOptions(Options):
 
     Attributes
     ----------
-    strategy
+    mechanism
         ``"auto"`` (least expected error for the workload), ``"flat"``, ``"hierarchical"``, ``"wavelet"``,
         ``"optimised"``, ``"eigen-select"``, ``"low-rank"``, or a matrix with one row per query.
     branching, budget
@@ -62,9 +63,14 @@ class StrategyOptions(Options):
     workload
         What the strategy should be good at: ``"ranges"`` (all of them), ``"prefixes"``, ``"identity"``, or a list of
         (low, high). Every range can be asked of the result, whatever the workload.
+    strategy
+        Old spelling of ``mechanism``.
     """
 
-    strategy: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] = option("auto", help=f"{names(Strategy)}.")
+    mechanism: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] = option("auto", help=f"{names(Strategy)}.")
+    strategy: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] | None = option(
+        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
+    )
     branching: int | None = option(None, help="Children per block of a hierarchical strategy.", least=2)
     budget: Allocation | Sequence[Exact] = option(
         "equal",

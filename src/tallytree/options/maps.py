@@ -10,7 +10,7 @@ from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
 from tallytree.model.bins import Bins
 from tallytree.options import text
-from tallytree.options.base import Options, option
+from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import GridStrategyName, MapMethod, Outside, names
 from tallytree.options.groups import FinishOptions, NamedUnit, Output, Releasing, SourceOptions
 from tallytree.privacy.budget import Exact, exact
@@ -24,9 +24,9 @@ class MethodOptions(Options):
 
     Attributes
     ----------
-    method
+    mechanism
         ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
-        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"`` or ``"adaptive-tree"``; for one column ``"noisy-first"``
+        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"`` or ``"adaptive"``; for one column ``"noisy-first"``
         or ``"structure-first"``.
     n_points
         The number of points where it is public; otherwise methods that need it spend a small share on a noisy one.
@@ -40,9 +40,12 @@ class MethodOptions(Options):
         ``hierarchical``: children per dimension.
     prune
         Nodes with an estimate below this become leaves: their count is then spread evenly over all of their area.
+    method
+        Old spelling of ``mechanism``.
     """
 
-    method: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
     alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")
     cells: int | None = option(None, help="Cells per column of a uniform or of the coarse grid.", least=1)
@@ -66,8 +69,8 @@ class MethodOptions(Options):
         return None if self.alpha is None else exact(self.alpha, "alpha")
 
     def _require(self, name: str, methods: tuple[str, ...]) -> None:
-        if getattr(self, name) is not None and self.method not in methods:
-            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.method}.")
+        if getattr(self, name) is not None and self.mechanism not in methods:
+            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.mechanism}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -85,7 +88,8 @@ class GridOptions(NamedUnit, SourceOptions):
         Instead of a box that is cut evenly: for every column the edges of its cells, in rising order, or, with ready
         counts, the names of its categories. They must be public too.
     outside
-        Points outside the box: ``"error"``, ``"clip"`` to its border, or ``"drop"``.
+        Points outside the box: ``"clip"`` to its border, ``"drop"``, or ``"error"``, whose refusal tells that there are some to
+        whoever sees it.
     resolution
         Cells per column of the fine public grid that points are counted on; no box is smaller than a cell.
     """
@@ -100,9 +104,9 @@ class GridOptions(NamedUnit, SourceOptions):
         text=text.box,
     )
     edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
-        None, help="Instead of a box, the edges of the cells of each column: 0,18,65,120;0,6,12,24", text=text.lists
+        None, help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120", text=text.lists
     )
-    outside: Outside = option("error", help=f"Points outside the box: {names(Outside)}.")
+    outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(
         None, help="Cells per column of the grid that points are counted on: 1024, or 1024,512", text=text.cells
     )

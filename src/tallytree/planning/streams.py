@@ -212,7 +212,7 @@ def planned_stream(loss: Budget, options: CounterOptions, *, contributions: int)
     plan = plan_stream(
         loss,
         options.horizon,
-        strategy=options.strategy,
+        strategy=options.mechanism,
         contributions=contributions,
         branching=options.branching,
         inference=options.inference,

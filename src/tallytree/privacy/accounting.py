@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from tallytree.errors import InputError, RequestError
-from tallytree.privacy.budget import Budget, Definition
+from tallytree.privacy.budget import Budget, Definition, written_fraction
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from tallytree.privacy.sensitivity import Sensitivity
 
@@ -165,7 +165,7 @@ def record_from_json(value: Mapping[str, Any]) -> Record:
             unit=_text(value["unit"]),
             sensitivity=Sensitivity(_whole(sensitivity["l1"]), _whole(sensitivity["l2_squared"])),
             noise=noise_from_json(value),
-            stated=_fraction(value["loss"]),
+            stated=written_fraction(value["loss"]),
         )
     except (KeyError, TypeError, RequestError) as error:
         raise InputError(f"The composition record of this release cannot be read: {error}") from error
@@ -175,9 +175,9 @@ def noise_from_json(value: Mapping[str, Any]) -> Noise:
     """The noise that :func:`noise_to_json` wrote."""
     match value["noise"]:
         case "discrete-laplace":
-            return DiscreteLaplace(_fraction(value["scale"]))
+            return DiscreteLaplace(written_fraction(value["scale"]))
         case "discrete-gaussian":
-            return DiscreteGaussian(_fraction(value["sigma2"]))
+            return DiscreteGaussian(written_fraction(value["sigma2"]))
         case other:
             raise InputError(f"There is no noise {other!r}; known are discrete-laplace and discrete-gaussian.")
 
@@ -192,13 +192,3 @@ def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"expected a whole number, got {value!r}")
     return value
-
-
-def _fraction(value: object) -> Fraction:
-    """A fraction as :func:`str` writes it: digits, or digits over digits."""
-    digits = _text(value).split("/")
-    if len(digits) > 2 or not all(part.isascii() and part.isdigit() and len(part) < 1000 for part in digits):
-        raise TypeError(f"expected a fraction such as 1/3, got {value!r}")
-    if len(digits) == 2 and int(digits[1]) == 0:
-        raise TypeError(f"expected a fraction such as 1/3, got {value!r}")
-    return Fraction(int(digits[0]), int(digits[1]) if len(digits) == 2 else 1)

@@ -40,6 +40,16 @@ def exact(value: Exact | Any, name: str) -> Fraction:
     return number
 
 
+def written_fraction(value: object) -> Fraction:
+    """A fraction that :func:`str` wrote, as manifests hold it: digits, or digits over digits."""
+    digits = value.split("/") if isinstance(value, str) else []
+    if len(digits) not in (1, 2) or not all(part.isascii() and part.isdigit() and len(part) < 1000 for part in digits):
+        raise TypeError(f"expected a fraction such as 1/3, got {value!r}")
+    if len(digits) == 2 and int(digits[1]) == 0:
+        raise TypeError(f"expected a fraction such as 1/3, got {value!r}")
+    return Fraction(int(digits[0]), int(digits[1]) if len(digits) == 2 else 1)
+
+
 def _fraction(value: object) -> Fraction | None:
     """The value as a fraction, None where it is not a finite number of reasonable length."""
     if isinstance(value, Fraction):

@@ -34,6 +34,7 @@ from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
+from tallytree.publish.keeping import simulating
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.manifest import facts_of
 from tallytree.released.group_sizes.region import RegionCounts, together
@@ -113,6 +114,11 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
     """
     check_copies(copies)
     options = _options(release)
+    with simulating():
+        return _copied(release, options, copies, seed, progress)
+
+
+def _copied(release: Release, options: ReleaseOptions, copies: int, seed: int, progress: Progress) -> Copies:
     truths, made = [], []
     trial = release
     for number in range(copies):

@@ -60,7 +60,7 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     sizes = confidential_sizes(_read(source, options), options.contributions)
     refuse_many_changes(budget, [sizes.sensitivity])
     noise = noise_for(budget, sizes.sensitivity)
-    promised = {"name": options.method, "graphical": options.graphical}
+    promised = {"name": options.mechanism, "graphical": options.graphical}
     manifest = degrees_manifest(sizes, budget, noise, mechanism=promised, secure=options.insecure_seed is None)
     with paid_noise(payment_from(options), manifest, options.insecure_seed) as paid:
         noisy = measure_sorted_counts(sizes, noise, paid.stream)

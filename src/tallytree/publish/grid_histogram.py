@@ -18,7 +18,7 @@ from tallytree.released.maps.release import SpatialRelease
 
 @spelled(GridHistogramOptions)
 def grid_histogram(counts: Any, options: GridHistogramOptions) -> SpatialRelease:
-    """Release counts per cell of a grid. This is ``tallytree.spatial(counts=…, method=…)``, which replaces it.
+    """Release counts per cell of a grid. This is ``tallytree.spatial(counts=…, mechanism=…)``, which replaces it.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def grid_histogram(counts: Any, options: GridHistogramOptions) -> SpatialRelease
         What to ask and what to publish; may be spelled as keywords.
     """
     warnings.warn(
-        "grid_histogram is now tallytree.spatial(counts=…, edges=…, method='flat' or 'hierarchical').",
+        "grid_histogram is now tallytree.spatial(counts=…, edges=…, mechanism='flat' or 'hierarchical').",
         FutureWarning,
         stacklevel=3,
     )
@@ -37,7 +37,7 @@ def grid_histogram(counts: Any, options: GridHistogramOptions) -> SpatialRelease
     table = check_counts(counts)
     shared = {field.name: getattr(options, field.name) for part in (FinishOptions, Releasing) for field in fields(part)}
     asked = MapOptions(
-        method=flat_or_hierarchical(table.shape) if options.strategy == "auto" else options.strategy,
+        mechanism=flat_or_hierarchical(table.shape) if options.strategy == "auto" else options.strategy,
         branching=options.branching,
         edges=options.axes,
         contributions=options.contributions,

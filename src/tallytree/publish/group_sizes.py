@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,8 +22,9 @@ from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, cou
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
-from tallytree.planning.group_sizes.memory import cells_per_level, check_memory
+from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_shares
+from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
 from tallytree.publish.keeping import paid_noise
@@ -52,6 +53,9 @@ class HeldElsewhere(Description, Protocol):
 
     def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
         """Measure and reconcile; the measurements, and the released counts by size of the leaves."""
+
+    def forget(self) -> None:
+        """Drop copies of exact counts that other machines keep: called when a release ends, however it ends."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -83,22 +87,35 @@ def release(
     """
     if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
         options = replace(options, mechanism="matching")
+    try:
+        return _release(counts, options, progress)
+    finally:
+        if not isinstance(counts, ConfidentialCounts):
+            counts.forget()
+
+
+def _release(
+    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress = silent
+) -> Release:
     insecure_seed = options.insecure_seed
     options = _bounded_by_classes(options, counts)
     facts = facts_about(counts)
     plan = plan_release(options, facts)
     check_solver(plan.mechanism)
+    cells: Sequence[int] = ()
     if not isinstance(counts, ConfidentialCounts):
         counts.check_plan(plan)
     elif counts.groups_public:
-        cells = cells_per_level(plan, facts, counts.hierarchy.sum_from_leaves(counts.n_groups))
+        totals = counts.hierarchy.sum_from_leaves(counts.n_groups)
+        check_groups(plan, totals)
+        cells = cells_per_level(plan, facts, totals)
         check_memory(plan, cells)
         # Estimating takes about twice as long as measuring; the adaptive mechanism does both level by level.
         work = [(n_cells, 2 * n_cells) for n_cells in cells]
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    with paid_noise(payment_from(options), manifest, insecure_seed) as paid:
+    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
         stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
@@ -170,7 +187,7 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
         raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
     plan = plan_release(ReleaseOptions.told({**manifest["request"], **changed}), facts)
     if plan.mechanism == "adaptive":
-        plan = with_shares(plan, facts, [Fraction(level["share"]) for level in manifest["privacy"]["levels"]])
+        plan = with_shares(plan, facts, [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]])
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
     answers = folder.table("noisy.parquet", names=("region", "query"))
@@ -208,7 +225,8 @@ def _group_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> 
     if counts.groups_public:
         return counts.hierarchy.sum_from_leaves(counts.n_groups)
     noisy = measure_group_totals(counts, plan.group_totals, stream)
-    return consistent_totals(counts.hierarchy, noisy, [query.noise.variance for query in plan.group_totals])
+    variances = [query.noise.variance for query in plan.group_totals]
+    return consistent_totals(counts.hierarchy, noisy, variances, most_groups=most_groups(plan))
 
 
 def reconcile(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallytree.errors import RequestError
-from tallytree.ingest.binning import NOTES, check_counts, count_values
+from tallytree.ingest.binning import check_counts, count_values, note_of
 from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.values import read_values
 from tallytree.measure.histogram import NoisyHistogram, measure_histogram
@@ -172,7 +172,7 @@ def _counted(
         how |= {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
         if options.unit != ENTITY:
             how |= {"unit": options.unit, "contributions": options.contributions}
-        return read_values(values, options.column, **how).settle(outside), NOTES[outside]
+        return read_values(values, options.column, **how).settle(outside), note_of(outside, bins)
     if any(option is not None for option in (options.count, options.table, options.sql)):
         raise RequestError("count=, table= and sql= go with column=, the column of a table to count.")
     if options.unit != ENTITY:
@@ -180,7 +180,7 @@ def _counted(
     if part is not None:
         raise RequestError(WHERE_NEEDS_TABLE)
     if counts is None and bins is not None:
-        return count_values(values, bins, outside=outside), NOTES[outside]
+        return count_values(values, bins, outside=outside), note_of(outside, bins)
     return check_counts(values if counts is None else counts), "counts were given"
 
 

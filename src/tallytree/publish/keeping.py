@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from tallytree.errors import DuplicateReleaseError, PaidNotFinishedError, RequestError, TallytreeError
+from tallytree.errors import BudgetError, DuplicateReleaseError, PaidNotFinishedError, RequestError, VerificationError
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.payment import (
@@ -32,10 +32,26 @@ from tallytree.released.published import Published
 from tallytree.storage.folder import Manifest, build_folder
 from tallytree.storage.work import ANSWERS, MEASURED, Work, claim, reopen
 
+if TYPE_CHECKING:
+    from tallytree.privacy.ledger import OpenReservation
+
 T = TypeVar("T", bound=Published)
-# The work folder of the release that is being made. A context variable, because it concerns neither what is measured nor how,
-# and would otherwise be handed through every function between the command line and the noise.
-_WORK: ContextVar[Work | None] = ContextVar("work", default=None)
+# Of each number that is measured: eight in the journal, and at most as many in the tables of what was measured and in those of
+# the release, which are compressed.
+BYTES_PER_ANSWER = 24
+
+
+@dataclass(frozen=True)
+class _Making:
+    """The release that is being made: its work folder, and what else finishing it needs to know."""
+
+    work: Work
+    finishing: dict[str, Any]
+
+
+# A context variable, because it concerns neither what is measured nor how, and would otherwise be handed through every function
+# between the command line and the noise.
+_MAKING: ContextVar[_Making | None] = ContextVar("making", default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +80,9 @@ class PaidNoise:
 
 
 @contextmanager
-def paid_noise(payment: Payment | None, manifest: Manifest, insecure_seed: int | None) -> Iterator[PaidNoise]:
+def paid_noise(
+    payment: Payment | None, manifest: Manifest, insecure_seed: int | None, *, n_answers: int = 0
+) -> Iterator[PaidNoise]:
     """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
 
     While :func:`publish_to` makes a release every noisy answer is kept as it is given, and a run that goes on after another
@@ -76,13 +94,21 @@ def paid_noise(payment: Payment | None, manifest: Manifest, insecure_seed: int |
         Everything that will be said about the release; written from its plan, so nothing in it is confidential.
     insecure_seed
         For tests and experiments only.
+    n_answers
+        How many numbers will be measured, as far as it is known: without room on disk for them nothing is paid.
     """
-    work, journal = _WORK.get(), None
-    if work is None:
+    making, work, journal = _MAKING.get(), None, None
+    if making is None:
         paid = pay(payment, manifest)
     else:
-        paid = _paid_once(work, payment, manifest)
+        work = making.work
+        work.require_room(n_answers * BYTES_PER_ANSWER)
+        paid, measured = _paid_once(making, payment, manifest)
         journal = Journal(work.folder(ANSWERS))
+        if measured and journal.digest() != measured:
+            raise VerificationError(
+                f"The answers in {work.path} are not those that the ledger noted, and no others may be drawn for this payment."
+            )
     seed = insecure_seed
     stream = KeyStream.from_system(journal) if seed is None else KeyStream.from_insecure_seed(seed, journal)
     try:
@@ -90,42 +116,75 @@ def paid_noise(payment: Payment | None, manifest: Manifest, insecure_seed: int |
     finally:
         stream.forget()
     if work is not None and journal is not None:
-        note = work.note() | {"state": "measured", "answers": journal.digest()}
-        work.write_note(note)
-        if payment is not None:
-            from tallytree.privacy.ledger import find_reservation, note_measured  # loads SQLAlchemy
-
-            note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
+        work.write_note(work.note() | {"state": "measured", "answers": journal.digest()})
+        tell_measured(work, payment)
 
 
-def _paid_once(work: Work, payment: Payment | None, manifest: Manifest) -> Manifest:
-    """Pay, unless the run that left this work folder did; what was asked for must be the same."""
+def tell_measured(work: Work, payment: Payment | None) -> None:
+    """Note in the ledger that everything is measured; repeating it changes nothing, and other answers are refused."""
+    if payment is not None:
+        from tallytree.privacy.ledger import find_reservation, note_measured  # loads SQLAlchemy
+
+        note = work.note()
+        note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
+
+
+@contextmanager
+def simulating() -> Iterator[None]:
+    """Releases that are made inside are simulations: nothing of them is paid for or kept, and they get no answer that was."""
+    before = _MAKING.set(None)
+    try:
+        yield
+    finally:
+        _MAKING.reset(before)
+
+
+def _paid_once(making: _Making, payment: Payment | None, manifest: Manifest) -> tuple[Manifest, str]:
+    """Pay, unless the run that left this work folder did; what was asked for must be the same.
+
+    Returns the manifest with its receipt, and the digest of the answers where the ledger has noted that all are there.
+    """
+    work = making.work
     asked, note = digest_of_request(manifest), work.note()
-    if note and note["request"] != asked:
+    dataset = None if payment is None else payment.dataset
+    if note and (note["request"], note["dataset"]) != (asked, dataset):
         raise RequestError(
             f"{work.path} holds what another request paid for. Finish that one (tallytree resume {work.target}), drop it "
             f"(tallytree clean {work.target}), or choose another folder."
         )
-    if payment is None:
-        work.write_note(note or _fresh_note(work, manifest, asked, "") | {"state": "paid"})
-        return manifest
-    key = note.get("key") or payment.key or uuid4().hex
-    open_before = None
-    if note:
-        from tallytree.privacy.ledger import find_open  # loads SQLAlchemy
-
-        open_before = find_open(payment.ledger, payment.dataset, key)
-    else:
-        work.write_note(_fresh_note(work, manifest, asked, key))
-    entry = open_before.reservation if open_before is not None else reserve_for(replace(payment, key=key), manifest)
-    work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt(), "ledger": _shown(payment.ledger)})
-    return with_receipt(manifest, entry.receipt())
-
-
-def _fresh_note(work: Work, manifest: Manifest, asked: str, key: str) -> dict[str, Any]:
-    facts = {"request": asked, "kind": manifest["kind"], "key": key, "state": "paying", "receipt": None}
+    facts = {
+        "request": asked,
+        "kind": manifest["kind"],
+        "dataset": dataset,
+        "receipt": None,
+        "overwrite": work.overwrite,
+    }
     # A stream goes on run by run; what a run that died was up to is finished before the next one goes further.
-    return facts | {"overwrite": work.overwrite} | {name: manifest[name] for name in ("n_steps",) if name in manifest}
+    facts |= {name: manifest[name] for name in ("n_steps",) if name in manifest}
+    if payment is None:
+        work.write_note(note or facts | making.finishing | {"state": "paid", "key": ""})
+        return manifest, ""
+    key, found = note.get("key") or payment.key or uuid4().hex, None
+    if note:
+        found = _find_open(payment.ledger, payment.dataset, key)
+    else:
+        paying = {"state": "paying", "key": key, "ledger": _shown(payment.ledger)}
+        work.write_note(facts | making.finishing | paying)
+    entry = found.reservation if found is not None else reserve_for(replace(payment, key=key), manifest)
+    work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt()})
+    return with_receipt(manifest, entry.receipt()), "" if found is None else found.measured_digest
+
+
+def _find_open(ledger: str, dataset: str, key: str) -> OpenReservation | None:
+    from tallytree.privacy.ledger import find_open  # loads SQLAlchemy
+
+    return find_open(ledger, dataset, key)
+
+
+def was_paid(work: Work, ledger: str) -> bool:
+    """Whether a run that died while it paid has paid, by the ledger's own record."""
+    note = work.note()
+    return _find_open(ledger, note["dataset"], note["key"]) is not None
 
 
 def _shown(ledger: str) -> str | None:
@@ -140,6 +199,7 @@ def publish_to(
     payment: Payment | None = None,
     overwrite: bool = False,
     noisy: bool = True,
+    intervals: int = 0,
 ) -> T | None:
     """Make a release in a folder, unless it was paid for and is there already; tell the ledger that it is out.
 
@@ -149,6 +209,8 @@ def publish_to(
     ----------
     make
         Pays, measures and estimates.
+    intervals
+        Simulated releases behind the intervals that ``make`` puts into the tables; noted for whoever finishes the release.
 
     Returns
     -------
@@ -167,18 +229,18 @@ def publish_to(
         raise AssertionError("a key that was used has paid again")
     work = claim(folder, overwrite=overwrite)
     with kept_on_failure(work):
-        made = made_in(work, make)
+        made = made_in(work, make, noisy=noisy, intervals=intervals)
         finish(work, made, payment=payment, noisy=noisy)
     return made
 
 
-def made_in(work: Work, make: Callable[[], T]) -> T:
+def made_in(work: Work, make: Callable[[], T], *, noisy: bool = True, intervals: int = 0) -> T:
     """Make a release for a claimed target: its answers are kept in the work folder as they are given."""
-    token = _WORK.set(work)
+    token = _MAKING.set(_Making(work, {"noisy": noisy, "intervals": intervals}))
     try:
         return make()
     finally:
-        _WORK.reset(token)
+        _MAKING.reset(token)
 
 
 @contextmanager
@@ -202,13 +264,15 @@ def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool 
 
 def _leave(work: Work, error: BaseException) -> None:
     state = work.note().get("state")
-    if state is None or (state == "paying" and isinstance(error, TallytreeError)):
+    # What a ledger refuses is not paid. Where it could not be reached to the end, or the run was stopped, nobody knows.
+    if state is None or (state == "paying" and isinstance(error, BudgetError | RequestError | VerificationError)):
         work.release()
         return
     work.leave()
     if isinstance(error, Exception | KeyboardInterrupt):
         told = "It was stopped." if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
+        paid = "may be paid for already, which the ledger knows," if state == "paying" else "is paid for"
         raise PaidNotFinishedError(
-            f"{told} The release to {work.target} is paid for and not finished; what was measured is kept and nothing is paid "
+            f"{told} The release to {work.target} {paid} and not finished; what was measured is kept and nothing is paid "
             f"twice. To finish it: tallytree resume {work.target}, or the same command again."
         ) from error

@@ -15,6 +15,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
+from tallytree.model.renamed import keyword_renamed
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.planning.group_sizes.shapes import scattered_counts
@@ -70,15 +71,16 @@ def plan_map(
     return predict_map(points_like(like), epsilon=epsilon, runs=runs, **options)
 
 
+@keyword_renamed("method", "mechanism")
 def predict_map(
-    assumed: ConfidentialGrid, *, epsilon: Exact, method: MapMethod = "auto", runs: int = 5
+    assumed: ConfidentialGrid, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
 ) -> MapPrediction:
     """Expected errors of one method, as means over simulated maps of the assumed points."""
-    budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(method=method)
+    budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(mechanism=mechanism)
     simulated = [
         evaluate_map(release_map(assumed, budget, options, insecure_seed=seed), assumed).classes for seed in range(runs)
     ]
-    return MapPrediction(method, str(epsilon), tuple(_mean(same) for same in zip(*simulated)))
+    return MapPrediction(mechanism, str(epsilon), tuple(_mean(same) for same in zip(*simulated)))
 
 
 def compare_maps(
@@ -93,7 +95,7 @@ def compare_maps(
     found = []
     for done, method in enumerate(methods):
         progress(done, len(methods), f"simulating {method}")
-        found.append(predict_map(assumed, epsilon=epsilon, method=method, runs=runs))
+        found.append(predict_map(assumed, epsilon=epsilon, mechanism=method, runs=runs))
     return found
 
 

@@ -64,7 +64,7 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
     """
     budget = options.loss()
     if budget.asked is not None and (
-        options.method in CHOOSING or options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
+        options.mechanism in CHOOSING or options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     ):
         raise RequestError(
             f"epsilon with delta needs Gaussian noise alone and at most {MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
@@ -98,7 +98,7 @@ def release_map(
 
     The whole budget is paid before the first question is asked; which questions follow is only known from the answers.
     """
-    refuse_unfit(options.method, len(grid.shape))
+    refuse_unfit(options.mechanism, len(grid.shape))
     published = {"nonnegative": nonnegative, "integers": bool(integers)}
     manifest = planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
     with paid_noise(payment, manifest, insecure_seed) as paid:

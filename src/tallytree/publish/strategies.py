@@ -55,16 +55,16 @@ def choose(request: StrategyOptions, bins: Bins, budget: Budget, contributions: 
     """The strategy that a request asks for, and in words why it is this one."""
     n_bins, terms = bins.n_bins, terms_of(budget, contributions)
     workload: Any = workload_of(request.workload, bins)
-    if not isinstance(request.strategy, str):
-        matrix = np.asarray(request.strategy, dtype=np.float64)
+    if not isinstance(request.mechanism, str):
+        matrix = np.asarray(request.mechanism, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != n_bins:
             raise RequestError(
                 f"A strategy matrix for {n_bins} bins has as many columns; got the shape {matrix.shape}."
             )
         return matrix_strategy("matrix", matrix), "given as a matrix"
-    if request.branching is not None and request.strategy != "hierarchical":
-        raise RequestError("branching goes with strategy 'hierarchical'.")
-    name: StrategyName = request.strategy
+    if request.branching is not None and request.mechanism != "hierarchical":
+        raise RequestError("branching goes with 'hierarchical'.")
+    name: StrategyName = request.mechanism
     match name:
         case "auto":
             return _automatic(_chosen(workload, terms), n_bins)

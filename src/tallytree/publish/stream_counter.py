@@ -44,7 +44,7 @@ class StreamCounter(Confidential):
         Largest number of steps, public; None where it is not known.
     contributions
         How many entities of one unit may come, in any steps; the unit is protected.
-    epsilon, rho, delta, definition, entity, strategy, branching, inference, insecure_seed, ledger, dataset
+    epsilon, rho, delta, definition, entity, mechanism, branching, inference, insecure_seed, ledger, dataset
         As for :func:`tallytree.stream`; the account pays for the whole stream before its first step.
 
     Examples
@@ -55,6 +55,7 @@ class StreamCounter(Confidential):
     True
     """
 
+    @keyword_renamed("strategy", "mechanism")
     def __init__(
         self,
         horizon: int | None,
@@ -65,7 +66,7 @@ class StreamCounter(Confidential):
         definition: Definition = "pure",
         contributions: int = 1,
         entity: str = "row",
-        strategy: StreamStrategyName = "auto",
+        mechanism: StreamStrategyName = "auto",
         branching: int | None = None,
         inference: bool = True,
         insecure_seed: int | None = None,
@@ -73,7 +74,7 @@ class StreamCounter(Confidential):
         dataset: str | None = None,
     ) -> None:
         loss = Loss(epsilon=epsilon, rho=rho, delta=delta, definition=definition)
-        counted = CounterOptions(horizon=horizon, strategy=strategy, branching=branching, inference=inference)
+        counted = CounterOptions(horizon=horizon, mechanism=mechanism, branching=branching, inference=inference)
         self.budget, self.horizon = loss.loss(), counted.horizon
         self.plan = planned_stream(self.budget, counted, contributions=contributions)
         self.noise = self.plan.epoch(0).noise

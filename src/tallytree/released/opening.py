@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from tallytree.errors import StorageError, VerificationError
+import numpy as np
+
+from tallytree.errors import StorageError, TallytreeError, VerificationError
 from tallytree.released.older import GRID_KIND, from_format_1
 from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, read_manifest
 
@@ -16,7 +19,7 @@ _NEEDED = {"kind": str, "privacy": Mapping, "public": Mapping, "mechanism": Mapp
 def open_folder(path: str | Path) -> Folder:
     """The folder of a release; VerificationError where its manifest is not one."""
     raw = read_manifest(path)
-    try:
+    with reading(path):
         manifest = from_format_1(raw) if raw["format_version"] == 1 else raw
         files = raw["files"]
         if not isinstance(files, Mapping) or not all(isinstance(facts, Mapping) for facts in files.values()):
@@ -24,10 +27,6 @@ def open_folder(path: str | Path) -> Folder:
         for name, kind in _NEEDED.items():
             if not isinstance(manifest[name], kind):
                 raise TypeError(f"{name} is not what it should be")
-    except VerificationError:
-        raise
-    except DAMAGE as error:
-        raise unreadable(path, error) from None
     own = {name: value for name, value in manifest.items() if name not in ("files", "format_version", OWN_CHECKSUM)}
     folder = Folder(Path(path), raw["format_version"], own, files)
     return _as_map(folder) if manifest["kind"] == GRID_KIND else folder
@@ -42,6 +41,21 @@ def _as_map(folder: Folder) -> Folder:
         raise
     except DAMAGE as error:
         raise unreadable(folder.path, error) from None
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """While a folder is read: whatever damage makes it stumble is one sentence, a VerificationError.
+
+    Numbers that are none must not become others: casting NaN to a whole number is an error here, not a warning.
+    """
+    try:
+        with np.errstate(invalid="raise"):
+            yield
+    except TallytreeError:
+        raise
+    except DAMAGE as error:
+        raise unreadable(path, error) from None
 
 
 def unreadable(path: str | Path, error: Exception) -> VerificationError:

@@ -7,7 +7,6 @@ sensitivity from the query, the bound on contributions and the bound on quantiti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from tallytree.errors import VerificationError
@@ -23,7 +22,7 @@ from tallytree.privacy.accounting import (
     record_to_json,
     total_loss,
 )
-from tallytree.privacy.budget import Budget
+from tallytree.privacy.budget import Budget, written_fraction
 from tallytree.privacy.guarantee import budget_of, false_claims
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -214,4 +213,4 @@ def _check_listed(manifest: Manifest, record: Record) -> Check:
 
 def _facts(facts: Mapping[str, Any], loss: str) -> tuple[Any, ...]:
     bounds = facts["sensitivity"]
-    return facts.get("level"), noise_from_json(facts), bounds["l1"], bounds["l2_squared"], Fraction(facts[loss])
+    return facts.get("level"), noise_from_json(facts), bounds["l1"], bounds["l2_squared"], written_fraction(facts[loss])

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tallytree.errors import RequestError
-
 
 @dataclass(frozen=True)
 class Question:
@@ -66,14 +64,3 @@ class Reply:
     rows: Sequence[Sequence[object]]
     facts: dict[str, Any] = field(default_factory=dict)
     note: str = ""
-
-
-def parse_range(text: str) -> tuple[object, object]:
-    """A range written ``LOW:HIGH``; numbers where both ends are, names of categories otherwise."""
-    low, colon, high = text.partition(":")
-    if not colon or not low.strip() or not high.strip():
-        raise RequestError(f"A range is written LOW:HIGH, such as 18:65; got {text!r}.")
-    try:
-        return float(low), float(high)
-    except ValueError:
-        return low.strip(), high.strip()

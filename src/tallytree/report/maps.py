@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.maps.nonuniformity import ALONG_BORDER
+from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.report.payload import USE, common_facts, plural
@@ -33,7 +33,7 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
         "entities": entities,
         "facts": [
             [f"{entities} in all", f"{total.estimate:,.6g} ± {total.std_error:,.3g}"],
-            ["method", release.method],
+            ["mechanism", release.mechanism],
             ["boxes counted", f"{n_boxes:,}"],
             _cells_in_words(release),
         ],
@@ -107,8 +107,8 @@ def _steps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "name": step["query"],
-            "share": float(Fraction(step["share"])),
-            "detail": f"{loss} = {float(Fraction(step[loss])):.4g}, {step['boxes']:,} boxes, "
+            "share": float(written_fraction(step["share"])),
+            "detail": f"{loss} = {float(written_fraction(step[loss])):.4g}, {step['boxes']:,} boxes, "
             f"{step.get('noise') or step.get('mechanism')}",
         }
         for step in manifest["privacy"]["steps"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.degrees import DegreeSequence
 from tallytree.released.group_sizes.evaluation import Evaluation
@@ -208,7 +208,7 @@ def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "share": float(Fraction(part[loss]) / total),
+            "share": float(written_fraction(part[loss]) / total),
             "detail": f"{loss} = {part[loss]}, {part.get('noise', 'nothing measured')}",
         }
         for name, part in parts

@@ -151,7 +151,7 @@ def map_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     cells = []
     best = np.inf
     for method in NAMED:
-        noisy = [measured(truth, MethodOptions(method=method), epsilon, seed) for seed in range(runs)]  # type: ignore[arg-type]
+        noisy = [measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)]  # type: ignore[arg-type]
         plain, published = (
             float(np.mean([box_error(truth, one, nonnegative=rule) for one in noisy])) for rule in (False, True)
         )
@@ -186,7 +186,7 @@ def ablation_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     table = f"Ablation, {truth.name}, epsilon {epsilon}"
     cells = []
     for method in ("quadtree", "quad-opt", "kd-tree", "kd-hybrid", "adaptive-grid", "adaptive-tree"):
-        noisy = [measured(truth, MethodOptions(method=method), epsilon, seed) for seed in range(runs)]
+        noisy = [measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)]
         for way, error in ways.items():
             cells.append(Cell(table, method, way, None, float(np.mean([error(one) for one in noisy])), UNIT))
     return cells
@@ -201,7 +201,7 @@ def line_cells(name: str, counts: IntArray, epsilon: str, runs: int) -> list[Cel
     for method in ("noisy-first", "structure-first"):
         errors = []
         for seed in range(runs):
-            noisy = measured(truth, MethodOptions(method=method), epsilon, seed)
+            noisy = measured(truth, MethodOptions(mechanism=method), epsilon, seed)
             values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
             estimates = estimate_map(
                 noisy.tree, values, variances, leaves=noisy.leaves, nonnegative=False, integers=False

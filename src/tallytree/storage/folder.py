@@ -31,7 +31,10 @@ MOST_DICTIONARY_BYTES = 1 << 28
 Manifest = dict[str, Any]
 
 # What reading a damaged folder may raise: a manifest may hold anything anywhere, a table any column.
-DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException)
+DAMAGE = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError,
+    pa.ArrowException,
+)  # fmt: skip
 
 
 def write_folder(
@@ -130,7 +133,11 @@ def read_manifest(path: str | Path) -> Manifest:
     """The manifest of a release folder as it was written, by this version or an older one."""
     folder = Path(path)
     file = folder / MANIFEST
-    if not file.is_file():
+    try:
+        there = file.is_file()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise StorageError(f"Cannot read {folder}: {error.strerror}.") from None
+    if not there:
         raise StorageError(f"{folder} is not a release folder: it has no {MANIFEST}.")
     return read_facts(file, "a manifest", newest=FORMAT_VERSION, sealed_from=2)
 

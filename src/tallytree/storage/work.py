@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from tallytree.storage.rename import move_new, swap
 
 SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
+# Manifests, notes and a small release.
+_LEAST_ROOM = 1 << 20
 _LOCK, _NOTE = "lock", "note.json"
 # Files that the program itself puts beside the tables of a release after it was written.
 SIGNATURE = "manifest.sig"
@@ -56,18 +59,38 @@ class Work:
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write down facts about the run, flushed to disk; nothing confidential."""
         file = self.path / _NOTE
-        with file.with_suffix(".part").open("w", encoding="utf-8") as stream:
+        with self._telling(), file.with_suffix(".part").open("w", encoding="utf-8") as stream:
             json.dump(facts, stream, indent=2, ensure_ascii=False)
             stream.flush()
             os.fsync(stream.fileno())
-        file.with_suffix(".part").rename(file)
+        with self._telling():
+            file.with_suffix(".part").rename(file)
         sync(self.path)
+
+    def require_room(self, n_bytes: int) -> None:
+        """Refuse to go on where the disk has too little room for what will be written, as far as it can be told."""
+        free = shutil.disk_usage(self.path).free
+        if free < n_bytes + _LEAST_ROOM:
+            raise StorageError(
+                f"{self.target.parent} has {free / 2**20:,.0f} MiB left, and the release needs about "
+                f"{(n_bytes + _LEAST_ROOM) / 2**20:,.0f} MiB. Free some, or choose another folder; nothing was paid."
+            )
 
     def folder(self, name: str) -> Path:
         """A folder inside the work folder, made where it is missing."""
         found = self.path / name
-        found.mkdir(mode=0o700, exist_ok=True)
+        with self._telling():
+            found.mkdir(mode=0o700, exist_ok=True)
+        sync(self.path)
         return found
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What goes wrong while the work folder is written, in one sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"Cannot write to {self.path}: {error.strerror}.") from None
 
     def put_into_place(self, built: Path) -> None:
         """Move the finished folder to the target in one step.
@@ -116,6 +139,9 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
             place.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            # What will be paid for is kept in this folder, so its name and those of the folders above must outlive a power cut.
+            for above in path.parents:
+                sync(above)
         except FileNotFoundError:
             continue  # the run that had it finished between the two lines
         except OSError as error:

@@ -1,8 +1,8 @@
 """How to split a budget over levels: ``budget="auto"``, from public facts and a first look that was paid for.
 
 A model predicts the earth mover's distance of a region from its number of groups, the shape that the look shows and the noise.
-The split makes a goal's product of the levels' predicted errors small. A level that its children describe well enough gets
-nothing; where the look shows nothing to plan from, shares are equal.
+The split makes a goal's product of the levels' predicted errors small, with an eye on what plain choices would give. A level
+that its children describe well enough gets nothing; where the look shows nothing to plan from, shares are equal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.planning.group_sizes.first_look import FirstLook
-from tallytree.planning.group_sizes.goals import Goal
+from tallytree.planning.group_sizes.goals import Goal, PlainErrors
 from tallytree.tuning import split as tuned
 from tallytree.tuning.blocks import BLUR, ROUGHNESS, SPACING
 
@@ -63,11 +63,12 @@ def shares_for_levels(
     if goal.name == "no-level-behind" or sum(useful) == 1 or look.noise_std * tuned.BLIND > look.n_groups:
         return equal_shares(useful)
     model = _Model(look, level_groups, noise_std)
+    plain = model.plain_errors()
 
     def regret(shares: tuple[Fraction, ...]) -> float:
         if shares[-1] < tuned.LEAST_LEAVES or shares[useful.index(True)] < tuned.LEAST_ROOT:
             return math.inf
-        return goal.regret(model.errors(shares))
+        return goal.regret(model.errors(shares), plain)
 
     candidates = [_descend(regret, shares, useful) for shares in _starts(useful)]
     return min((_without_crumbs(shares) for shares in candidates), key=regret)
@@ -174,6 +175,26 @@ class _Model:
             known = np.minimum(1.0, (error[level - 1] / here) ** 2 / n_children)
             error[level] = here * np.sqrt(1 - (1 - known) / n_children)
         return np.array([(level * self.shape.width).sum() for level in error])
+
+    def plain_errors(self) -> PlainErrors:
+        """Errors of the plain choices, as high as errors of a split are predicted too low beside them."""
+        n_levels = len(self.groups)
+        equal = self.noise_std(Fraction(1, n_levels))
+        kuo2018 = np.array([self._isotonic(groups, equal, tuned.ISOTONIC) for groups in self.groups]) / tuned.OPTIMISM
+        kuo2018[0] *= tuned.OPTIMISM / tuned.OPTIMISM_ROOT
+        leaves = self._isotonic(self.groups[-1], self.noise_std(Fraction(1)), tuned.ISOTONIC_WHOLE) / tuned.OPTIMISM
+        n_leaves = self.n_regions[-1] / self.n_regions
+        summed = np.where(n_leaves > 1, tuned.SUMS * n_leaves**tuned.SUMS_GROWTH, 1.0)
+        better = np.minimum(kuo2018, leaves * summed)
+        return PlainErrors(kuo2018, better)
+
+    def _isotonic(self, groups: IntArray, std: float, smoothness: float) -> float:
+        """Mean error of regions whose curves are measured size by size and made falling."""
+        n = groups[:, None].astype(np.float64)
+        scarce = n * self.shape.fall * std * std
+        smooth = np.minimum(smoothness * np.cbrt(scarce), tuned.ISOTONIC_SPARSE * scarce)
+        per_size = np.minimum(np.minimum(tuned.ABSOLUTE * std, smooth), n * self.shape.above)
+        return float((np.maximum(per_size, 1e-12).mean(axis=0) * self.shape.width).sum())
 
 
 def _together(one: FloatArray, other: FloatArray) -> FloatArray:

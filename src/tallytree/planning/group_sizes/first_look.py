@@ -18,10 +18,12 @@ from tallytree.tuning.look import (
     FARTHEST,
     FEW_GROUPS,
     LARGEST_LOOK,
+    LEANING,
     LEAST_SIZES,
     RELATIVE_WIDTH,
     SEEN_SCALES,
     UNSEEN_FALL,
+    USUAL_DEVIATION,
     USUAL_SIZES,
 )
 
@@ -106,6 +108,26 @@ class FirstLook:
         fall = -np.diff(height, prepend=self.n_groups)
         unseen = np.where(width > 1, (UNSEEN_FALL * fall) ** 2, 0.0)
         return height, 2 * self.noise_std**2 / width**4 + unseen
+
+    def usual_falls(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:
+        """Share of groups of at least i entities that have exactly i, as geometric sizes of the mean seen have it; variance.
+
+        The mean excess at a block is that of all groups seen from there on, and leans on the one before as far as noise is
+        worth groups: where nothing is seen it stays the same.
+        """
+        cells = np.where(np.arange(len(self.ends)) < self.n_seen, self.height * self.widths, 0.0)
+        beyond = np.cumsum(cells[::-1])[::-1]
+        above = np.concatenate(([float(self.n_groups)], self.height[:-1]))
+        lean = LEANING * self.noise_std
+        near = self.starts < n_sizes
+        excess = np.empty(int(near.sum()))
+        before = cells.sum() / max(self.n_groups, 1)
+        for block in range(len(excess)):
+            if block < self.n_seen and above[block] + lean > 0:
+                before = (beyond[block] + lean * before) / (above[block] + lean)
+            excess[block] = before
+        fall = 1 / (1 + np.repeat(excess, self.widths[near])[:n_sizes])
+        return fall, (USUAL_DEVIATION * fall) ** 2
 
     def curve_variance(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:
         """N(i) below ``n_sizes`` and its variance: noise σ²/w² on a mean over w sizes, and a third of the block's fall."""

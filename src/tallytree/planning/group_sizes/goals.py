@@ -1,8 +1,9 @@
 """What a split over levels is for: a goal by name, or errors that single levels are to have.
 
 A goal is a weight per level: the split makes the product of the levels' predicted errors, each to the power of its weight,
-small, so that a percent on a level of weight 1 counts the same whatever the level's error. Enters: public names; leaves: a
-``Goal``.
+small, so that a percent on a level of weight 1 counts the same whatever the level's error. The balanced goal also compares
+every level with the plain choices, kuo2018 with equal shares and all to the leaves: what lies behind them counts more. Enters:
+public names; leaves: a ``Goal``.
 """
 
 from __future__ import annotations
@@ -11,18 +12,36 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
-from tallytree.tuning.split import LEAF_WEIGHT, LEAVES_FIRST, MISSED, TOP_FIRST
+from tallytree.tuning.split import (
+    BEHIND,
+    BEHIND_KUO2018,
+    HALF,
+    LEAF_WEIGHT,
+    LEAVES_FIRST,
+    MISSED,
+    NOTICED,
+    TOP_FIRST,
+    UNSURE,
+    UNSURE_ROOT,
+)
 
 GoalName = Literal["balanced", "leaves", "top", "no-level-behind"]
 GOALS: tuple[str, ...] = get_args(GoalName)
 
 _TARGET = re.compile(r"\s*(?P<level>.+?)\s*:\s*emd\s*<=\s*(?P<bound>[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?)\s*")
+
+
+class PlainErrors(NamedTuple):
+    """Predicted errors per level of kuo2018 with equal shares, and of the better of it and of all to the leaves."""
+
+    kuo2018: FloatArray
+    better: FloatArray
 
 
 @dataclass(frozen=True)
@@ -32,9 +51,9 @@ class Goal:
     Attributes
     ----------
     name
-        ``"balanced"``: every level counts, the leaves half as much again. ``"leaves"`` and ``"top"``: the leaves, or the root,
-        count several times what another level does. ``"no-level-behind"``: the same share for every level, with which no level
-        falls behind kuo2018 with equal shares.
+        ``"balanced"``: every level counts the same, and more where it lies behind the plain choices. ``"leaves"`` and
+        ``"top"``: the leaves, or the root, count several times what another level does. ``"no-level-behind"``: the same
+        share for every level, with which no level falls behind kuo2018 with equal shares.
     targets
         Mean earth mover's distance that single levels are to have at most, by the level's number; as far as the budget goes.
     """
@@ -42,14 +61,35 @@ class Goal:
     name: GoalName = "balanced"
     targets: Mapping[int, float] = field(default_factory=dict)
 
-    def regret(self, errors: FloatArray) -> float:
+    def regret(self, errors: FloatArray, plain: PlainErrors) -> float:
         """How far predicted errors per level are from what is wanted; smaller is better."""
         weights = np.ones(len(errors))
-        weights[-1] = LEAVES_FIRST if self.name == "leaves" else LEAF_WEIGHT
+        if self.name == "balanced":
+            behind = _behind(errors, plain)
+        else:
+            weights[-1] = LEAVES_FIRST if self.name == "leaves" else LEAF_WEIGHT
+            behind = 0.0
         if self.name == "top":
             weights[0], weights[-1] = TOP_FIRST, 1.0
         missed = sum(max(math.log(errors[level] / bound), 0.0) for level, bound in self.targets.items())
-        return float((weights * np.log(errors)).sum() + MISSED * missed)
+        return float((weights * np.log(errors)).sum() + behind + MISSED * missed)
+
+
+def _behind(errors: FloatArray, plain: PlainErrors) -> float:
+    """What levels behind the plain choices cost: by how much, and the chance that it is more than is noticed; less the
+    chance of half of kuo2018's error."""
+    to_better, to_kuo2018 = np.log(errors / plain.better), np.log(errors / plain.kuo2018)
+    unsure = np.full(len(errors), UNSURE)
+    unsure[0] = UNSURE_ROOT
+    kinks = BEHIND * np.maximum(to_better, 0.0) + BEHIND_KUO2018 * np.maximum(to_kuo2018, 0.0)
+    chances = _chance((to_better - NOTICED) / unsure) - HALF * _chance((-math.log(2) - to_kuo2018) / unsure)
+    return float((kinks + chances).sum())
+
+
+def _chance(deviations: FloatArray) -> FloatArray:
+    """A normal distribution function, as near as a logistic one comes."""
+    chance: FloatArray = 1 / (1 + np.exp(-1.7 * np.clip(deviations, -100.0, 100.0)))
+    return chance
 
 
 def goal_from(given: str | Sequence[str], level_names: Sequence[str]) -> Goal:

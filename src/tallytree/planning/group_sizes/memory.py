@@ -10,6 +10,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.model.limits import MOST_GROUPS
 from tallytree.planning.group_sizes.plan import LevelPlan, Plan, PublicFacts
 from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, tail_lengths
 
@@ -84,6 +85,23 @@ def check_memory(plan: Plan, cells: Sequence[int], available: int | None = None)
         f"{worst.name!r} with {cells[worst.level]:,} numbers to measure; {available / 1e9:,.1f} GB are free. "
         f"{_advice(worst)} Nothing was measured and no budget was spent."
     )
+
+
+def most_groups(plan: Plan) -> int:
+    """How many groups a plan takes where their number is not public: as many as fit, where each is a number to measure."""
+    if all(level.view != "sizes" for level in plan.levels if level.query is not None):
+        return MOST_GROUPS
+    per_group = BYTES_PER_CELL * (len(plan.levels) + WORKING_CELLS["sizes"])
+    return max(1, min(MOST_GROUPS, int(available_memory() / (2 * per_group))))
+
+
+def check_groups(plan: Plan, totals: IntArray) -> None:
+    """Refuse, before anything is paid for, more public groups than the mechanism takes."""
+    if plan.mechanism == "matching" and totals.max(initial=0) > MOST_GROUPS:
+        raise RequestError(
+            f"Matching takes at most {MOST_GROUPS:,} groups per region, got {totals.max():,} by public totals. Choose another "
+            "mechanism."
+        )
 
 
 def _advice(level: LevelPlan) -> str:

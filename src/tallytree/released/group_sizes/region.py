@@ -46,7 +46,9 @@ class RegionCounts:
     def n_entities(self) -> int:
         """Number of entities: the sum of all sizes."""
         self._needs_sizes("number of entities")
-        return int((self.size * self.count).sum())
+        if float(self.size.max(initial=0)) * float(self.count.sum()) < 2.0**62:
+            return int((self.size * self.count).sum())
+        return sum(size * count for size, count in zip(self.size.tolist(), self.count.tolist()))
 
     def counts(self) -> IntArray:
         """H: number of groups of each size, from size 0 to the largest."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from tallytree.errors import RequestError
@@ -10,6 +9,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.range_tree import RangeTree
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
+from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
 from tallytree.ranges.strategies import (
@@ -84,7 +84,7 @@ def describe_strategy(strategy: Strategy) -> dict[str, Any]:
 
 def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Strategy:
     """The strategy that :func:`describe_strategy` described."""
-    shares = tuple(Fraction(share) for share in facts["shares"])
+    shares = tuple(written_fraction(share) for share in facts["shares"])
     match facts["kind"]:
         case "tree":
             return TreeStrategy(facts["name"], RangeTree(int(facts["bins"]), tuple(facts["widths"])), shares)

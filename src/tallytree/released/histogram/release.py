@@ -19,6 +19,7 @@ from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.notebook import html_table
 from tallytree.model.renamed import keyword_renamed, renamed
+from tallytree.options.text import value_range
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
 from tallytree.ranges.estimates import range_errors
 from tallytree.ranges.intervals import check_confidence, half_widths
@@ -40,7 +41,7 @@ from tallytree.released.histogram.tables import (
     strategy_tables,
 )
 from tallytree.released.published import Published
-from tallytree.released.questions import Question, Reply, parse_range
+from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -201,7 +202,7 @@ class RangeHistogram(Published):
         confidence = 0.95 if question.confidence is None else question.confidence
         rows: list[list[object]] = []
         if question.ranges:
-            pairs = [self.as_asked(parse_range(text)) for text in question.ranges]
+            pairs = [self.as_asked(value_range(text)) for text in question.ranges]
             for text, a in zip(question.ranges, self.ranges(pairs, confidence=confidence), strict=True):
                 rows.append([f"{text} count", a.estimate, a.std_error, a.low, a.high])
         if question.quantile is not None:

@@ -14,7 +14,7 @@ from tallytree.maps.estimates import MapEstimates, MapRule, nonnegative_counts
 from tallytree.measure.spatial import CellCharges
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.accounting import noise_from_json
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.exponential import exponential_rate
 from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.sensitivity import (
@@ -76,13 +76,13 @@ def _noise_holds(manifest: Manifest) -> bool:
     """Whether noise and rates, worked out anew from shares and sensitivities, are the stated ones."""
     budget, contributions = budget_of(manifest["privacy"]), int(manifest["privacy"]["unit"]["contributions"])
     for step in manifest["privacy"]["steps"]:
-        part = Budget(budget.definition, budget.total * Fraction(step["share"]))
+        part = Budget(budget.definition, budget.total * written_fraction(step["share"]))
         if str(part.total) != step[budget.symbol]:
             return False
         if "noise" in step:
             if noise_from_json(step) != noise_for(part, histogram_sensitivity(contributions=contributions)):
                 return False
-        elif Fraction(step["rate"]) != exponential_rate(part, _score_sensitivity(step["query"], contributions)):
+        elif written_fraction(step["rate"]) != exponential_rate(part, _score_sensitivity(step["query"], contributions)):
             return False
     return True
 
@@ -125,8 +125,8 @@ def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence
     if not np.allclose(again, unbiased, rtol=0, atol=scale) or not np.allclose(variances, estimates.variances):
         return False
     rule: MapRule = promised["nonnegative"]
-    sparse = promised.get("sparse", False)
-    counts = nonnegative_counts(tree, unbiased, values, estimates.variances, nonnegative=rule, sparse=sparse)
+    way = {name: promised.get(name, False) for name in ("sparse", "smoothed")}
+    counts = nonnegative_counts(tree, unbiased, values, estimates.variances, nonnegative=rule, **way)
     finished = round_tree(counts, tree.child_starts) if promised["integers"] else counts
     # The nonnegative optimum is worked out from the noisy counts again, as for histograms, so that ties may differ.
     slack = 1.0 if rule == "least-squares" and promised["integers"] else scale

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from tallytree.maps.methods import SPARSE
+from tallytree.maps.methods import SMOOTHED, SPARSE
 from tallytree.measure.spatial import NoisyMap, Step
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.maps import MethodOptions
@@ -31,10 +31,11 @@ def planned_manifest(
     grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, Any], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name != "method"}
+    named = ("mechanism", "method")
+    asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name not in named}
     return {
         "kind": KIND,
-        "mechanism": {"asked_for": options.method}
+        "mechanism": {"asked_for": options.mechanism}
         | asked
         | {"alpha": options.coarse_share and str(options.coarse_share)},
         "columns": list(grid.columns),
@@ -60,8 +61,9 @@ def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
     """The manifest with the method that was used and every step that was paid for."""
     steps = [describe_step(step, noisy.budget) for step in noisy.steps]
     published = manifest["published"]
+    way = {"sparse": noisy.method in SPARSE, "smoothed": noisy.method in SMOOTHED}
     return manifest | {
-        "published": published | {"sparse": published["nonnegative"] and noisy.method in SPARSE},
+        "published": published | {name: published["nonnegative"] is True and chosen for name, chosen in way.items()},
         "mechanism": {"name": noisy.method, **manifest["mechanism"]},
         "privacy": {**manifest["privacy"], "steps": steps},
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +23,8 @@ from tallytree.model.bins import Bins
 from tallytree.model.frame import Box, Frame
 from tallytree.model.notebook import html_table
 from tallytree.model.renamed import renamed
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.options.text import value_range
+from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import histogram_sensitivity
@@ -41,7 +41,7 @@ from tallytree.released.maps.tables import (
     noisy_table,
 )
 from tallytree.released.published import Published
-from tallytree.released.questions import Question, Reply, parse_range
+from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
 
 
@@ -81,10 +81,7 @@ class SpatialRelease(Published):
 
     measurements = renamed("noisy", "measurements")
 
-    @property
-    def method(self) -> str:
-        """The method used."""
-        return self.mechanism
+    method = renamed("mechanism", "method")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -169,7 +166,7 @@ class SpatialRelease(Published):
         confidence = 0.95 if question.confidence is None else question.confidence
         columns = ("box", "estimate", "std_error", "by_area", "low", "high")
         found = [
-            (text, self.range([parse_range(side) for side in text.split(",")], confidence=confidence))
+            (text, self.range([value_range(side) for side in text.split(",")], confidence=confidence))
             for text in question.ranges
         ] or [("everything", self.total(confidence=confidence))]
         rows = [[text, *(getattr(answer, name) for name in columns[1:])] for text, answer in found]
@@ -188,7 +185,7 @@ class SpatialRelease(Published):
 
     def _repr_html_(self) -> str:
         rows = [[name, low, high, cells] for name, (low, high), cells in zip(self.columns, self.box, self.shape)]
-        caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.method}"
+        caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.mechanism}"
         note = self.manifest["privacy"]["statement"]
         return html_table(caption, ["column", "from", "to", "cells"], rows, note=note)
 
@@ -214,5 +211,6 @@ def noise_by_share(manifest: Manifest) -> dict[str, Noise]:
     bound = histogram_sensitivity(contributions=int(manifest["privacy"]["unit"]["contributions"]))
     shares = {step["share"] for step in manifest["privacy"]["steps"] if "noise" in step}
     return {
-        share: noise_for(Budget(budget.definition, budget.total * Fraction(share)), bound) for share in sorted(shares)
+        share: noise_for(Budget(budget.definition, budget.total * written_fraction(share)), bound)
+        for share in sorted(shares)
     }

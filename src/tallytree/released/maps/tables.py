@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +13,7 @@ from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import BoxTree
 from tallytree.model.frame import Frame
+from tallytree.privacy.budget import written_fraction
 from tallytree.storage.folder import Folder
 
 AXES = "axes.parquet"
@@ -108,7 +108,7 @@ def measurements_from_table(table: pa.Table, variances: dict[str, float]) -> tup
     for first, last in pairwise(starts.tolist()):
         share = table["share"][first].as_py()
         query = table["query"][first].as_py()
-        found.append(Measurement(query, Fraction(share), node[first:last], value[first:last], variances[share]))
+        found.append(Measurement(query, written_fraction(share), node[first:last], value[first:last], variances[share]))
     return tuple(found)
 
 

@@ -14,13 +14,14 @@ from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.notebook import html_table
 from tallytree.model.steps import Steps
+from tallytree.options.text import value_range
 from tallytree.planning.streams import StreamPlan, rows_table
 from tallytree.ranges.answers import Answer, Answers, whole_interval
 from tallytree.ranges.intervals import check_confidence, half_widths
 from tallytree.ranges.streams import RunningCounts, estimate_stream, follows, span_moments
 from tallytree.released.checks import Check, Verification
 from tallytree.released.published import Published
-from tallytree.released.questions import Question, Reply, parse_range
+from tallytree.released.questions import Question, Reply
 from tallytree.released.stream.manifest import KIND, check_stream_record, steps_of, stream_plan
 from tallytree.storage.folder import Folder, Manifest
 
@@ -169,7 +170,7 @@ class StreamRelease(Published):
             found = self.step_answers(confidence=confidence)
             labels = [str(name) for name in self._names.to_pylist()]
         else:
-            found = self.ranges([parse_range(text) for text in question.ranges], confidence=confidence)
+            found = self.ranges([value_range(text) for text in question.ranges], confidence=confidence)
             labels = [f"{text} count" for text in question.ranges]
         rows = [[label, a.estimate, a.std_error, a.low, a.high] for label, a in zip(labels, found, strict=True)]
         title = "answers" if question.ranges else "steps"

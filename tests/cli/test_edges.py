@@ -1,0 +1,124 @@
+"""The edges of input and output: consoles that lack letters, outputs that are full, signals, names that are too long."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tallytree as tt
+from tallytree.cli import main
+from tallytree.errors import InputError, StorageError
+from tallytree.storage import work
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    table = pa.table({"gruppe": ["1", "2"], "land": ["Österreich", "Ελλάδα"]})
+    counts = tt.read(table, group="gruppe", levels=["land"], public="groups")
+    return Path(tt.release(counts, epsilon=1, mechanism="matching", view="naive").save(tmp_path / "out"))
+
+
+def test_a_console_that_lacks_letters(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoding in ("ascii", "latin-1", "utf-8"):
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(written, encoding=encoding))
+        assert run("query", str(folder), "--region", "total/Österreichx") == 2
+        sys.stderr.flush()
+        assert "sterreichx" in written.getvalue().decode(encoding)
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+        assert run("query", str(folder), "--region", "total/Österreich", "--json") == 0
+        assert "Österreich" in json.dumps(json.loads(written.getvalue().decode(encoding)), ensure_ascii=False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_is_full(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert run("query", str(folder), "--json") == 2
+        assert capsys.readouterr().err == "tallytree: Cannot write the output: No space left on device.\n"
+        monkeypatch.undo()
+
+
+def test_names_that_are_too_long_are_one_sentence(tmp_path: Path) -> None:
+    for long in ("x" * 300, "x/" * 3000):
+        with pytest.raises(InputError, match="Cannot read x"):
+            tt.read(f"{long}.csv", group="g", public="groups")
+        with pytest.raises(StorageError, match="Cannot read x"):
+            tt.load(long)
+        with pytest.raises(StorageError, match="Cannot write to"):
+            tt.histogram([1], epsilon=1).save(tmp_path / long)
+
+
+@pytest.mark.parametrize("rows", ["g,g,x\n1,2,3\n", '"g";x;"g"\n1;2;3\n', "g\tx\tg\n1\t2\t3"])
+def test_a_name_that_occurs_twice_in_a_csv_file_is_refused(rows: str, tmp_path: Path) -> None:
+    file = tmp_path / "twice.csv"
+    file.write_text(rows)
+    with pytest.raises(InputError, match="several columns called 'g'"):
+        tt.read(str(file), group="g", public="groups")
+    tt.read(str(file), group="x", public="groups")
+
+
+TYPES: dict[str, tuple[Any, str]] = {
+    "duration": (pa.array([1, 2], type=pa.duration("s")), "has type interval"),
+    "date": (pa.array([1, 2], type=pa.date32()), "has type date"),
+    "float16": (pa.array(np.array([1, 2], dtype=np.float16)), "a type that cannot be read"),
+    "decimal256": (pa.array([1, 2], type=pa.decimal256(60, 2)), "a type that cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_sizes_of_other_types_are_refused(name: str) -> None:
+    column, told = TYPES[name]
+    with pytest.raises(InputError, match=told):
+        tt.read(pa.table({"g": ["a", "b"], "s": column}), group="g", size="s", public="groups")
+
+
+def test_nothing_is_paid_without_room_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("g,s\n1,a\n2,b\n")
+    monkeypatch.setattr(work.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    arguments = ["release", "people.csv", "--group", "g", "--levels", "s", "--public", "groups", "--epsilon", "1"]
+    assert run(*arguments, "--out", "out") == 2
+    assert "nothing was paid" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_the_program_starts_is_one_line(number: int) -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}"}
+    # The handlers are there once the package is; what is loaded after that takes ten times as long.
+    code = (
+        "import os, signal, sys\n"
+        "from tallytree.cli import main\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        f"        if name == 'tallytree.cli.app': os.kill(os.getpid(), {int(number)})\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "main(['--version'])\n"
+    )
+    begun = time.monotonic()
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 130, (ended, time.monotonic() - begun)
+    assert ended.stderr == "tallytree: stopped; nothing is left unfinished.\n"

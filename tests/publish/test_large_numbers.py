@@ -1,0 +1,131 @@
+"""Sizes and counts beyond every limit: they saturate, they are paid for once, and the release is like any other."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tallytree as tt
+from tallytree.ingest.read import read
+from tallytree.ingest.values import read_points, read_values
+from tallytree.model.limits import LARGEST_NUMBER, MOST_ENTITIES, MOST_GROUPS, MOST_GROUPS_OF_SIZE, saturated
+
+LARGE = (2**31 - 1, 2**31, 2**53, 2**53 + 1, 2**62, 2**63 - 1)
+
+
+def sizes(large: int) -> pa.Table:
+    return pa.table({"state": ["a", "a", "b"], "size": [1, large, 3]})
+
+
+def counted(large: int) -> pa.Table:
+    return pa.table({"state": ["a", "a", "b", "b"], "size": [1, 2, 3, 3], "n": [5, large, large, large]})
+
+
+def quantities(large: int) -> pa.Table:
+    return pa.table({"firm": [1, 1, 1, 2, 3], "state": ["a", "a", "a", "a", "b"], "sold": [large, large, large, 1, 2]})
+
+
+def test_sums_saturate_and_never_wrap_around() -> None:
+    for large in LARGE:
+        kept = read(sizes(large), size="size", levels=["state"], public="groups")
+        assert kept.leaf_counts.size.tolist() == [1, min(large, LARGEST_NUMBER), 3]
+        kept = read(counted(large), size="size", count="n", levels=["state"], public="groups")
+        assert kept.leaf_counts.count.tolist() == [
+            5,
+            min(large, MOST_GROUPS_OF_SIZE),
+            min(2 * large, MOST_GROUPS_OF_SIZE),
+        ]
+        bound = 2**31
+        kept = read(
+            quantities(large), group="firm", levels=["state"], quantity="sold", max_quantity=bound, public="groups"
+        )
+        assert kept.leaf_counts.size.tolist() == [1, 3 * min(large, bound), 2]
+        found = read_values(counted(large), "size", edges=[0, 2.5, 4], count="n").counts
+        assert found.tolist() == [min(5 + large, MOST_ENTITIES), min(2 * large, MOST_ENTITIES)]
+        points = counted(large).append_column("y", pa.array([0.5] * 4))
+        cells = read_points(points, ["size", "y"], [(0, 4), (0, 1)], [2, 1], count="n").counts
+        assert cells.tolist() == [[5], [MOST_ENTITIES if large >= MOST_ENTITIES else 3 * large]]
+    floats = pa.table({"size": [1.0, 1e300, float("inf")], "text": ["1", "1e99", "inf"]})
+    for column in ("size", "text"):
+        assert read(floats, size=column, public="groups").leaf_counts.size.tolist() == [1, LARGEST_NUMBER]
+
+
+def test_cells_together_stay_exact() -> None:
+    many = saturated(np.full(2**14, 2**62))
+    assert many.sum() <= 2**52
+    assert saturated(np.full(2, 2**62)).tolist() == [MOST_ENTITIES] * 2
+
+
+def read_large(how: str, large: int, **public: Any) -> Any:
+    match how:
+        case "sizes":
+            return read(sizes(large), size="size", levels=["state"], **public)
+        case "counts":
+            return read(counted(large), size="size", count="n", levels=["state"], **public)
+        case _:
+            return read(quantities(large), group="firm", levels=["state"], quantity="sold", max_quantity=1000, **public)
+
+
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "adaptive": {},
+    "matching": {"mechanism": "matching"},
+    "cumulative": {"view": "cumulative", "max_size": 9},
+    "bottom-up": {"mechanism": "bottom-up"},
+    "topdown": {"mechanism": "topdown", "max_size": 9},
+    "tree-dp": {"mechanism": "tree-dp", "max_size": 9},
+}
+CASES: dict[str, Callable[[int], Any]] = {
+    "histogram": lambda large: tt.histogram(counts=[1, large, 3, large], epsilon=1, insecure_seed=1),
+    "histogram, wavelet": lambda large: tt.histogram(
+        counts=[1, large, 3, large], epsilon=1, strategy="wavelet", insecure_seed=1
+    ),
+    "histogram, column": lambda large: tt.histogram(
+        counted(large), column="size", count="n", edges=[0, 2, 4], epsilon=1, insecure_seed=1
+    ),
+    "histogram, values": lambda large: tt.histogram([1, 2, large], edges=[0, 2, 4], epsilon=1, insecure_seed=1),
+    "degrees": lambda large: tt.degrees([1, 2, large, large], epsilon=1, insecure_seed=1),
+    "degrees, sizes": lambda large: tt.degrees(
+        sizes(large), size="size", public="groups", epsilon=1, insecure_seed=1
+    ),
+    "whole groups, sizes": lambda large: tt.release(
+        read_large("sizes", large, unit="group", public="regions"), epsilon=1, insecure_seed=1
+    ),
+    "whole groups, counts": lambda large: tt.release(
+        read_large("counts", large, unit="group", public="regions"), epsilon=1, insecure_seed=1
+    ),
+}  # fmt: skip
+for method in ("auto", "uniform-grid", "adaptive-grid", "quadtree", "kd-tree", "kd-hybrid"):
+    CASES[f"map, {method}"] = lambda large, method=method: tt.spatial(  # type: ignore[misc]
+        counts=np.array([[1, large, 3, large], [0, large, 1, 2]]).repeat(2, 0),
+        epsilon=1,
+        method=method,
+        insecure_seed=1,
+    )
+for method in ("noisy-first", "structure-first"):
+    CASES[f"line, {method}"] = lambda large, method=method: tt.spatial(  # type: ignore[misc]
+        counts=np.array([1, large, 3, large]), epsilon=1, method=method, insecure_seed=1
+    )
+for name, options in MECHANISMS.items():
+    for how in ("sizes", "counts", "quantities"):
+        for public in ("groups", "regions"):
+            # Public totals that matching does not take are refused before anything is paid: see below.
+            if not (how == "counts" and public == "groups" and name in ("matching", "cumulative")):
+                CASES[f"{name}, {how}, public {public}"] = lambda large, options=options, how=how, public=public: (
+                    tt.release(  # type: ignore[misc]
+                        read_large(how, large, public=public), epsilon=1, insecure_seed=1, **options
+                    )
+                )
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("large", [2**31, 2**53 + 1, 2**63 - 1])
+def test_nothing_fails_once_it_is_paid_for(case: str, large: int) -> None:
+    assert CASES[case](large).verify().passed
+
+
+def test_too_many_public_groups_are_refused_before_payment() -> None:
+    many = read_large("counts", MOST_GROUPS, public="groups")
+    with pytest.raises(tt.errors.RequestError, match="public totals"):
+        tt.release(many, epsilon=1, mechanism="matching", insecure_seed=1)
