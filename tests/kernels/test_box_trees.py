@@ -32,12 +32,16 @@ def test_variances_are_those_of_dense_least_squares(seed, prune):
     stops = tree.is_leaf | (prune & (rng.random(tree.n_nodes) < 0.2))
     leaves = stops & ~tree.below(stops)
     values = rng.normal(size=tree.n_nodes)
-    noise = variances, variances_from_below(variances, tree.child_starts), values
-    found, by_area, n_cut = box_uncertainty(tree, leaves, noise, low, high)
+    loose, edge = rng.uniform(1, 9, size=(2, tree.n_nodes))
+    noise = variances, variances_from_below(variances, tree.child_starts), values, loose, edge
+    found, by_area, n_cut, unknown = box_uncertainty(tree, leaves, noise, low, high)
     expected = [box_variance(tree, leaves, variances, a, b) for a, b in zip(low, high)]
     assert found == pytest.approx(expected, rel=1e-9)
     weights = [leaf_weights(tree, leaves, a, b) for a, b in zip(low, high)]
     assert by_area == pytest.approx([w[w < 1] @ values[leaves][w < 1] for w in weights])
+    assert unknown == pytest.approx(
+        [(w * (1 - w)) @ loose[leaves] + (np.sqrt(w * (1 - w)) @ edge[leaves]) ** 2 for w in weights]
+    )
     assert n_cut.tolist() == [int(((w > 0) & (w < 1)).sum()) for w in weights]
 
 

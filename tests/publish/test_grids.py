@@ -55,15 +55,15 @@ def test_errors_and_intervals_are_as_stated(method):
     assert np.all(np.abs(held / given - 0.95)[often] < 0.05)
 
 
-def test_there_is_no_interval_where_boxes_are_cut_or_follow_from_noisy_counts():
-    flat = tt.spatial(counts=COUNTS, epsilon=1, mechanism="flat", insecure_seed=1)
-    assert flat.range([(0, 1), (0, 1)]).low is not None
-    assert flat.range([(0, 0.5), (0, 1)]).low is None
-    assert flat.ranges([[(0, 0.5), (0, 1)], [(0, 1), (0, 1)]]).table()["low"].null_count == 1
-    for method in ("adaptive-grid", "adaptive-tree", "uniform-grid"):
-        assert tt.spatial(counts=COUNTS, epsilon=1, mechanism=method, insecure_seed=1).total().high is None
+def test_intervals_are_normal_where_boxes_are_cut_or_follow_from_noisy_counts():
+    flat = tt.spatial(counts=COUNTS, epsilon=1, mechanism="flat", nonnegative="no", integers=False, insecure_seed=1)
+    methods = ("adaptive-grid", "adaptive-tree", "uniform-grid")
+    others = [tt.spatial(counts=COUNTS, epsilon=1, mechanism=method, insecure_seed=1) for method in methods]
     pruned = tt.spatial(counts=COUNTS, epsilon=1, mechanism="quadtree", prune=10, insecure_seed=1)
-    assert pruned.total().low is None
+    for answer in (flat.range([(0, 11.5), (0, 18)]), *(made.total() for made in (*others, pruned))):
+        assert 0 < answer.low <= answer.estimate <= answer.high
+        assert answer.high - answer.low == pytest.approx(2 * 1.96 * answer.std_error, abs=2)
+    assert flat.range([(0, 0.5), (0, 1)]).std_error > flat.range([(0, 1), (0, 1)]).std_error / 2
 
 
 def test_wider_confidence_wider_intervals():

@@ -21,7 +21,7 @@ PUBLISHED = [4, 5, 2, 9]
 
 def exact_histogram(counts, **options):
     """A histogram that publishes what it is given: at this ε there is no noise."""
-    return tt.histogram(counts=counts, edges=EDGES, strategy="flat", epsilon=HUGE, insecure_seed=1, **options)
+    return tt.histogram(counts=counts, edges=EDGES, mechanism="flat", epsilon=HUGE, insecure_seed=1, **options)
 
 
 def test_every_measure_by_hand():
@@ -77,7 +77,7 @@ def test_given_ranges_counts_and_tables(tmp_path: Path):
 
 
 def test_stated_std_errors_are_those_of_the_answers():
-    made = tt.histogram(TRUTH, edges=EDGES, strategy="hierarchical", branching=2, epsilon=1, insecure_seed=3)
+    made = tt.histogram(TRUTH, edges=EDGES, mechanism="hierarchical", branching=2, epsilon=1, insecure_seed=3)
     (one,) = tt.evaluate(made, TRUTH, ranges=[(10, 30)]).classes
     answer = made.range(10, 30)
     assert one.std_error == pytest.approx(answer.std_error)
@@ -86,7 +86,7 @@ def test_stated_std_errors_are_those_of_the_answers():
 
 def test_boxes_of_a_map_by_hand():
     truth = np.array([[3, 0], [1, 6]])
-    made = tt.spatial(counts=[[3, 1], [1, 8]], method="flat", epsilon=HUGE, insecure_seed=1)
+    made = tt.spatial(counts=[[3, 1], [1, 8]], mechanism="flat", epsilon=HUGE, insecure_seed=1)
     result = {one.name: one for one in tt.evaluate(made, truth, counts=True).classes}
     assert result["everything"].mean_error == 3
     assert result["single cells"].mean_error == 3 / 4

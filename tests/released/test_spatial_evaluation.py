@@ -18,7 +18,7 @@ def made(**options):
 
 def test_no_noise_and_single_cells_have_no_error():
     """At a huge ε the flat method publishes the truth."""
-    result = tt.evaluate(made(method="flat", epsilon=1000), POINTS)
+    result = tt.evaluate(made(mechanism="flat", epsilon=1000), POINTS)
     assert [one.name for one in result.classes] == [
         "everything",
         *(f"{size} boxes" for size in CLASSES),
@@ -44,7 +44,7 @@ def test_errors_are_those_of_the_boxes():
 
 def test_more_budget_means_smaller_errors_and_honest_standard_errors_of_large_boxes():
     rough, fine = (
-        tt.evaluate(made(method="flat", epsilon=epsilon, nonnegative=False, integers=False), POINTS)
+        tt.evaluate(made(mechanism="flat", epsilon=epsilon, nonnegative=False, integers=False), POINTS)
         for epsilon in (0.1, 1)
     )
     for a, b in zip(rough.classes[1:], fine.classes[1:]):

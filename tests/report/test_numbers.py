@@ -139,7 +139,7 @@ def test_facts_of_degrees() -> None:
 def test_facts_of_a_map() -> None:
     table = np.zeros((8, 4), dtype=np.int64)
     table[:2, 3] = 7
-    made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], method="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
+    made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], mechanism="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
     payload = map_payload(made)
     facts = dict(payload["facts"])
     assert facts["rows in all"].startswith("14 ± ")

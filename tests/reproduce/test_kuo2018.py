@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tallytree import release
+from tallytree.cli import main
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.reproduce import kuo2018
@@ -82,8 +85,36 @@ def test_the_omniscient_method_knows_the_sizes(cells: list[Cell]) -> None:
     assert found(cells, "Figure 6", "housing omniscient") == pytest.approx(expected)
 
 
+def test_piped_tables_and_json_name_table_and_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: list[Cell], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kuo2018, "reproduce", lambda **_: cells)
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", "kuo2018", "--quick", "--json", str(tmp_path / "cells.json")])
+    assert ended.value.code == 0
+    printed = capsys.readouterr()
+    assert "quick: True; data: built-in, synthetic; noise: insecure seeds" in printed.err
+    rows = [line.split("\t") for line in printed.out.splitlines()]
+    assert rows[0] == ["table", "row", "column", "paper", "ours", "unit"]
+    assert rows[1][:3] == ["§6.2.1 naive, ε = 1", "housing", "level 0"]
+    written = json.loads((tmp_path / "cells.json").read_text(encoding="utf-8"))
+    assert written["settings"]["quick"] is True
+    assert len(written["cells"]) == len(cells)
+
+
 def test_cutting_levels_off_keeps_the_groups() -> None:
     two = kuo2018.upper_levels(country(), 2)
     assert lists_from_counts(two.leaf_counts) == [sorted(part) for part in STATES]
     assert two.n_groups.tolist() == [10, 5]
     assert kuo2018.upper_levels(country(), 3).hierarchy.n_levels == 3
+
+
+def test_printed_figures_stand_only_beside_the_printed_setting() -> None:
+    """Three levels share ε in the paper; a histogram of the root alone has all of it and compares with nothing."""
+    tables = {}
+    for name, counts in (("taxi", country()), ("Hawaiian", kuo2018.upper_levels(country(), 1))):
+        rows = kuo2018._bottom_up_table({name: counts}, SCALE)
+        tables[name] = {(cell.row, cell.column): cell.paper for cell in rows}
+    assert tables["taxi"]["taxi BU", "level 2"] == 772.8
+    assert tables["taxi"]["taxi H_c", "level 0"] == 10_547
+    assert set(tables["Hawaiian"].values()) == {None}

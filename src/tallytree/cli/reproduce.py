@@ -43,14 +43,21 @@ def reproduce(
     module = importlib.import_module(f"tallytree.reproduce.{paper.value}")
     with progress_bar() as progress:
         cells = module.reproduce(data=data, quick=quick, progress=progress)
+    settings = {
+        "paper": paper.value,
+        "quick": quick,
+        "data": "built-in, synthetic" if data is None else str(data),
+        "noise": "insecure seeds 0, 1, 2, …, one per run",
+    }
+    say("; ".join(f"{name}: {value}" for name, value in settings.items()))
     for name, rows in tables(cells).items():
         print_table(
             name,
-            ["row", "column", "paper", "ours", "unit"],
-            [[c.row, c.column, _shown(c.paper), _shown(c.ours), c.unit] for c in rows],
+            ["table", "row", "column", "paper", "ours", "unit"],
+            [[c.table, c.row, c.column, _shown(c.paper), _shown(c.ours), c.unit] for c in rows],
         )
     if json is not None:
-        write_cells(cells, json)
+        write_cells(cells, json, settings)
         say(f"Wrote {len(cells)} cells to {json}")
     if plots is not None:
         say(f"Wrote {len(write_plots(cells, plots))} plots to {plots}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tallytree.kernels.boxes.trees import box_uncertainty
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.maps.estimates import MapEstimates
 from tallytree.maps.intervals import BoxLaw
+from tallytree.maps.nonuniformity import clustering, unknown_inside
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums, uniform_density
@@ -23,6 +25,7 @@ from tallytree.model.frame import Frame
 from tallytree.model.notebook import html_table
 from tallytree.model.renamed import renamed
 from tallytree.ranges.answers import whole_interval
+from tallytree.ranges.intervals import check_confidence
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,15 @@ class MapAnswer:
     estimate
         What is published.
     std_error
-        Of the unbiased estimate behind it, from the noise alone. What it costs to take points as evenly spread inside
-        boxes that the query cuts is not known and not included.
+        Of the unbiased estimate behind it: noise, and what is not known about the places of points inside boxes that the
+        query cuts (see :mod:`tallytree.maps.nonuniformity`).
     by_area
         The part of the estimate that comes from boxes the query cuts, by the share of their area inside it: 0 where the
         uniformity assumption plays no role.
     low, high
-        An interval that holds the true count with probability ``confidence``; None where there is none, because the query
-        cuts boxes or the boxes follow from noisy counts (see :mod:`tallytree.maps.intervals`).
+        An interval that holds the true count with probability ``confidence``: from the exact law of the noise where the query
+        cuts no box and boxes were laid out beforehand (see :mod:`tallytree.maps.intervals`), else a normal one of
+        ``std_error``, which is approximate.
     confidence
         Of the interval.
     """
@@ -49,8 +53,8 @@ class MapAnswer:
     estimate: float
     std_error: float
     by_area: float
-    low: float | None = None
-    high: float | None = None
+    low: float
+    high: float
     confidence: float = 0.95
 
     standard_error = renamed("std_error", "standard_error")
@@ -60,7 +64,7 @@ class MapAnswer:
 class MapAnswers:
     """Many answers as arrays, with the fields of :class:`MapAnswer`; all but estimates are worked out when asked for.
 
-    ``first`` and ``last`` are the corners of the queries, in cells. Ends of intervals that are not known are NaN.
+    ``first`` and ``last`` are the corners of the queries, in cells.
     """
 
     surface: MapSurface
@@ -72,26 +76,28 @@ class MapAnswers:
     standard_error = renamed("std_error", "standard_error")
 
     @cached_property
-    def _uncertainty(self) -> tuple[FloatArray, FloatArray, IntArray]:
+    def _uncertainty(self) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
         return self.surface.uncertainty(self.first, self.last)
 
     @cached_property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
-        ends = np.full(len(self), np.nan), np.full(len(self), np.nan)
+        half = NormalDist().inv_cdf((1 + check_confidence(self.confidence)) / 2) * self.std_error
+        centre = self.surface.answer(self.first, self.last, unbiased=True)
+        around = whole_interval(centre, half, self.estimate)
+        ends = around[0].astype(np.float64), around[1].astype(np.float64)
         whole = np.flatnonzero(self._uncertainty[2] == 0)
         if self.surface.law is not None and len(whole):
             first, last = self.first[whole], self.last[whole]
             corners = np.rint(first).astype(np.int64), np.rint(last).astype(np.int64)
-            half = self.surface.law.half_widths(*corners, self.confidence)
-            centre = self.surface.answer(first, last, unbiased=True)
-            for end, found in zip(ends, whole_interval(centre, half, self.estimate[whole])):
+            widths = self.surface.law.half_widths(*corners, self.confidence)
+            for end, found in zip(ends, whole_interval(centre[whole], widths, self.estimate[whole])):
                 end[whole] = found
         return ends
 
     @property
     def std_error(self) -> FloatArray:
-        """Standard errors from the noise alone."""
-        return np.sqrt(self._uncertainty[0])
+        """Standard errors: noise, and what is not known inside boxes that are cut."""
+        return np.sqrt(self._uncertainty[0] + self._uncertainty[3])
 
     @property
     def by_area(self) -> FloatArray:
@@ -113,8 +119,7 @@ class MapAnswers:
 
     def __getitem__(self, index: int) -> MapAnswer:
         estimate, std_error, by_area = (float(part[index]) for part in (self.estimate, self.std_error, self.by_area))
-        low, high = (None if np.isnan(part[index]) else float(part[index]) for part in (self.low, self.high))
-        return MapAnswer(estimate, std_error, by_area, low, high, self.confidence)
+        return MapAnswer(estimate, std_error, by_area, float(self.low[index]), float(self.high[index]), self.confidence)
 
     def __iter__(self) -> Iterator[MapAnswer]:
         return (self[index] for index in range(len(self)))
@@ -123,14 +128,13 @@ class MapAnswers:
         return f"MapAnswers({len(self):,}, confidence {self.confidence:g})"
 
     def _repr_html_(self) -> str:
-        rows = ([a.estimate, a.std_error, a.by_area, *("" if e is None else e for e in (a.low, a.high))] for a in self)
+        rows = ([a.estimate, a.std_error, a.by_area, a.low, a.high] for a in self)
         columns = ["estimate", "std error", "by area", "low", "high"]
         return html_table(f"Answers with intervals at {self.confidence:g}", columns, rows, n_rows=len(self))
 
     def table(self) -> pa.Table:
-        """The answers as an Arrow table: estimate, std_error, by_area, low, high; null where there is no interval."""
-        columns = {name: pa.array(getattr(self, name)) for name in ("estimate", "std_error", "by_area")}
-        return pa.table(columns | {name: pa.array(getattr(self, name), from_pandas=True) for name in ("low", "high")})
+        """The answers as an Arrow table: estimate, std_error, by_area, low, high."""
+        return pa.table({name: getattr(self, name) for name in ("estimate", "std_error", "by_area", "low", "high")})
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +176,20 @@ class MapSurface:
             total += sign * interpolate(sums, corner)
         return total
 
-    def uncertainty(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Variance of the unbiased estimate of each box, the part of the published one that rests on uniformity, and how
-        many boxes the query cuts."""
+    @cached_property
+    def clustering(self) -> float:
+        """ρ of the map: how unevenly points are spread inside boxes, from 0 (evenly) to 1 (all in one place)."""
+        return clustering(self.estimates, self._from_below)
+
+    @cached_property
+    def _unknown(self) -> tuple[FloatArray, FloatArray]:
+        return unknown_inside(self.estimates, self.clustering)
+
+    def uncertainty(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+        """Variance of the unbiased estimate of each box, the part of the published one that rests on uniformity, how many
+        boxes the query cuts, and the variance of what is not known inside them."""
         part = self.estimates
-        noise = part.variances, self._from_below, part.published.astype(np.float64)
+        noise = part.variances, self._from_below, part.published.astype(np.float64), *self._unknown
         return box_uncertainty(part.tree, part.leaves, noise, low, high)
 
 

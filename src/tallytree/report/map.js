@@ -14,7 +14,8 @@ async function unpack() {
 const LIGHT = [[250, 250, 246], [254, 227, 145], [252, 157, 67], [221, 73, 62], [140, 24, 92], [45, 8, 66]];
 const DARK = [[24, 28, 36], [70, 20, 84], [150, 34, 96], [222, 82, 68], [252, 168, 84], [255, 240, 190]];
 
-// Variance of a box's least-squares estimate and the part of it that is read off by area: see kernels/box_trees.py for the walk.
+// Variance of a box's estimate (noise, and places of points inside boxes that are cut) and the part of it that is read off by area: see
+// kernels/boxes/trees.py for the walk.
 function uncertainties(tree, dimensions) {
   const n = tree.children.length, own = tree.own.map((i) => tree.variances[i]);
   const first = new Int32Array(n), below = new Float64Array(n), best = new Float64Array(n);
@@ -37,7 +38,12 @@ function uncertainties(tree, dimensions) {
       const part = inside(v);
       if (part <= 0) return [0, 0, 0];
       if (part >= 1 - 1e-12) return [best[v], best[v], 0];
-      if (tree.children[v] === 0) return [part * best[v], part * part * best[v], part * tree.values[v]];
+      if (tree.children[v] === 0) {
+        const count = Math.max(0, tree.values[v]);
+        unknown += part * (1 - part) * (count + tree.clustering * count * count);
+        border += Math.sqrt(part * (1 - part)) * count * tree.alongBorder;
+        return [part * best[v], part * part * best[v], part * tree.values[v]];
+      }
       let covariance = 0, variance = 0, byArea = 0;
       for (let c = first[v]; c < first[v] + tree.children[v]; c++) {
         const [k, u, a] = walk(c);
@@ -47,8 +53,9 @@ function uncertainties(tree, dimensions) {
       const total = below[v] + own[v];
       return [(covariance * own[v]) / total, Math.max(0, variance - (covariance * covariance) / total), byArea];
     };
+    let unknown = 0, border = 0;
     const [, variance, byArea] = walk(0);
-    return [variance, byArea];
+    return [variance + unknown + border * border, byArea];
   };
 }
 
@@ -94,7 +101,7 @@ function start(data) {
     const where = data.columns.slice(0, axes).map((name, axis) =>
       `${name} ${coordinate(axis, axis ? y0 : x0)} to ${coordinate(axis, axis ? y1 : x1, 1)}`).join(", ");
     const lines = [element("strong", {}, `${rounded(estimate)} ± ${rounded(error)}`), element("br"),
-      `95 % interval ${rounded(data.nonnegative ? Math.max(0, low) : low)} to ${rounded(high)}, of the noise alone`, element("br"), where];
+      `95 % interval ${rounded(data.nonnegative ? Math.max(0, low) : low)} to ${rounded(high)}, noise and places inside boxes`, element("br"), where];
     if (Math.abs(byArea) >= 0.005) lines.push(element("br"), `${rounded(byArea)} of it by share of area`);
     return lines;
   }

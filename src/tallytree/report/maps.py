@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tallytree.kernels.trees.least_squares import variances_from_below
+from tallytree.maps.nonuniformity import ALONG_BORDER
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.maps.release import SpatialRelease
@@ -94,6 +95,8 @@ def _tree(release: SpatialRelease) -> dict[str, Any]:
         "variances": distinct.tolist(),
         "own": place.tolist(),
         "values": np.where(stops, estimates.published[kept], 0).tolist(),
+        "clustering": release.surface.clustering,
+        "alongBorder": ALONG_BORDER,
         "coarse": bool(np.any(kept & (tree.depth == deepest) & ~estimates.leaves & ~tree.is_leaf)),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,11 +20,10 @@ class Cell:
     unit: str
 
 
-def write_cells(cells: Sequence[Cell], file: Path) -> None:
-    """Write cells as JSON: ``{"cells": [{"table", "row", "column", "paper", "ours", "unit"}, …]}``."""
-    file.write_text(
-        json.dumps({"cells": [asdict(cell) for cell in cells]}, indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
+def write_cells(cells: Sequence[Cell], file: Path, settings: Mapping[str, object]) -> None:
+    """Write cells as JSON: ``{"settings": {…}, "cells": [{"table", "row", "column", "paper", "ours", "unit"}, …]}``."""
+    facts = {"settings": dict(settings), "cells": [asdict(cell) for cell in cells]}
+    file.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def tables(cells: Sequence[Cell]) -> dict[str, list[Cell]]:

@@ -69,10 +69,10 @@ def figure_3(data: Path | None, *, quick: bool) -> list[Cell]:
         table = f"Figure 3, {name}, N = {len(counts)}"
         sizes = np.unique(np.linspace(1, len(counts), 11).astype(int)[1:])
         methods: dict[str, dict[str, object]] = {
-            "F": {"strategy": "flat"},
-            "W_H": {"strategy": "wavelet"},
-            "H_b^c": {"strategy": "hierarchical", "branching": best_branching(len(counts))},
-            "auto (ours)": {"strategy": "auto"},
+            "F": {"mechanism": "flat"},
+            "W_H": {"mechanism": "wavelet"},
+            "H_b^c": {"mechanism": "hierarchical", "branching": best_branching(len(counts))},
+            "auto (ours)": {"mechanism": "auto"},
         }
         for method, options in methods.items():
             errors = _mean_errors(counts, sizes, runs=3 if quick else 20, **options)

@@ -30,9 +30,10 @@ def _overlap(low, high, node, query_low, query_high, query):  # type: ignore[no-
 
 
 @serial
-def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, n_cut, begin, end):  # type: ignore[no-untyped-def]
+def _uncertainty(boxes, noise, depth, query_low, query_high, found, n_cut, begin, end):  # type: ignore[no-untyped-def]
     low, high, starts, leaves = boxes
-    own, from_below, below, values = noise
+    own, from_below, below, values, loose, edge = noise
+    out, by_area, inside_boxes = found
     node, child = np.empty(depth + 1, np.int64), np.empty(depth + 1, np.int64)
     covariance, variance = np.empty(depth + 1), np.empty(depth + 1)
     for query in range(begin, end):
@@ -40,9 +41,10 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, n_cut
         if inside >= 1.0 or leaves[0]:
             out[query] = inside * inside * from_below[0]
             by_area[query] = inside * values[0] if inside < 1.0 else 0.0
+            inside_boxes[query] = inside * (1.0 - inside) * (loose[0] + edge[0] * edge[0])
             n_cut[query] = 1 if 0.0 < inside < 1.0 else 0
             continue
-        top, cut, leaves_cut = 0, 0.0, 0
+        top, cut, leaves_cut, unknown, border = 0, 0.0, 0, 0.0, 0.0
         node[0], child[0], covariance[0], variance[0] = 0, starts[0], 0.0, 0.0
         while top >= 0:
             v = node[top]
@@ -56,6 +58,8 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, n_cut
                     if 0.0 < w < 1.0:
                         cut += w * values[c]
                         leaves_cut += 1
+                        unknown += w * (1.0 - w) * loose[c]
+                        border += np.sqrt(w * (1.0 - w)) * edge[c]
                 elif w > 0.0:
                     top += 1
                     node[top], child[top], covariance[top], variance[top] = c, starts[c], 0.0, 0.0
@@ -71,6 +75,7 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, out, by_area, n_cut
                 variance[top] += u
             else:
                 out[query], by_area[query], n_cut[query] = u, cut, leaves_cut
+                inside_boxes[query] = unknown + border * border
 
 
 @serial
@@ -105,11 +110,12 @@ def _fewest(low, high, starts, own, values, depth, query_low, query_high, out, o
 def box_uncertainty(
     tree: BoxTree,
     leaves: BoolArray,
-    noise: tuple[FloatArray, FloatArray, FloatArray],
+    noise: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
     query_low: FloatArray,
     query_high: FloatArray,
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Variance of the least-squares answer to each query, the part of it that comes from leaves it cuts, and their number.
+) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    """Variance of the least-squares answer to each query, the part of it that comes from leaves it cuts, their number, and the
+    variance of what is not known inside those leaves, Σ w(1 − w)·loose + (Σ √(w(1 − w))·edge)².
 
     Parameters
     ----------
@@ -117,23 +123,25 @@ def box_uncertainty(
         The boxes, and which of them tile the map.
     noise
         Variance of each node's own count (infinite: none), variance of its best estimate from the counts at and below it,
-        and its published count.
+        its published count, ``loose``, the variance of what lies inside a part w of it over w(1 − w), and ``edge``, the part of
+        that error which all boxes along a border share, over √(w(1 − w)).
     query_low, query_high
         One row per query, in cells of the grid.
     """
-    own, from_below, values = noise
+    own, from_below, values, loose, edge = noise
     below = np.zeros(tree.n_nodes)
     np.add.at(below, tree.parent[1:], from_below[1:])
-    out, by_area = np.empty(len(query_low)), np.empty(len(query_low))
+    found = tuple(np.empty(len(query_low)) for _ in range(3))
     n_cut = np.empty(len(query_low), dtype=np.int64)
     boxes = (tree.low, tree.high, tree.child_starts, as_input(leaves, np.int64))
-    reals = tuple(as_input(part, np.float64) for part in (own, from_below, below, values))
+    reals = tuple(as_input(part, np.float64) for part in (own, from_below, below, values, loose, edge))
     low, high = as_input(query_low, np.float64), as_input(query_high, np.float64)
     depth = int(tree.depth[-1])
     run_in_chunks(
-        lambda a, b: _uncertainty(boxes, reals, depth, low, high, out, by_area, n_cut, a, b), len(out), smallest=256
+        lambda a, b: _uncertainty(boxes, reals, depth, low, high, found, n_cut, a, b), len(n_cut), smallest=256
     )
-    return out, by_area, n_cut
+    out, by_area, inside_boxes = found
+    return out, by_area, n_cut, inside_boxes
 
 
 def fewest_boxes(

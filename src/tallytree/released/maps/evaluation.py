@@ -33,7 +33,8 @@ def evaluate_map(
 
     def answer(low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         ends = low.astype(np.float64), high.astype(np.float64)
-        return release.surface.answer(*ends), np.sqrt(release.surface.uncertainty(*ends)[0])
+        noise, _, _, unknown = release.surface.uncertainty(*ends)
+        return release.surface.answer(*ends), np.sqrt(noise + unknown)
 
     asked = None
     if ranges:

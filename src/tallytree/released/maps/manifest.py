@@ -19,7 +19,7 @@ from tallytree.storage.versions import library_versions
 KIND = "map"
 UNIFORMITY = (
     "Inside a box points count as evenly spread; a query that cuts a box takes the share of its area. Standard errors "
-    "are of the noise alone and do not include what that assumption costs."
+    "include what that may cost, estimated from how unevenly the boxes of the map divide."
 )
 COMPOSITION = {
     "composition": "cells",

@@ -1,0 +1,84 @@
+"""What is not known inside boxes: how clustered points are, and whether intervals of queries that cut boxes hold."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tallytree as tt
+from tallytree.kernels.trees.least_squares import variances_from_below
+from tallytree.maps.draft import Draft, combine_measurements
+from tallytree.maps.estimates import estimate_map
+from tallytree.maps.methods import grow
+from tallytree.maps.nonuniformity import clustering, unknown_inside
+from tallytree.model.box_tree import box_sums, prefix_sums
+from tallytree.options.maps import MethodOptions
+from tallytree.released.query_evaluation import spread_classes
+from tests.maps.surveys import PlainSurvey
+
+
+def estimated(counts, **options):
+    """A map without noise that nevertheless states a variance of next to nothing."""
+    draft = Draft(counts.shape, PlainSurvey(counts, 1.0))
+    grow(draft, MethodOptions(**options))
+    tree, measurements = draft.finish()
+    values, _ = combine_measurements(tree.n_nodes, measurements)
+    variances = np.where(tree.is_leaf, 1e-9, np.inf)
+    found = estimate_map(tree, values, variances)
+    return found, variances_from_below(variances, tree.child_starts)
+
+
+def test_clustering_by_hand():
+    one_place, even = np.zeros((4, 4), dtype=np.int64), np.full((4, 4), 5)
+    one_place[1, 1] = 80
+    # Quarters of 80, 0, 0, 0 out of 80: (60² + 3 · 20²) over 4 · 3/16 · 80², which is 4800 over 4800.
+    assert clustering(*estimated(one_place, mechanism="quadtree", depth=1)) == pytest.approx(1.0)
+    assert clustering(*estimated(even, mechanism="quadtree", depth=1)) == pytest.approx(0.0, abs=1e-6)
+    halves = np.zeros((4, 4), dtype=np.int64)
+    halves[:2] = 5
+    # 20, 20, 0, 0 out of 40: 4 · 10² over 4 · 3/16 · 40².
+    assert clustering(*estimated(halves, mechanism="quadtree", depth=1)) == pytest.approx(400 / 1200)
+    assert clustering(*estimated(even, mechanism="uniform-grid", cells=1)) == 1.0  # one box says nothing
+    found, _ = estimated(halves, mechanism="quadtree", depth=1)
+    loose, edge = unknown_inside(found, 0.5)
+    np.testing.assert_allclose(loose, found.published + 0.5 * found.published**2)
+    np.testing.assert_allclose(edge, found.published * 2 / (np.pi * 10 / np.sqrt(2)))
+
+
+def coverage(counts, runs, **options):
+    """How often 95 % intervals hold the true count, by class of box."""
+    sums, held = prefix_sums(counts), {}
+    for seed in range(runs):
+        made = tt.spatial(counts=counts, insecure_seed=seed, **options)
+        for name, (low, high) in spread_classes(counts.shape, "boxes").items():
+            corners = np.stack([low, high], axis=2)[:300]
+            answers = made.ranges(corners.astype(float))
+            exact = box_sums(sums, low[:300], high[:300])
+            held.setdefault(name, []).append(np.mean((answers.low <= exact) & (exact <= answers.high)))
+    return {name: float(np.mean(shares)) for name, shares in held.items() if name != "everything"}
+
+
+def town():
+    rng = np.random.default_rng(4)
+    points = [rng.normal(centre, spread, size=(4000, 2)) for centre, spread in ((20, 3), (44, 8))]
+    return np.histogram2d(*np.concatenate(points).clip(0, 63.9).T, bins=64, range=[(0, 64)] * 2)[0].astype(np.int64)
+
+
+@pytest.mark.parametrize(("method", "least"), [("uniform-grid", 0.8), ("adaptive-grid", 0.9), ("adaptive-tree", 0.9)])
+def test_intervals_of_all_sizes_hold(method, least):
+    """A uniform grid as wide as the town itself is the hard case: all of its border errs to one side."""
+    shares = coverage(town(), 6, mechanism=method, epsilon=0.5)
+    assert min(shares.values()) > least, shares
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["GOWALLA", "STROKE", "SF-CABS-S"])
+def test_intervals_of_all_sizes_hold_on_real_maps(name, data_folder: Path):
+    with np.load(data_folder / "dpbench_2d" / "dpbench_2d.npz") as arrays:
+        counts = arrays[name].astype(np.int64)
+    for epsilon in (0.1, 1):
+        shares = coverage(counts, 4, epsilon=epsilon)
+        large = shares.pop("large boxes")  # they overlap, so that one run holds or misses many of them together
+        assert min(shares.values()) > 0.9, (epsilon, shares)
+        assert large > 0.8, (epsilon, large)
