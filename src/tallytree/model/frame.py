@@ -107,7 +107,7 @@ def check_cells(shape: Sequence[int]) -> tuple[int, ...]:
     cells = math.prod(int(n) for n in shape)
     if cells > MOST_CELLS:
         raise RequestError(
-            f"A grid of {' x '.join(f'{int(n):,}' for n in shape)} cells would take {cells * 16 / 2**30:,.0f} GiB; at most "
+            f"A grid of {' x '.join(f'{int(n):,}' for n in shape)} cells would take {cells * 16 // 2**30:,} GiB; at most "
             f"{MOST_CELLS:,} cells are counted. Choose a lower resolution or fewer columns."
         )
     return tuple(int(n) for n in shape)

@@ -26,8 +26,11 @@ _WORDS: dict[Any, str] = {
 
 def problem_with(name: str, value: Any, kind: Any, least: float | None = None) -> str | None:
     """In words what is wrong with the value of an option; None where it fits its type."""
-    too_small = least is not None and isinstance(value, Real) and not least <= float(value) < math.inf
-    if fits(value, kind) and not too_small:
+    # No machine counts beyond 64 bits, and a float cannot even hold some of what a config may say.
+    most = 2**63 if isinstance(value, Integral) else math.inf
+    number: Any = value if isinstance(value, Real) else least
+    outside = least is not None and not least <= number < most
+    if fits(value, kind) and not outside:
         return None
     if least is not None and set(alternatives(kind)) <= {int, float}:
         whole = "whole " if int in alternatives(kind) else ""

@@ -90,7 +90,11 @@ def workload_of(asked: Any, bins: Bins) -> Workload:
         if asked.n_bins != bins.n_bins:
             raise RequestError(f"The workload is over {asked.n_bins} bins, the histogram has {bins.n_bins}.")
         return asked
-    return given_ranges(bins.n_bins, zip(*bins.spans(asked)))
+    try:
+        spans = bins.spans(asked)
+    except TypeError:
+        raise RequestError(f"workload is one of {', '.join(WORKLOADS)}, or a list of ranges; got {asked!r}.") from None
+    return given_ranges(bins.n_bins, zip(*spans))
 
 
 def hierarchical(n_bins: int, request: StrategyOptions, terms: Terms) -> TreeStrategy:
