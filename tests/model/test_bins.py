@@ -70,6 +70,8 @@ def test_refuses_unknown_categories_and_pairs_that_are_none():
         (lambda: bins_from_edges(["a", "b"]), "list of numbers"),
         (lambda: numbered_bins(0), "at least one bin"),
         (lambda: equal_bins(0, (0, 1)), "at least 1"),
+        (lambda: equal_bins(10**400, (0, 1)), "at most 16,777,216 bins"),
+        (lambda: bins_of_width(1e-8, (0, 1)), "at most 16,777,216 bins"),
         (lambda: equal_bins(2.5, (0, 1)), "whole number"),
         (lambda: equal_bins(2, (1, 1)), "lower bound"),
         (lambda: equal_bins(2, (0, float("inf"))), "finite"),

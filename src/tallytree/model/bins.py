@@ -11,6 +11,9 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 
+# Far more than any strategy takes; a number with hundreds of digits must be refused, not counted up to.
+MOST_EVEN_BINS = 1 << 24
+
 
 @dataclass(frozen=True, eq=False)
 class Bins:
@@ -139,8 +142,7 @@ def equal_bins(n_bins: int, bounds: tuple[float, float]) -> Bins:
     low, high = _bounds(bounds)
     if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
         raise RequestError(f"The number of bins is a whole number of at least 1, got {n_bins!r}.")
-    step = (high - low) / int(n_bins)
-    return Bins(np.array([float(low + step * i) for i in range(int(n_bins) + 1)]))
+    return _even_bins(low, (high - low) / int(n_bins), int(n_bins))
 
 
 def bins_of_width(width: float, bounds: tuple[float, float]) -> Bins:
@@ -155,7 +157,13 @@ def bins_of_width(width: float, bounds: tuple[float, float]) -> Bins:
         raise RequestError(
             f"Bins of width {width:g} do not end at {float(high):g}. Use bounds up to {up_to:g}, or edges."
         )
-    return Bins(np.array([float(low + step * i) for i in range(int(n_bins) + 1)]))
+    return _even_bins(low, step, int(n_bins))
+
+
+def _even_bins(low: Fraction, step: Fraction, n_bins: int) -> Bins:
+    if n_bins > MOST_EVEN_BINS:
+        raise RequestError(f"A histogram has at most {MOST_EVEN_BINS:,} bins of one width. Choose wider ones.")
+    return Bins(np.array([float(low + step * i) for i in range(n_bins + 1)]))
 
 
 def bins_of_categories(categories: Sequence[object]) -> Bins:
