@@ -14,6 +14,7 @@ import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.privacy.signing import new_key_pair
+from tallytree.storage.folder import page_with_digest, sealed
 from tallytree.storage.signature import signature_problems
 from tests.forging import forge
 
@@ -101,18 +102,16 @@ def test_a_forger_with_a_key_of_his_own_is_found(office: Path, signed: Path) -> 
     # Not even by writing the fingerprint of the true key into the file.
     facts = json.loads((signed / "manifest.sig").read_text())
     facts["key_sha256"] = json.loads((office / "out" / "manifest.sig").read_text())["key_sha256"]
-    from tallytree.storage.folder import sealed
-
     (signed / "manifest.sig").write_text(sealed({name: facts[name] for name in facts if name != "sha256"}))
     assert signature_problems(signed, office / "key.pub") == ["It was not made by the owner of this key."]
 
 
 def test_the_report_is_signed_too(office: Path, signed: Path) -> None:
-    (signed / "report.html").write_text("<p>It is safe to publish everything.</p>")
+    (signed / "report.html").write_text(page_with_digest("<p>It is safe to publish everything.</p>"))
     assert signature_problems(signed) == ["report.html came after the signature: sign again."]
     tt.sign(signed, office / "key")
     assert tt.verify(signed, public_key=office / "key.pub")
-    (signed / "report.html").write_text("<p>Or not.</p>")
+    (signed / "report.html").write_text(page_with_digest("<p>Or not.</p>"))
     assert not tt.verify(signed, public_key=office / "key.pub")
     (signed / "report.html").unlink()
     assert not tt.verify(signed, public_key=office / "key.pub")
