@@ -38,8 +38,8 @@ def test_shares_add_up_and_the_first_is_larger_where_few_boxes_will_be_split():
         shares = depth_shares((3, 5, 7, 8), 2, points, Fraction(49, 50))
         assert sum(shares) == Fraction(49, 50)
         assert all(share > 0 for share in shares)
-    # log2(4096) / 2 - 3 = 3 halvings within reach, in steps of two: the first question has 1 / (1 + 1.5).
-    assert depth_shares((3, 5, 7, 8), 2, 4096.0, Fraction(1))[0] == Fraction(2, 5)
+    # log2(4096) / 2 - 3 = 3 halvings of even land within reach, in steps of two: the first question has 1 / (1 + 1.5 · 1.5).
+    assert float(depth_shares((3, 5, 7, 8), 2, 4096.0, Fraction(1))[0]) == pytest.approx(1 / 3.25, abs=1e-3)
     assert depth_shares((0,), 2, 9.0, Fraction(1)) == (Fraction(1),)
 
 

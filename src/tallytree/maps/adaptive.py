@@ -25,6 +25,8 @@ WORTH = 1.0
 # Counts may divide more unevenly further down than where we have looked; never believed to be smoother than this.
 LEAST_ROUGHNESS = 0.15
 MOST_FOR_FIRST = 0.6
+# Questions within reach, per question that evenly spread points would leave: clustered points are told apart further down.
+DEEPER = 1.5
 
 
 def adaptive(draft: Draft, options: MethodOptions) -> None:
@@ -78,7 +80,7 @@ def depth_shares(
     if len(depths) == 1:
         return (total,)
     reach = math.log2(max(2.0, points_times_epsilon)) / dimensions - depths[0]
-    within = max(0.0, reach) / max(1, PIECES_LOG2 // dimensions)
+    within = DEEPER * max(0.0, reach) / max(1, PIECES_LOG2 // dimensions)
     first = total * Fraction(min(MOST_FOR_FIRST, 1 / (1 + within))).limit_denominator(1000)
     return (first, *geometric_shares(len(depths) - 1, LEVEL_RATIO, total - first))
 

@@ -21,7 +21,7 @@ from tallytree.kernels.boxes.trees import fewest_boxes
 from tallytree.maps.answers import MapSurface
 from tallytree.maps.draft import combine_measurements
 from tallytree.maps.estimates import estimate_map
-from tallytree.maps.methods import SPARSE
+from tallytree.maps.methods import SMOOTHED, SPARSE
 from tallytree.measure.spatial import NoisyMap, measure_map
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
@@ -142,6 +142,7 @@ def box_error(
         nonnegative=nonnegative,
         integers=nonnegative,
         sparse=noisy.method in SPARSE if sparse is None else sparse,
+        smoothed=sparse is None and noisy.method in SMOOTHED,
     )
     return truth.error(MapSurface(estimates).answer(truth.low.astype(float), truth.high.astype(float)))
 
