@@ -31,7 +31,7 @@ from tallytree.privacy.sensitivity import histogram_sensitivity
 from tallytree.ranges.intervals import check_confidence
 from tallytree.released.checks import Verification
 from tallytree.released.maps.checks import check_map
-from tallytree.released.maps.manifest import KIND
+from tallytree.released.maps.manifest import KIND, UNIFORMITY
 from tallytree.released.maps.tables import (
     axes_of_folder,
     axes_tables,
@@ -105,8 +105,8 @@ class SpatialRelease(Published):
 
     @property
     def note(self) -> str:
-        """How parts of boxes are answered, and what standard errors leave out."""
-        return str(self.manifest["uniformity"])
+        """How parts of boxes are answered, and what standard errors include."""
+        return UNIFORMITY
 
     @cached_property
     def surface(self) -> MapSurface:
