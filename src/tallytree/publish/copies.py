@@ -23,7 +23,8 @@ import numpy as np
 
 from tallytree.consistency.totals import consistent_totals
 from tallytree.errors import RequestError
-from tallytree.estimate.size_bins import Differences, doubts
+from tallytree.estimate.siblings import differences_from_json
+from tallytree.estimate.size_bins import doubts
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels, sum_over_regions
@@ -188,9 +189,8 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     table = bins.table_of(release.counts)
     variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
     found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))
-    differences = [Differences(*of_level) for of_level in found]
-    doubt = doubts(tree, table, variances, differences, bins)
-    drawn = scattered_tables(tree, table, doubt, seed=seed)
+    differences = [differences_from_json(of_level) for of_level in found]
+    drawn = scattered_tables(tree, table, doubts(tree, table, variances, differences, bins), seed=seed)
     leaves = release.counts.regions(tree.level_slice(tree.n_levels - 1))
     # Bins of leaves as regions of their own, so that sizes are drawn within each.
     cell = leaves.region_of_run() * bins.n_bins + bins.bin_of(leaves.size)

@@ -131,7 +131,8 @@ def _release(
         elif plan.mechanism == "size-bins":
             binned = run_size_bins(counts, plan, facts, stream, progress)
             noisy, leaf_counts = binned.noisy, binned.leaf_counts
-            manifest = with_bins(manifest, binned.plan, counts, binned.bins, binned.differences)
+            differences = [found.to_json() for found in binned.differences]
+            manifest = with_bins(manifest, binned.plan, counts, binned.bins, differences)
         else:
             noisy = measure_all(counts, plan, stream, progress)
         paid.measured(manifest, measured_tables(facts.lattice, noisy))

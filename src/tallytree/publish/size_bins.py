@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tallytree.consistency.size_bins import fill_bins, whole_bins, whole_totals
-from tallytree.estimate.size_bins import Differences, fit_size_bins
+from tallytree.estimate.siblings import Differences
+from tallytree.estimate.size_bins import fit_size_bins
 from tallytree.measure.noisy import NoisyCounts, NoisyQuery
 from tallytree.measure.size_bins import measure_size_bins, measure_size_look
 from tallytree.model.confidential import ConfidentialCounts

@@ -7,6 +7,7 @@ of sizes and counts.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -115,32 +116,63 @@ def scattered_totals(n_groups: IntArray, std: FloatArray, *, seed: int) -> IntAr
     return np.rint(rng.normal(n_groups, std)).astype(np.int64)
 
 
-def scattered_tables(hierarchy: Hierarchy, table: IntArray, variance: FloatArray, *, seed: int) -> IntArray:
+@dataclass(frozen=True, eq=False)
+class Doubts:
+    """How far the truth may be from released counts of bins, given the region above.
+
+    Attributes
+    ----------
+    own
+        Variance of every count apart from the others of its region: one row per region.
+    shared
+        Variances in units of the region's groups: of its number of groups first, then of each way in which groups move between
+        sizes; one row each.
+    along
+        How far each count moves with each of them, in units of itself; one table each.
+    """
+
+    own: FloatArray
+    shared: FloatArray
+    along: FloatArray
+
+
+def scattered_tables(hierarchy: Hierarchy, table: IntArray, doubts: Doubts, *, seed: int) -> IntArray:
     """Whole counts of the leaves scattered around a public table, never below 0, with about the means that it has.
 
-    Region by region under the one above: a gamma law with the table's mean, moved as the region above was, and a given
-    variance; what siblings add up to is the region above again. Then each count is rounded up or down at random.
+    Region by region under the one above: the table's mean, moved as the region above was, with another number of groups
+    (a gamma law) and groups moved between sizes (which keeps their number); then each count by a gamma law of its own. What
+    siblings add up to is the region above again, and each count is rounded up or down at random.
 
     Parameters
     ----------
     table
         One row per region, children adding up to their parent.
-    variance
-        Of each count, given the region above.
     """
     rng = np.random.default_rng([seed, 2])
     drawn = np.zeros(table.shape)
-    drawn[0] = _gamma(rng, table[0].astype(np.float64), variance[0])
+    drawn[0] = _gamma(rng, table[0].astype(np.float64), doubts.own[0])
     for level in range(1, hierarchy.n_levels):
         here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
-        parent = hierarchy.parent[here]
-        moved = drawn[above] / np.maximum(table[above], 1)
-        own = _gamma(rng, table[here] * moved[parent - above.start], variance[here])
+        parent = hierarchy.parent[here] - above.start
+        mean = table[here] * (drawn[above] / np.maximum(table[above], 1))[parent]
+        own = _gamma(rng, _moved(rng, mean, doubts, here), doubts.own[here])
         sums = np.add.reduceat(own, hierarchy.child_starts[above] - here.start, axis=0)
         fitted = np.divide(drawn[above], sums, out=np.zeros_like(sums), where=sums > _LEAST_MEAN)
-        drawn[here] = own * fitted[parent - above.start]
+        drawn[here] = own * fitted[parent]
     leaves = drawn[hierarchy.level_slice(hierarchy.n_levels - 1)]
     return np.floor(leaves + rng.random(leaves.shape)).astype(np.int64)
+
+
+def _moved(rng: np.random.Generator, mean: FloatArray, doubts: Doubts, here: slice) -> FloatArray:
+    """Counts of some regions with other numbers of groups and with groups moved between sizes."""
+    shared, along = doubts.shared[:, here], doubts.along[:, here]
+    factor = _gamma(rng, np.ones(len(mean)), shared[0])
+    counts = mean * (1 + (factor - 1)[:, None] * np.clip(along[0], 0.0, 1.0))
+    amounts = np.sqrt(shared[1:]) * rng.standard_normal(shared[1:].shape)
+    # No count falls below 0 by them, and none is moved away in full.
+    moved = counts * np.maximum(1 + np.einsum("kr,krb->rb", amounts, along[1:], optimize=True), _LEAST_MEAN)
+    before, after = counts.sum(axis=1), moved.sum(axis=1)
+    return np.asarray(moved * np.divide(before, after, out=np.zeros_like(after), where=after > 0)[:, None])
 
 
 def _gamma(rng: np.random.Generator, mean: FloatArray, variance: FloatArray) -> FloatArray:

@@ -135,17 +135,17 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
 
 
 def with_bins(
-    manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins, differences: Sequence[tuple[float, float]]
+    manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins, differences: Sequence[list[float]]
 ) -> Manifest:
     """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound.
 
-    ``differences`` are how far the regions of each level below the root were found to differ, in groups and in shape.
+    ``differences`` are how far the regions of each level below the root were found to differ.
     """
     chosen = with_split(manifest, plan, counts)
     facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
     views = [level.view for level in plan.levels]
     edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
-    fit = {"differences": [list(found) for found in differences]}
+    fit = {"differences": list(differences)}
     return with_fit({**chosen, "mechanism": {**facts, "views": views, **edges}}, fit)
 
 
