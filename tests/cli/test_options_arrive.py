@@ -140,6 +140,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "strategy": ("flat", "flat"),
     "stream strategy": ("tree", "tree"),
     "sure": (None, True),
+    "tell_owner": (None, True),
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
     "threshold": ("2.5", 2.5),

@@ -16,6 +16,7 @@ from tallytree.ingest.columns import Problem, identifier, require_columns, whole
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.group_sizes import (
+    ALTERED,
     Key,
     Rows,
     compacted,
@@ -43,7 +44,7 @@ from tallytree.ingest.regions import (
 )
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import UNALTERED, Altered, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
@@ -106,8 +107,18 @@ def count_groups(
         remarks=regions.remarks,
         attributes=attributes,
         cell_counts=cells if attributes else None,
+        altered=_altered(runs, opened, shape, public=public, entity=entity),
         **description(opened, shape, public=public, entity=entity),
     )
+
+
+def _altered(runs: pa.Table, opened: Opened, shape: RowShape, **described: Any) -> Altered:
+    """What was done to rows to keep within the bounds on quantities and contributions."""
+    sums = {name: pc.sum(runs[name]).as_py() or 0 for name in ALTERED if name in runs.column_names}
+    altered = UNALTERED
+    if "lowered" in sums:
+        altered = altered.also(f"quantities above {shape.max_quantity:,}, lowered to it", int(sums["lowered"]))
+    return altered.also_rows_of(description(opened, shape, **described)["unit"], int(sums.get("left_out", 0)))
 
 
 def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> ConfidentialCounts:
@@ -288,7 +299,9 @@ def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.
     if not rows.n_key_columns:
         return session.fetch(counts.mutate(leaf=ibis.literal(0, "int64")), opened.source.name)
     numbered = counts.left_join(session.register(regions.leaf_of_key), rows.keys)
-    return session.fetch(numbered.order_by(["leaf", "size"]).select("leaf", "size", "n", "problem"), opened.source.name)
+    altered = [name for name in ALTERED if name in counts.columns]
+    in_order = numbered.order_by(["leaf", "size"]).select("leaf", "size", "n", "problem", *altered)
+    return session.fetch(in_order, opened.source.name)
 
 
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:

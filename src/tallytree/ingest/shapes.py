@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import RequestError
-from tallytree.model.unit import ENTITY, GROUP
-
-COLUMN = "column:"
-"""Before the name of a unit column that would otherwise be read as a reserved word."""
+from tallytree.model.unit import COLUMN, ENTITY, GROUP
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
@@ -39,6 +39,8 @@ class ConfidentialSizes(Confidential):
         Public bound on what one entity adds to the size of its group.
     part
         The rows that were read: those of one part, or all of them (None).
+    altered
+        Confidential: what was done to values outside public bounds.
     """
 
     counts: CountsBySize
@@ -49,6 +51,7 @@ class ConfidentialSizes(Confidential):
     note: str
     max_quantity: int = 1
     part: Part | None = None
+    altered: Altered = UNALTERED
 
     @property
     def n_groups(self) -> int:

@@ -46,6 +46,31 @@ class Confidential:
         self.__reduce_ex__(0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Altered(Confidential):
+    """How many values were changed or left out to keep within public bounds, for the owner who asks.
+
+    Attributes
+    ----------
+    numbers
+        What was done, in words that are public; and, confidential, to how many values.
+    """
+
+    numbers: tuple[tuple[str, int], ...] = ()
+
+    def also(self, what: str, number: int) -> Altered:
+        """The same, and one thing more."""
+        return Altered((*self.numbers, (what, number)))
+
+    def also_rows_of(self, unit: Unit, number: int) -> Altered:
+        """The same, and so many rows beyond those that count of one unit; nothing more where all rows count."""
+        what = f"rows beyond the {unit.contributions:,} that count of one {unit.column}, left out"
+        return self.also(what, number) if unit.column else self
+
+
+UNALTERED = Altered()
+
+
 class Description(Protocol):
     """What is public about exact counts, wherever they are held; attributes as in :class:`ConfidentialCounts`."""
 
@@ -115,6 +140,8 @@ class ConfidentialCounts(Confidential):
         Confidential: counts by size per leaf and combination of values, as the finest family of a
         :class:`~tallytree.model.lattice.Lattice` numbers them; None without attributes. The numbers of groups of these cells
         are public when ``groups_public``.
+    altered
+        Confidential: what was done to values outside public bounds.
     """
 
     hierarchy: Hierarchy
@@ -132,6 +159,7 @@ class ConfidentialCounts(Confidential):
     classes: SizeClasses | None = None
     attributes: Attributes = NO_ATTRIBUTES
     cell_counts: CountsBySize | None = None
+    altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -188,7 +216,9 @@ def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
     """The same groups, counted in classes of sizes; what is inside a class is lost here and goes nowhere."""
     own = counts.leaf_counts
     classed = counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
-    return replace(counts, leaf_counts=classed, least_size=0, classes=classes)
+    n_outside = int(own.count[classes.outside(own.size)].sum())
+    altered = counts.altered.also("groups with sizes outside the classes, counted in the first or last one", n_outside)
+    return replace(counts, leaf_counts=classed, least_size=0, classes=classes, altered=altered)
 
 
 class AssumedCounts(ConfidentialCounts):

@@ -62,7 +62,8 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     noise = noise_for(budget, sizes.sensitivity)
     promised = {"name": options.mechanism, "graphical": options.graphical}
     manifest = degrees_manifest(sizes, budget, noise, mechanism=promised, secure=options.insecure_seed is None)
-    with paid_noise(payment_from(options), manifest, options.insecure_seed) as paid:
+    tell = sizes.altered if options.tell_owner else None
+    with paid_noise(payment_from(options), manifest, options.insecure_seed, tell=tell) as paid:
         noisy = measure_sorted_counts(sizes, noise, paid.stream)
         paid.measured(paid.manifest, {"noisy.parquet": sorted_table(noisy)})
     return degrees_from_noisy(noisy, noise, paid.manifest)
@@ -115,6 +116,8 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
         unit = Unit("edge", "", contributions, one_row=False)
         return ConfidentialSizes(source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part)
     if isinstance(source, ConfidentialCounts):
+        if source.classes is not None:
+            raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
         if not source.groups_public:
             raise RequestError("Degrees need a public number of groups; read the counts without groups_private.")
         unit = source.unit
@@ -126,7 +129,15 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
         bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=unit.contributions)
         table = source.counts_on_levels.region(0)
         return ConfidentialSizes(
-            table, "sizes", bound, unit, FIXED_GROUPS, source.groups_note, source.max_quantity, source.part
+            table,
+            "sizes",
+            bound,
+            unit,
+            FIXED_GROUPS,
+            source.groups_note,
+            source.max_quantity,
+            source.part,
+            source.altered,
         )
     counts = check_counts(source)
     if counts.ndim != 1:

@@ -17,7 +17,7 @@ from tallytree.estimate.views import estimate_view
 from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
 from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ConfidentialCounts, Description
+from tallytree.model.confidential import Altered, ConfidentialCounts, Description
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
@@ -121,7 +121,8 @@ def _release(
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
+    tell = _altered(counts, plan) if options.tell_owner else None
+    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells)), tell=tell) as paid:
         stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
@@ -142,6 +143,17 @@ def _release(
         leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
         manifest = with_fit(manifest, fit)
     return put_together(facts.lattice, plan, noisy, leaf_counts, manifest)
+
+
+def _altered(counts: ConfidentialCounts | HeldElsewhere, plan: Plan) -> Altered:
+    """What was done to values outside public bounds; sizes above a public bound are measured as if they were the bound."""
+    if not isinstance(counts, ConfidentialCounts):
+        raise RequestError("tell_owner= (--tell-owner) counts what one machine has read; leave it out on Spark.")
+    if plan.max_size is None or counts.classes is not None:
+        return counts.altered
+    own = counts.leaf_counts
+    n_larger = int(own.count[own.size > plan.max_size].sum())
+    return counts.altered.also(f"groups larger than {plan.max_size:,}, taken for that size", n_larger)
 
 
 def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, PaidNotFinishedError, RequestError, VerificationError
+from tallytree.model.confidential import Altered
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.owner import tell_owner
 from tallytree.publish.payment import (
     Payment,
     digest_of_request,
@@ -81,7 +83,12 @@ class PaidNoise:
 
 @contextmanager
 def paid_noise(
-    payment: Payment | None, manifest: Manifest, insecure_seed: int | None, *, n_answers: int = 0
+    payment: Payment | None,
+    manifest: Manifest,
+    insecure_seed: int | None,
+    *,
+    n_answers: int = 0,
+    tell: Altered | None = None,
 ) -> Iterator[PaidNoise]:
     """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
 
@@ -96,6 +103,8 @@ def paid_noise(
         For tests and experiments only.
     n_answers
         How many numbers will be measured, as far as it is known: without room on disk for them nothing is paid.
+    tell
+        What the owner asked to be told once the release is paid for.
     """
     making, work, journal = _MAKING.get(), None, None
     if making is None:
@@ -109,6 +118,8 @@ def paid_noise(
             raise VerificationError(
                 f"The answers in {work.path} are not those that the ledger noted, and no others may be drawn for this payment."
             )
+    if tell is not None:
+        tell_owner(tell)
     seed = insecure_seed
     stream = KeyStream.from_system(journal) if seed is None else KeyStream.from_insecure_seed(seed, journal)
     try:
