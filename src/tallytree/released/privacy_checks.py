@@ -30,6 +30,7 @@ from tallytree.privacy.sensitivity import (
     counts_sensitivity,
     cumulative_sensitivity,
     edge_degrees_sensitivity,
+    edge_nodes_sensitivity,
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
@@ -169,6 +170,7 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "largest size": largest_size_sensitivity(**units),
         "group totals": group_totals_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),
+        "nodes": edge_nodes_sensitivity(contributions=contributions),
     }
 
 
