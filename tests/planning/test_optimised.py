@@ -162,3 +162,20 @@ def test_optimised_tree_is_at_least_as_good_as_every_regular_tree(n_bins: int) -
     found = optimised_tree(AllRanges(n_bins))
     assert found.error <= best * (1 + 1e-9)
     assert sum(found.shares) == 1
+
+
+def test_the_search_runs_on_one_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Products of small matrices, spread over cores, cost ten times the processor time; see the comment in the code."""
+    from threadpoolctl import threadpool_info
+
+    from tallytree.planning.ranges import optimised
+
+    seen: list[int] = []
+
+    def watched(workload: Workload) -> np.ndarray:
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return np.diag([COLUMN_SUM] * workload.n_bins)
+
+    monkeypatch.setattr(optimised, "whole_bumps", watched)
+    optimised_matrix(AllRanges(8), cache=tmp_path)
+    assert set(seen) == {1}

@@ -84,11 +84,16 @@ def optimised_matrix(
             f"A strategy matrix is optimised for at most {MOST_DENSE_BINS:,} bins, got {workload.n_bins:,}. "
             "Use 'optimised' or 'auto', which take a tree for more."
         )
+    import scipy.linalg  # noqa: F401 - limits reach the libraries that are loaded
+    from threadpoolctl import threadpool_limits
+
     folder = cache_folder() if cache is None else cache
     key = f"{workload.key}-{'gaussian' if noise == 'gaussian' else 'laplace'}"
     rows = read_rows(folder, key, workload.n_bins, COLUMN_SUM)
     if rows is None:
-        rows = whole_triangle(workload) if noise == "gaussian" else whole_bumps(workload)
+        # Vectors and matrices are small: spread over cores, these wait for each other in busy loops most of the time.
+        with threadpool_limits(limits=1, user_api="blas"):
+            rows = whole_triangle(workload) if noise == "gaussian" else whole_bumps(workload)
         write_rows(folder, key, rows)
     error = relative_error(rows, workload, noise=noise)
     return OptimisedMatrix(rows, error * unit_variance(strategy_norm(rows, noise), budget, noise))
