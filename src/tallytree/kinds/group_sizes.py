@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.exporting.geographic import Features, region_features
+from tallytree.exporting.microdata import write_microdata
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import group_sizes_sheet
 from tallytree.ingest.read import read
@@ -132,5 +133,6 @@ KIND = Kind(
     compare=compare,
     sheet=group_sizes_sheet,
     features=features,
+    microdata=write_microdata,
     ask=ask,
 )
