@@ -157,7 +157,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
     measures_max_size = needs_max_size and max_size is None
 
-    largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    largest_part = _for_largest_size(request.max_size_budget, budget, measures_max_size=measures_max_size)
     has_totals = facts.groups_public or facts.whole_groups
     looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
@@ -419,6 +419,20 @@ def _max_size(given: int | str | None) -> int | None:
     if given < 1:
         raise RequestError(f"max_size is {given}; it must be at least 1, or 'auto'.")
     return given
+
+
+def _for_largest_size(asked: Exact | None, budget: Budget, *, measures_max_size: bool) -> Fraction:
+    """What a bound on sizes costs: the amount asked for (kuo2018 footnote 6), or a share of the budget."""
+    if asked is None:
+        return budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    amount = exact(asked, "max_size_budget")
+    if not measures_max_size:
+        raise RequestError(
+            "max_size_budget goes with the views naive, cumulative and chain, without a public max_size."
+        )
+    if amount >= budget.total:
+        raise RequestError(f"max_size_budget is {amount}, which leaves nothing of {budget}.")
+    return amount
 
 
 def _norm(given: Norm | None, view: View, definition: Definition) -> Norm:
