@@ -20,7 +20,7 @@ Mechanism = Literal[
     "topdown",
     "size-bins",
 ]
-View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks"]
+View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks", "people"]
 Merge = Literal["weighted", "average"]
 Norm = Literal[1, 2]
 Totals = Literal["regions", "root"]

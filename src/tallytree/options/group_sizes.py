@@ -55,6 +55,8 @@ class ReleaseOptions(Releasing):
     want
         Of data with attributes: the tables that a planned split is for, such as ``"county:tenure"`` or ``"state"``, one or
         several. By default every level, without attributes and with all of them.
+    people_share
+        Of data with classes of entities: the part of the budget that counts them, a quarter by default.
     """
 
     mechanism: Mechanism | None = option(
@@ -94,6 +96,9 @@ class ReleaseOptions(Releasing):
         metavar="LEVEL[:ATTRIBUTES]",
         text=one_entry,
         repeats=True,
+    )
+    people_share: Exact | None = option(
+        None, help="With --people: part of the budget for counts of people, 1/4 when left out."
     )
 
 

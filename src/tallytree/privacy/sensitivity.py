@@ -18,7 +18,7 @@ the rows of such a table. Not so where a value follows from the entities: the en
 to another changes 2s − 1 cumulative counts, and there is no function for that.
 
 Where the unit is a whole group, neighbours differ by one group with all its entities, of any size, in any leaf; only the
-``size_…`` families at bins and blocks of sizes are measured then.
+``size_…`` families at bins and blocks of sizes are measured then, and people with a public bound on the entities of a group.
 
 Sizes may be cut off at a public largest size: that lowers the growth of a size, never raises it. All proofs bound one
 entity first and add up over k entities by the triangle inequality, which gives l1 = k l1(1) and l2² = k² l2²(1).
@@ -113,6 +113,19 @@ def group_totals_sensitivity(*, contributions: int = 1) -> Sensitivity:
     """The number of groups per region, where groups are private (kuo2018 footnote 5): l1 = k, l2² = k².
 
     An entity may be its group's only one, so that the group comes and goes with it: one total changes by 1.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)
+
+
+def people_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Entities per class (age by sex …) and region, or row of a table by attributes of groups: l1 = k, l2² = k².
+
+    An entity has one class and its group lies in one row of a table, so one count changes by 1; with k entities at most k in
+    all. Reached when all have the same class in one row. Where the unit is a whole group, k is the public bound on the
+    entities that count of one group, all of which come and go with it.
+
+    The same entity also fills one cell of the staircase of its row: sizes and people are different questions about it, asked
+    one after the other, whose losses add up. Each has its share of the budget, and its own sensitivity.
     """
     return _for_units(Sensitivity(1, 1), contributions)
 
