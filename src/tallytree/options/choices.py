@@ -57,6 +57,8 @@ MapMethod = Literal[
     "kd-hybrid",
     "adaptive-tree",
     "adaptive",
+    "dawa",
+    "privtree",
     "noisy-first",
     "structure-first",
 ]

@@ -11,7 +11,7 @@ from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.maps.draft import Measurement, combine_measurements
 from tallytree.maps.estimates import MapEstimates, MapRule, nonnegative_counts
-from tallytree.measure.spatial import CellCharges
+from tallytree.measure.spatial import CellCharges, parts_noise, splits_noise
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
@@ -82,6 +82,11 @@ def _noise_holds(manifest: Manifest) -> bool:
         if "noise" in step:
             if noise_from_json(step) != noise_for(part, histogram_sensitivity(contributions=contributions)):
                 return False
+        elif "scale" in step:
+            dimensions = len(manifest["resolution"])
+            law = parts_noise(part, contributions) if step["query"] == "parts" else None
+            if written_fraction(step["scale"]) != (law or splits_noise(part, dimensions, contributions)).scale:
+                return False
         elif written_fraction(step["rate"]) != exponential_rate(part, _score_sensitivity(step["query"], contributions)):
             return False
     return True
@@ -100,16 +105,17 @@ def check_charges(estimates: MapEstimates, manifest: Manifest, measurements: Seq
 
 
 def _within_budget(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> bool:
-    """Whether the counts of every cell, with all medians on top, stay within the whole budget."""
+    """Whether the counts of every cell, with all private choices on top, stay within the whole budget."""
     charges = CellCharges(estimates.tree.shape)
     tree = estimates.tree
-    medians = sum((Fraction(step["share"]) for step in manifest["privacy"]["steps"] if "rate" in step), Fraction(0))
+    steps = manifest["privacy"]["steps"]
+    choices = sum((Fraction(step["share"]) for step in steps if "noise" not in step), Fraction(0))
     try:
         for one in measurements:
             charges.charge(tree.low[one.nodes], tree.high[one.nodes], one.share)
     except ValueError:
         return False
-    return charges.most() + medians <= 1
+    return charges.most() + choices <= 1
 
 
 def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> bool:
