@@ -43,6 +43,10 @@ class PlainSurvey:
     def worth(self, low, high):
         return box_sums(prefix_sums(self.counts), low, high) > 20
 
+    def boundaries(self, n_parts, largest, share, query):
+        self.asked.append((query, share, n_parts - 1))
+        return np.arange(1, n_parts)
+
     def variance(self, share):
         return 2 / float(share) ** 2
 

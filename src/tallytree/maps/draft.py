@@ -47,6 +47,9 @@ class Survey(Protocol):
     def descend(self, share: Fraction, query: str) -> Descent:
         """Private decisions on the way down from the whole grid, of any number, for one share."""
 
+    def boundaries(self, n_parts: int, largest: int, share: Fraction, query: str) -> IntArray:
+        """Private boundaries between parts of a line with small squared deviations; counts are cut off at ``largest``."""
+
     def variance(self, share: Fraction) -> float:
         """Variance of a noisy count that costs ``share``."""
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.kernels.boxes.partitions import box_deviations, cut_deviations
+from tallytree.kernels.boxes.squared_parts import SquaredParts
 from tallytree.maps.draft import Draft, Measurement
 from tallytree.maps.methods import grow
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
@@ -38,6 +39,7 @@ from tallytree.privacy.sensitivity import (
     deviation_score_sensitivity,
     histogram_sensitivity,
     median_score_sensitivity,
+    squares_score_sensitivity,
     tiling_sensitivity,
 )
 
@@ -48,13 +50,17 @@ LARGEST_DENOMINATOR = 1 << 50
 
 @dataclass(frozen=True)
 class Step:
-    """One question, as the manifest tells it: what it was, what it cost, and what made it private."""
+    """One question, as the manifest tells it: what it was, what it cost, and what made it private.
+
+    ``largest`` is what counts are cut off at before they are scored, where the sensitivity depends on that.
+    """
 
     query: str
     share: Fraction
     boxes: int
     noise: Noise | None
     rate: Fraction | None
+    largest: int | None = None
     compared: DiscreteLaplace | None = None
 
 
@@ -171,6 +177,28 @@ class PrivateSurvey(Confidential):
         chosen = choose_candidates(np.concatenate(scores), offsets, rate, self.stream, level=level, query="part")
         return low[:, 0] + 1 + chosen
 
+    def boundaries(self, n_parts: int, largest: int, share: Fraction, query: str) -> IntArray:
+        """The private boundaries between ``n_parts`` parts of a line, from the last to the first, in rising order.
+
+        Boundary j is chosen among all that leave room for j parts before it and one part up to boundary j + 1, with
+        probability ∝ exp(−rate · squared deviations of the best j parts before it and of that part): StructureFirst of Xu et
+        al. 2012. Each choice costs the same part of the share.
+        """
+        n_bins = self.grid.shape[0]
+        self.charges.charge(np.zeros((1, 1), dtype=np.int64), np.array([[n_bins]]), share)
+        one = Budget(self.budget.definition, self.budget.total * share / (n_parts - 1))
+        bound = squares_score_sensitivity(largest, contributions=self.grid.unit.contributions)
+        rate = exponential_rate(one, bound.l1)
+        self.steps.append(Step(query, share, n_parts - 1, None, rate, largest))
+        best = SquaredParts.of(np.minimum(self.grid.counts, largest), n_parts - 1)
+        level, edges = len(self.steps) - 1, [n_bins]
+        for before in range(n_parts - 1, 0, -1):
+            scores = -best.last_cuts(before, edges[-1])
+            ends = np.array([0, len(scores)])
+            chosen = choose_candidates(scores, ends, rate, self.stream, level=level, query=f"boundary {before}")
+            edges.append(before + int(chosen[0]))
+        return np.array(edges[:0:-1])
+
     def parts(self, tree: BoxTree, share: Fraction, query: str, price: float) -> IntArray:
         """A private tiling by nodes of a tree, of least cost: absolute deviations inside nodes plus a price for each.
 
@@ -182,7 +210,7 @@ class PrivateSurvey(Confidential):
         self.charges.charge(tree.low[:1], tree.high[:1], share)
         part = Budget(self.budget.definition, self.budget.total * share)
         noise = parts_noise(part, self.grid.unit.contributions)
-        self.steps.append(Step(query, share, tree.n_nodes, None, None, noise))
+        self.steps.append(Step(query, share, tree.n_nodes, None, None, compared=noise))
         costs, whole_price = tree_deviations(self.grid, tree), max(1, round(price + float(noise.scale)))
         level = len(self.steps) - 1
         return cheapest_parts(costs, whole_price, tree.child_starts, noise, self.stream, level=level, query="parts")
@@ -193,7 +221,7 @@ class PrivateSurvey(Confidential):
         self.charges.charge(*whole, share)
         part = Budget(self.budget.definition, self.budget.total * share)
         noise = splits_noise(part, len(self.grid.shape), self.grid.unit.contributions)
-        self.steps.append(Step(query, share, 0, None, None, noise))
+        self.steps.append(Step(query, share, 0, None, None, compared=noise))
         return PrivateDescent(self, len(self.steps) - 1, noise, *whole)
 
 

@@ -41,7 +41,7 @@ SIDES, QUICK_SIDES = (128, 256), (32,)
 N_BOXES = 2000
 # Strategies of histograms, which do not look at the data; and methods of maps, for one column and for two.
 STRATEGIES = ("flat", "hierarchical", "wavelet")
-LINE_METHODS = ("adaptive", "noisy-first", "structure-first", "dawa", "privtree", "ahp")
+LINE_METHODS = ("adaptive", "noisy-first", "noisy-merge", "structure-merge", "dawa", "privtree", "ahp")
 MAP_METHODS = (
     "flat", "hierarchical", "uniform-grid", "adaptive-grid", "quad-opt", "kd-tree", "adaptive-tree", "dawa", "privtree", "ahp",
 )  # fmt: skip
