@@ -181,6 +181,12 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "adaptive map": lambda rng: maps(rng, method="adaptive", **PURE),
     "adaptive map, units, zcdp": lambda rng: maps(rng, method="adaptive", contributions=3, **ZCDP),
     "adaptive line": lambda rng: lines(rng, method="adaptive", **PURE),
+    "dawa": lambda rng: maps(rng, method="dawa", **PURE),
+    "dawa, units, zcdp": lambda rng: maps(rng, method="dawa", contributions=2, **ZCDP),
+    "dawa line": lambda rng: lines(rng, method="dawa", **PURE),
+    "privtree": lambda rng: maps(rng, method="privtree", **PURE),
+    "privtree, units, zcdp": lambda rng: maps(rng, method="privtree", contributions=2, **ZCDP),
+    "privtree line": lambda rng: lines(rng, method="privtree", **PURE),
     "noisy-first": lambda rng: lines(rng, method="noisy-first", **PURE),
     "structure-first": lambda rng: lines(rng, method="structure-first", **PURE),
     "structure-first, units, zcdp": lambda rng: lines(rng, method="structure-first", contributions=2, **ZCDP),
@@ -312,6 +318,7 @@ PLANTED = {
     "wavelet, units, zcdp": (strategies, "block_differences_sensitivity"),
     "matrix": (strategies, "linear_queries_sensitivity"),
     "adaptive-grid, units, zcdp": (measuring_maps, "histogram_sensitivity"),
+    "dawa, units, zcdp": (measuring_maps, "tiling_sensitivity"),
     "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
@@ -335,6 +342,15 @@ def test_a_planted_off_by_one_is_caught(case: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, name, too_small)
     worst, stated = zip(*(largest_loss(case, seed) for seed in range(2)), strict=True)
     assert max(worst) > min(stated)
+
+
+def test_a_descent_with_the_noise_of_one_decision_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PrivTree's noise covers several undecided boxes on the way down; that of a single comparison does not."""
+    monkeypatch.setattr(
+        measuring_maps, "descent_sensitivity", lambda fanout, *, contributions: Fraction(contributions, 2)
+    )
+    worst, stated = zip(*(largest_loss("privtree", seed) for seed in range(2)), strict=True)
+    assert max(worst) > max(stated)
 
 
 def test_the_papers_scale_of_the_chain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

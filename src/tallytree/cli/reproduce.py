@@ -22,6 +22,7 @@ class Paper(StrEnum):
     slides = "slides"
     hay2010 = "hay2010"
     fioretto2021 = "fioretto2021"
+    dpbench = "dpbench"
 
 
 @app.command()

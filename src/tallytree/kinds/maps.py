@@ -65,7 +65,8 @@ KIND = Kind(
     evaluate=evaluate,
     evaluates_with=frozenset({"outside", "count", "table", "sql", "counts", "ranges", "threshold"}),
     plan=plan_map,
-    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid), else approximate",
+    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid, dawa, privtree), "
+    "else approximate",
     spark=No("aggregate on the cluster and hand over counts per cell."),
     sheet=map_sheet,
     features=features,
