@@ -52,6 +52,10 @@ COMMANDS = {
         "card",
         "Write card.json and card.md into a release folder: what it is and promises, as registries of deployments ask for it.",
     ),
+    "microdata": (
+        "export",
+        "Write synthetic groups and entities whose tables are exactly those of a release.",
+    ),
     "resume": (
         "finish",
         "Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.",

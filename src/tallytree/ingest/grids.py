@@ -88,7 +88,7 @@ def _in_their_system(points: Any, options: GridOptions) -> tuple[GridOptions, st
 def _frame(n_columns: int, options: GridOptions) -> Frame:
     """The public cells that points are counted in."""
     if n_columns < 1:
-        raise RequestError("Points have at least one column; name them: columns=.")
+        raise RequestError("Points have at least one column; name them: columns= (--columns).")
     if options.edges is not None:
         return _stated_frame(options, n_columns)
     if options.box is None:
