@@ -96,6 +96,7 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
+    _refuse_tables(counts)
     if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
         options = replace(options, mechanism="matching")
     try:
@@ -103,6 +104,16 @@ def release(
     finally:
         if not isinstance(counts, ConfidentialCounts):
             counts.forget()
+
+
+def _refuse_tables(counts: object) -> None:
+    """Of a table nobody has said yet what its rows are."""
+    if not isinstance(counts, ConfidentialCounts) and not hasattr(counts, "carry_out"):
+        library, kind = type(counts).__module__.split(".")[0], type(counts).__name__
+        raise RequestError(
+            f"release takes the counts that tallytree.read gives; got a {library}.{kind}. Read it first, to say what "
+            'a row is and what is public: counts = tallytree.read(table, group="household", levels=["state"], public="groups").'
+        )
 
 
 def _release(
