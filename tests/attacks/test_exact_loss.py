@@ -84,6 +84,18 @@ def of_edges(counts: Any, **more: Any) -> Any:
     return spatial(counts=counts, edges=[[0, 1, 5, 6], list("abcd")], **more)
 
 
+def graphs(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
+    """Edges among five nodes, and one edge less; which nodes there are follows from the edges."""
+    edges = [(a, b) for a in range(5) for b in range(a) if rng.random() < 0.5]
+
+    def run(kept: list[tuple[int, int]]) -> Run:
+        table = pa.table({"a": [a for a, _ in kept], "b": [b for _, b in kept]})
+        return partial(degrees, table, edges=("a", "b"), public="none", insecure_seed=1, **options)
+
+    for place in range(len(edges)):
+        yield run(edges), run(edges[:place] + edges[place + 1 :])
+
+
 def lines(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
     def make(counts: Any, **more: Any) -> Any:
         return spatial(counts=counts, box=[(0, 12)], **more)
@@ -169,9 +181,18 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "adaptive map": lambda rng: maps(rng, method="adaptive", **PURE),
     "adaptive map, units, zcdp": lambda rng: maps(rng, method="adaptive", contributions=3, **ZCDP),
     "adaptive line": lambda rng: lines(rng, method="adaptive", **PURE),
+    "dawa": lambda rng: maps(rng, method="dawa", **PURE),
+    "dawa, units, zcdp": lambda rng: maps(rng, method="dawa", contributions=2, **ZCDP),
+    "dawa line": lambda rng: lines(rng, method="dawa", **PURE),
+    "privtree": lambda rng: maps(rng, method="privtree", **PURE),
+    "privtree, units, zcdp": lambda rng: maps(rng, method="privtree", contributions=2, **ZCDP),
+    "privtree line": lambda rng: lines(rng, method="privtree", **PURE),
     "noisy-first": lambda rng: lines(rng, method="noisy-first", **PURE),
     "structure-first": lambda rng: lines(rng, method="structure-first", **PURE),
     "structure-first, units, zcdp": lambda rng: lines(rng, method="structure-first", contributions=2, **ZCDP),
+    "noisy-merge": lambda rng: lines(rng, method="noisy-merge", **PURE),
+    "structure-merge": lambda rng: lines(rng, method="structure-merge", **PURE),
+    "structure-merge, units, zcdp": lambda rng: lines(rng, method="structure-merge", contributions=2, **ZCDP),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
@@ -184,6 +205,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "stream in three runs, zcdp": lambda rng: streams_in_three_runs(rng, **ZCDP),
     "stream in three runs, units, zcdp": lambda rng: streams_in_three_runs(rng, contributions=2, **ZCDP),
     "degrees": lambda rng: from_counts(rng, (6,), degrees, **PURE),
+    "degrees, private nodes": lambda rng: graphs(rng, **PURE),
+    "degrees, private nodes, directed": lambda rng: graphs(rng, directed=True, **PURE),
+    "degrees, private nodes, zcdp": lambda rng: graphs(rng, **ZCDP),
     "degrees, units, zcdp": lambda rng: from_counts(rng, (6,), degrees, contributions=2, **ZCDP),
 }
 for _mechanism in MECHANISMS:
@@ -216,6 +240,9 @@ for _name, _kind, _loss in (
     ("quantities, zcdp", QUANTITIES | PRIVATE, ZCDP),
 ):
     CASES[f"adaptive, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(rng, kind, **loss)
+CASES["cumulative, bound paid for"] = lambda rng: group_sizes(
+    rng, QUANTITIES | PRIVATE, view="cumulative", max_size_budget="1/3", **PURE
+)
 CASES["adaptive, every level"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **PURE)
 CASES["adaptive, every level, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **ZCDP)
 CASES["adaptive, no root, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget=["0", "0.25", "0.75"], **ZCDP)
@@ -291,6 +318,7 @@ PLANTED = {
     "wavelet, units, zcdp": (strategies, "block_differences_sensitivity"),
     "matrix": (strategies, "linear_queries_sensitivity"),
     "adaptive-grid, units, zcdp": (measuring_maps, "histogram_sensitivity"),
+    "dawa, units, zcdp": (measuring_maps, "tiling_sensitivity"),
     "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
@@ -314,6 +342,15 @@ def test_a_planted_off_by_one_is_caught(case: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, name, too_small)
     worst, stated = zip(*(largest_loss(case, seed) for seed in range(2)), strict=True)
     assert max(worst) > min(stated)
+
+
+def test_a_descent_with_the_noise_of_one_decision_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PrivTree's noise covers several undecided boxes on the way down; that of a single comparison does not."""
+    monkeypatch.setattr(
+        measuring_maps, "descent_sensitivity", lambda fanout, *, contributions: Fraction(contributions, 2)
+    )
+    worst, stated = zip(*(largest_loss("privtree", seed) for seed in range(2)), strict=True)
+    assert max(worst) > max(stated)
 
 
 def test_the_papers_scale_of_the_chain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,12 @@ KINDS: dict[str, tuple[Callable[..., Any], str]] = {
     "nothing": (lambda **k: tt.release(groups(), **k), "no value lay outside the bounds"),
     "contributions": (lambda **k: tt.release(groups(**WHO), **k), UNITS),
     "private groups": (lambda **k: tt.release(groups(**WHO | {"public": "regions"}), **k), UNITS),
+    "whole groups": (
+        lambda **k: tt.release(
+            groups(public="regions", unit="group", contributions=3, people={"colour": ["red", "blue"]}), **k
+        ),
+        "1 rows beyond the 3 that count of one household, left out",
+    ),
     "quantities": (lambda **k: tt.release(lowered(), **k), "2 quantities above 5, lowered to it"),
     "a table of groups": (lambda **k: tt.release(lowered(groups=HOUSEHOLDS), **k), "2 quantities above 5"),
     "max_size": (lambda **k: tt.release(groups(), max_size=3, **k), "1 groups larger than 3, taken for that size"),

@@ -80,3 +80,11 @@ def test_a_stream_goes_on_whatever_its_rows_were_called() -> None:
     assert same_stream(started, renamed) == []
     other = {**started["privacy"]["unit"], "entity": "person", "name": "person"}
     assert same_stream(started, {**started, "privacy": {**started["privacy"], "unit": other}}) == ["unit"]
+
+
+def test_degrees_do_not_claim_to_protect_whole_groups() -> None:
+    """Their noise hides one entity; a group of fifty would change the sorted sizes by fifty."""
+    people = pa.table({"household": [1] * 50 + [2, 3]})
+    counts = tt.read(people, group="household", unit="group", public="regions")
+    with pytest.raises(RequestError, match="unit='group'"):
+        tt.degrees(counts, epsilon=1)

@@ -40,6 +40,8 @@ class ConfidentialGrid(Confidential):
         The rows that were read: those of one part, or all of them (None).
     axes
         Public: the bins of each dimension, where their edges were stated; None where the box is cut evenly.
+    crs
+        Public: coordinate system of the columns, such as ``EPSG:27700``; empty where nobody said.
     altered
         Confidential: to how many points outside the box something was done.
     """
@@ -51,6 +53,7 @@ class ConfidentialGrid(Confidential):
     unit: Unit = ONE_ROW
     part: Part | None = None
     axes: tuple[Bins, ...] | None = None
+    crs: str = ""
     altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:

@@ -60,7 +60,8 @@ class Unit:
     def words(self) -> str:
         """What is protected, as it follows "adding or removing"."""
         if self.group:
-            return f"one {self.group} with all its entities, of any size, in any region"
+            counted = f" (of which at most {self.contributions} are counted)" if self.contributions > 1 else ""
+            return f"one {self.group} with all its entities{counted}, of any size, in any region"
         if self.column:
             return f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
         if self.contributions == 1:
