@@ -93,7 +93,7 @@ def test_piped_tables_and_json_name_table_and_settings(
         main(["reproduce", "kuo2018", "--quick", "--json", str(tmp_path / "cells.json")])
     assert ended.value.code == 0
     printed = capsys.readouterr()
-    assert "quick: True; data: built-in, synthetic; noise: insecure seeds" in printed.err
+    assert f"quick: True; cut: {kuo2018.CUTS}; data: built-in, synthetic; noise: insecure seeds" in printed.err
     rows = [line.split("\t") for line in printed.out.splitlines()]
     assert rows[0] == ["table", "row", "column", "paper", "ours", "±", "unit"]
     assert rows[1][:3] == ["§6.2.1 naive, ε = 1", "housing", "level 0"]

@@ -46,6 +46,7 @@ def reproduce(
     settings = {
         "paper": paper.value,
         "quick": quick,
+        **({"cut": module.CUTS} if quick else {}),
         "data": "built-in, synthetic" if data is None else str(data),
         "noise": "insecure seeds 0, 1, 2, …, one per run",
     }
