@@ -23,6 +23,7 @@ from tallytree.ingest.values import BinnedValues
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.limits import MOST_ENTITIES
 from tallytree.model.part import Part
+from tallytree.model.place import ANYWHERE, Place
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ class Column:
     source: Any
     column: str | tuple[str, ...]
     count: str | None = None
-    table: str | None = None
-    sql: str | None = None
+    place: Place = ANYWHERE
     unit: str | None = None
     contributions: int = 1
     where: Part | None = None
@@ -49,7 +49,7 @@ class Column:
         """Open the input, with its columns checked and the rows of the part alone."""
         others = [column for column in (self.count, self.unit) if column is not None]
         wanted = Wanted([*self.names, *others, *part_columns(self.where)])
-        return rows_of_part(open_source(session, self.source, wanted, table=self.table, sql=self.sql), self.where)
+        return rows_of_part(open_source(session, self.source, wanted, self.place), self.where)
 
     def weight(self, opened: Source) -> tuple[Any, Any]:
         """How many entities a row stands for, and what is wrong with that number."""

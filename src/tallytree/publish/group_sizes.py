@@ -98,11 +98,22 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
+    _refuse_tables(counts)
     try:
         return _release(counts, options, progress)
     finally:
         if not isinstance(counts, ConfidentialCounts):
             counts.forget()
+
+
+def _refuse_tables(counts: object) -> None:
+    """Of a table nobody has said yet what its rows are."""
+    if not isinstance(counts, ConfidentialCounts) and not hasattr(counts, "carry_out"):
+        library, kind = type(counts).__module__.split(".")[0], type(counts).__name__
+        raise RequestError(
+            f"release takes the counts that tallytree.read gives; got a {library}.{kind}. Read it first, to say what "
+            'a row is and what is public: counts = tallytree.read(table, group="household", levels=["state"], public="groups").'
+        )
 
 
 def _release(
