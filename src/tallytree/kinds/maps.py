@@ -10,7 +10,7 @@ from tallytree.exporting.geographic import Features, box_features
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import map_sheet
 from tallytree.ingest.grids import read_grid
-from tallytree.kinds.kind import Kind, No, kept_part
+from tallytree.kinds.kind import Kind, kept_part
 from tallytree.kinds.plots import plot_map
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.exporting import ShapesOptions
@@ -69,7 +69,7 @@ KIND = Kind(
     plan=plan_map,
     intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid, dawa, privtree), "
     "else approximate",
-    spark=No("aggregate on the cluster and hand over counts per cell."),
+    spark="counts per cell of the fine grid, made on the executors",
     sheet=map_sheet,
     features=features,
 )
