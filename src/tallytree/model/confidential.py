@@ -215,9 +215,12 @@ class ConfidentialCounts(Confidential):
 
 def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
     """The same groups, counted in classes of sizes; what is inside a class is lost here and goes nowhere."""
-    own = counts.leaf_counts
-    classed = counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
-    return replace(counts, leaf_counts=classed, least_size=0, classes=classes)
+
+    def classed(own: CountsBySize) -> CountsBySize:
+        return counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
+
+    cells = None if counts.cell_counts is None else classed(counts.cell_counts)
+    return replace(counts, leaf_counts=classed(counts.leaf_counts), cell_counts=cells, least_size=0, classes=classes)
 
 
 class AssumedCounts(ConfidentialCounts):

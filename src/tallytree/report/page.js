@@ -161,6 +161,7 @@ function start(data) {
     if (words.largest) $("largest").textContent = largest(r);
     $("table").replaceChildren(table(r));
     $("clear").hidden = state.other < 0;
+    drawValues(data, r, name(r), width);
     places();
     document.title = labels.length > 1 ? `${labels[r]} – ${data.title}` : data.title;
   }
@@ -193,6 +194,7 @@ function start(data) {
     for (const [id, text] of [["source-note", data.source], ["citation", data.citation]]) { $(id).hidden = !text; $(id).textContent = text || ""; }
     $("measure").replaceChildren(...measures.map((one, i) => element("option", { value: i }, one.name)));
     $("made").textContent = data.made;
+    setUpValues(data, draw);
     document.body.classList.toggle("single", labels.length === 1);
   }
 
