@@ -30,6 +30,7 @@ from tallytree.privacy.sensitivity import (
     counts_sensitivity,
     cumulative_sensitivity,
     edge_degrees_sensitivity,
+    edge_nodes_sensitivity,
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
@@ -171,6 +172,7 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "group totals": group_totals_sensitivity(contributions=contributions),
         "people": people_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),
+        "nodes": edge_nodes_sensitivity(contributions=contributions),
     }
 
 

@@ -60,8 +60,6 @@ LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Of a release with people by class. Each of their tables is asked for one count per class, sizes for some ten per row.
 PEOPLE_SHARE = Fraction(1, 4)
-# Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
-MOST_ADAPTIVE_REGIONS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
     measures_max_size = needs_max_size and max_size is None
 
-    largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    largest_part = _for_largest_size(request.max_size_budget, budget, measures_max_size=measures_max_size)
     has_totals = facts.groups_public or facts.whole_groups
     looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
@@ -299,9 +297,8 @@ def _units(facts: PublicFacts) -> dict[str, int]:
 
 
 def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
-    """The mechanism asked for. Views belong to matching, and so do trees whose tables of regions × sizes would be too large."""
-    small = facts.hierarchy.n_regions <= MOST_ADAPTIVE_REGIONS
-    default: Mechanism = "adaptive" if request.view is None and small else "matching"
+    """The mechanism asked for; views belong to matching."""
+    default: Mechanism = "adaptive" if request.view is None else "matching"
     if facts.whole_groups:
         default = "size-bins"
     return default if request.mechanism is None else request.mechanism
@@ -419,6 +416,20 @@ def _max_size(given: int | str | None) -> int | None:
     if given < 1:
         raise RequestError(f"max_size is {given}; it must be at least 1, or 'auto'.")
     return given
+
+
+def _for_largest_size(asked: Exact | None, budget: Budget, *, measures_max_size: bool) -> Fraction:
+    """What a bound on sizes costs: the amount asked for (kuo2018 footnote 6), or a share of the budget."""
+    if asked is None:
+        return budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    amount = exact(asked, "max_size_budget")
+    if not measures_max_size:
+        raise RequestError(
+            "max_size_budget goes with the views naive, cumulative and chain, without a public max_size."
+        )
+    if amount >= budget.total:
+        raise RequestError(f"max_size_budget is {amount}, which leaves nothing of {budget}.")
+    return amount
 
 
 def _norm(given: Norm | None, view: View, definition: Definition) -> Norm:

@@ -40,6 +40,7 @@ def planned_manifest(
         | {"alpha": options.coarse_share and str(options.coarse_share)},
         "columns": list(grid.columns),
         "box": [list(side) for side in grid.box],
+        **({"crs": grid.crs} if grid.crs else {}),
         "resolution": list(grid.shape),
         "uniformity": UNIFORMITY,
         "published": published,
@@ -79,4 +80,7 @@ def describe_step(step: Step, budget: Budget) -> dict[str, Any]:
     }
     if step.noise is not None:
         return facts | noise_to_json(step.noise)
-    return facts | {"mechanism": "exponential", "rate": str(step.rate)}
+    if step.compared is not None:
+        return facts | {"mechanism": "noisy comparisons", "scale": str(step.compared.scale)}
+    cut_off = {} if step.largest is None else {"largest_count": step.largest}
+    return facts | {"mechanism": "exponential", "rate": str(step.rate)} | cut_off
