@@ -207,7 +207,7 @@ def means(epsilons: Sequence[str], runs: int) -> None:
         held = asked = 0
         for seed in range(runs):
             made = release(counts, epsilon=epsilon, insecure_seed=seed)
-            copies = copy_release(made, copies=20, seed=seed * 1000)
+            copies = copy_release(made, copies=40, seed=seed * 1000)
             for place, name in enumerate(BY):
                 for level in (0, 1, 3):
                     family = Family(level, (place,))
