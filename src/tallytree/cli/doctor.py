@@ -86,9 +86,9 @@ def examine(ledger: str | None = None) -> list[Finding]:
             Finding(
                 target.name,
                 "missing",
-                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}",
+                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}. {standing}".rstrip(),
             )
-            for target in left_over(Path.cwd())
+            for target, standing in left_over(Path.cwd()).items()
         ),
         _writable("temporary folder", Path(tempfile.gettempdir())),
         _cache(),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tallytree.errors import VerificationError
 from tallytree.estimate.hybrid import laplace_scale
 from tallytree.kernels.isotonic import isotonic_runs
 from tallytree.kernels.staircase.blocks import Prior
@@ -118,7 +119,7 @@ def estimate_staircases(
     ``is_top`` says that no level above was measured.
     """
     measured = noisy["blocks"]
-    blocks = Blocks(measured.offsets, noisy["block ends"].values, measured.values, measured.noise.variance)
+    blocks = _blocks(noisy, len(n_groups), prior.fall.shape[1])
     first = first_fits(n_groups, prior, blocks)
     fitted, kappa, likelihood = _best_prior(n_groups, prior, blocks, first)
     chance, in_steps = _best_steps(n_groups, blocks, first) if is_top else (0.0, -math.inf)
@@ -134,6 +135,19 @@ def estimate_staircases(
     bar = np.repeat(last, np.diff(rows.offsets)) + reach
     clear = sum_runs(rows.offsets, ((rows.sizes > bar) & (rows.sizes >= first.shape[1])).astype(np.int64))
     return Staircases(curves, blocks, rows, clear, reach, in_steps > likelihood)
+
+
+def _blocks(noisy: NoisyLevel, n_regions: int, n_sizes: int) -> Blocks:
+    """The blocks of a level; refuses ends that are none, as a changed table may have: kernels go by them through memory."""
+    measured, ends = noisy["blocks"], noisy["block ends"]
+    firsts = measured.offsets[:-1]
+    fit = len(measured.offsets) == n_regions + 1 == len(noisy["tail"].offsets)
+    if fit and np.array_equal(measured.offsets, ends.offsets) and np.all(np.diff(measured.offsets) > 0):
+        steps = np.diff(ends.values, prepend=0)
+        steps[firsts] = ends.values[firsts]
+        if np.all(steps > 0) and np.all(ends.values <= n_sizes):
+            return Blocks(measured.offsets, ends.values, measured.values, measured.noise.variance)
+    raise VerificationError("The answers do not fit together: blocks of sizes must follow one another in every region.")
 
 
 def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatArray) -> tuple[Prior, float, float]:

@@ -210,16 +210,17 @@ def _resumed(work: Work, ledger: str | None) -> Any:
         work.release()
         raise RequestError(f"Nothing was paid or measured for {work.target}. Run the command again.")
     payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
-    if payment is not None and is_released(payment, work.target):
+    if work.is_in_place() or is_released(payment, work.target):
         made = load(work.target)
-        report_release(payment, work.target)
+        if payment is not None:
+            report_release(payment, work.target)
         work.release()
         return made
     if note["state"] != "measured":
         key = f" with --idempotency-key {note['key']}" if note["key"] else ""
         raise PaidNotFinishedError(
             f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
-            f"same command again{key}. Answers that were given are kept, and nothing is paid twice."
+            f"same command again{key}. Answers that were given are kept, and nothing is paid twice. {work.standing()}".rstrip()
         )
     tell_measured(work, payment)  # the run that died may not have come so far
     made = _estimated(work, note)

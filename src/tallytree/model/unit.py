@@ -52,6 +52,8 @@ class Unit:
     def __post_init__(self) -> None:
         if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
             raise RequestError(f"contributions is a whole number of at least 1, got {self.contributions!r}.")
+        if self.group and (self.column or self.contributions != 1):
+            raise RequestError("A whole group is one unit by itself; leave out its column and contributions.")
 
     @property
     def words(self) -> str:

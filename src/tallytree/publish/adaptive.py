@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -39,14 +39,6 @@ class AdaptiveRun:
     levels: tuple[Staircases | None, ...]
     looked: Curves
 
-    def _with_look(self, answers: IntArray) -> AdaptiveRun:
-        """The same with the answers of the first look among those of the root."""
-        assert self.plan.first_look is not None
-        look = NoisyQuery("first look", self.plan.first_look.noise, np.array([0, len(answers)]), answers)
-        root, *below = self.noisy.levels
-        levels = (replace(root, queries=(look, *root.queries)), *below)
-        return replace(self, noisy=replace(self.noisy, levels=levels))
-
     def leaf_counts(self, lattice: Lattice) -> CountsBySize:
         """All levels combined into consistent counts by size of the leaves, by attributes where there are some:
         post-processing only.
@@ -66,12 +58,14 @@ def run_adaptive(
     facts: PublicFacts,
     n_groups: IntArray,
     stream: KeyStream,
+    measured: Callable[[Plan, NoisyCounts], None],
     progress: Progress = silent,
 ) -> AdaptiveRun:
     """Measure and estimate in turns: every level is planned from noisy answers of the levels above.
 
     Confidential values enter only through ``measure_first_look`` and ``measure_staircases``. With attributes the numbers of
-    groups of all their combinations are public.
+    groups of all their combinations are public. ``measured`` is told the plan and all answers as soon as the last one was
+    given, before anything is estimated from it.
     """
     lattice = facts.lattice
     assert plan.first_look is not None
@@ -80,13 +74,19 @@ def run_adaptive(
     public = _Groups(lattice, n_groups, counts.cell_counts.n_groups() if counts.cell_counts is not None else None)
     plan = split_after_look(plan, facts, look, public)
     families = families_of(plan, lattice)
+    given = [NoisyLevel(level.level, (), level.by) for level in plan.levels]
+    last = max(place for place, level in enumerate(plan.levels) if level.query is not None)
 
     def measure(place: int, prior: Prior) -> NoisyLevel:
         where = Place(stream, 0, lattice.n_rows(families[place]))
         truth = counts.counts_of(families[place])
-        return measure_staircases(truth, plan.levels[place], public.of(families[place]), prior, where)
+        given[place] = measure_staircases(truth, plan.levels[place], public.of(families[place]), prior, where)
+        if place == last:
+            measured(plan, _with_look(plan, public.answered(given), answers))
+        return given[place]
 
-    return _in_turns(public, plan, look, measure, progress)._with_look(answers)
+    run = _in_turns(public, plan, look, measure, progress)
+    return replace(run, noisy=_with_look(plan, run.noisy, answers))
 
 
 def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> AdaptiveRun:
@@ -98,7 +98,15 @@ def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: P
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
     public = _Groups(lattice, noisy.n_groups, noisy.cell_groups)
     made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress)
-    return made._with_look(answers)
+    return replace(made, noisy=_with_look(plan, made.noisy, answers))
+
+
+def _with_look(plan: Plan, noisy: NoisyCounts, answers: IntArray) -> NoisyCounts:
+    """The same with the answers of the first look among those of the root."""
+    assert plan.first_look is not None
+    look = NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers)
+    root, *below = noisy.levels
+    return replace(noisy, levels=(replace(root, queries=(look, *root.queries)), *below))
 
 
 def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
@@ -119,6 +127,10 @@ class _Groups:
         if self.cell_groups is None:
             return self.n_groups[self.lattice.hierarchy.level_slice(family.level)]
         return self.lattice.sums(family, self.cell_groups)
+
+    def answered(self, levels: Sequence[NoisyLevel]) -> NoisyCounts:
+        """These groups with the answers of all levels."""
+        return NoisyCounts(self.n_groups, tuple(levels), self.cell_groups)
 
 
 def _in_turns(
@@ -158,8 +170,7 @@ def _in_turns(
         levels.append(estimated)
         if not is_leaf:
             priors[family] = prior_below(estimated, own, np.arange(len(own)))
-    measured = NoisyCounts(groups.n_groups, tuple(noisy), groups.cell_groups)
-    return AdaptiveRun(plan, measured, tuple(levels), estimate_of_look(look, n_sizes))
+    return AdaptiveRun(plan, groups.answered(noisy), tuple(levels), estimate_of_look(look, n_sizes))
 
 
 def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, groups: _Groups) -> Plan:

@@ -24,19 +24,21 @@ from tallytree.model.lattice import Lattice
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
-from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_shares
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_bins_asked, with_shares
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.publish.progress import Progress, by_work, silent
-from tallytree.publish.size_bins import run_size_bins
+from tallytree.publish.size_bins import MeasuredBins, estimate_bins, measure_bins
 from tallytree.released.group_sizes.manifest import (
+    bins_of,
     facts_of,
     group_sizes_manifest,
     mechanism_of,
     with_bins,
+    with_differences,
     with_fit,
     with_split,
 )
@@ -123,23 +125,32 @@ def _release(
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
         stream, manifest = paid.stream, paid.manifest
+
+        def measured(split: Plan, answers: NoisyCounts) -> None:
+            paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, answers))
+
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+            paid.measured(manifest, measured_tables(facts.lattice, noisy))
         elif plan.mechanism == "adaptive":
-            run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
+            run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, measured, progress)
             noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
         elif plan.mechanism == "size-bins":
-            binned = run_size_bins(counts, plan, facts, stream, progress)
-            noisy, leaf_counts = binned.noisy, binned.leaf_counts
-            manifest = with_bins(manifest, binned.plan, counts, binned.bins, binned.differences)
+            bins = measure_bins(counts, plan, facts, stream, progress)
+            manifest = with_bins(manifest, bins.plan, counts, bins.bins)
+            paid.measured(manifest, measured_tables(facts.lattice, bins.noisy(facts)))
         else:
             noisy = measure_all(counts, plan, stream, progress)
-        paid.measured(manifest, measured_tables(facts.lattice, noisy))
-    if isinstance(counts, ConfidentialCounts) and plan.mechanism == "adaptive":
-        leaf_counts = run.leaf_counts(facts.lattice)
-    elif isinstance(counts, ConfidentialCounts) and plan.mechanism != "size-bins":
-        leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
-        manifest = with_fit(manifest, fit)
+            paid.measured(manifest, measured_tables(facts.lattice, noisy))
+    if isinstance(counts, ConfidentialCounts):
+        if plan.mechanism == "adaptive":
+            leaf_counts = run.leaf_counts(facts.lattice)
+        elif plan.mechanism == "size-bins":
+            found = estimate_bins(bins, facts, progress)
+            noisy, leaf_counts, manifest = found.noisy, found.leaf_counts, with_differences(manifest, found.differences)
+        else:
+            leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
+            manifest = with_fit(manifest, fit)
     return put_together(facts.lattice, plan, noisy, leaf_counts, manifest)
 
 
@@ -191,8 +202,6 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
     manifest = folder.manifest
     hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
     facts = facts_of(manifest, hierarchy)
-    if manifest["mechanism"]["name"] == "size-bins":
-        raise RequestError("Releases of whole groups (size-bins) cannot be estimated again yet.")
     changed = {name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None}
     if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):
         raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
@@ -203,6 +212,12 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
         raise RequestError(NO_MEASUREMENTS)
     answers = folder.table("noisy.parquet", names=("region", "query"))
     lattice = facts.lattice
+    if plan.mechanism == "size-bins":
+        bins = bins_of(manifest)
+        plan = with_bins_asked(plan, facts, bins)
+        found = estimate_bins(MeasuredBins(plan, noisy_levels_from_table(lattice, plan, answers), bins), facts)
+        manifest = with_differences(manifest, found.differences)
+        return put_together(lattice, plan, found.noisy, found.leaf_counts, manifest)
     cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet")) if lattice.attributes else None
     noisy = NoisyCounts(n_groups, noisy_levels_from_table(lattice, plan, answers), cell_groups)
     fit: dict[str, Any] = {}

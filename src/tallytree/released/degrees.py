@@ -4,7 +4,7 @@ origin."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +12,10 @@ import pyarrow as pa
 from tallytree.errors import RequestError
 from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.kernels.graphical import is_graphical
-from tallytree.measure.sorted_counts import ConfidentialSizes
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.notebook import html_table
+from tallytree.model.part import Part
+from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
@@ -147,8 +148,31 @@ def sorted_table(noisy: IntArray) -> pa.Table:
     )
 
 
+class DescribedSizes(Protocol):
+    """What is public about sizes, wherever they are; attributes as in
+    :class:`tallytree.measure.sorted_counts.ConfidentialSizes`.
+    """
+
+    @property
+    def query(self) -> str: ...  # noqa: D102
+    @property
+    def sensitivity(self) -> Sensitivity: ...  # noqa: D102
+    @property
+    def unit(self) -> Unit: ...  # noqa: D102
+    @property
+    def fixed(self) -> str: ...  # noqa: D102
+    @property
+    def n_groups(self) -> int: ...  # noqa: D102
+    @property
+    def max_quantity(self) -> int: ...  # noqa: D102
+    @property
+    def note(self) -> str: ...  # noqa: D102
+    @property
+    def part(self) -> Part | None: ...  # noqa: D102
+
+
 def degrees_manifest(
-    sizes: ConfidentialSizes, budget: Budget, noise: Noise, *, mechanism: dict[str, Any], secure: bool
+    sizes: DescribedSizes, budget: Budget, noise: Noise, *, mechanism: dict[str, Any], secure: bool
 ) -> Manifest:
     """Everything that ``manifest.json`` says about a degree sequence, all of it public."""
     bound, words = sizes.sensitivity, sizes.unit.words

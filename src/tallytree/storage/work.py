@@ -7,6 +7,7 @@ died can be finished.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -113,6 +114,23 @@ class Work:
                     raise
         sync(self.target.parent)
 
+    def note_built(self, built: Path) -> None:
+        """Write down which release is about to be put into its place, so that it is known again there."""
+        self.write_note(self.note() | {"manifest": _digest(built)})
+
+    def is_in_place(self) -> bool:
+        """Whether the release that was made here is at the target already."""
+        noted = self.note().get("manifest")
+        return noted is not None and noted == _digest(self.target)
+
+    def standing(self) -> str:
+        """Which of two releases is at the target, in a sentence; empty where there is none."""
+        if self.is_in_place():
+            return "The new release is in its place. "
+        if os.path.lexists(self.target):
+            return f"{self.target} still holds the release that was to be replaced. "
+        return ""
+
     def bring_back(self) -> None:
         """Bring back a release that was set aside by a run that died, or failed, before the new one was in its place."""
         aside = self.path / REPLACED
@@ -164,6 +182,14 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
     return work
 
 
+def _digest(folder: Path) -> str | None:
+    """SHA-256 of the manifest in a folder; None where there is none that can be read."""
+    try:
+        return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
 def _is_current(lock: int, file: Path) -> bool:
     """Whether the lock is on the file that is there now, and not on one that was removed with its folder."""
     try:
@@ -190,9 +216,15 @@ def reopen(target: str | Path) -> Work | None:
     return replace(found, overwrite=bool(found.note().get("overwrite")))
 
 
-def left_over(folder: Path) -> list[Path]:
-    """Targets in a folder whose work was left unfinished by a run that ended."""
-    found = []
+def set_aside(target: Path) -> Path | None:
+    """Where the release of a target is that a run set aside and did not live to replace; None where it is in its place."""
+    aside = work_folder(target.absolute()) / REPLACED
+    return aside if not os.path.lexists(target) and os.path.lexists(aside) else None
+
+
+def left_over(folder: Path) -> dict[Path, str]:
+    """Targets in a folder whose work was left unfinished by a run that ended, and which release is there, in a sentence."""
+    found = {}
     for path in sorted(folder.glob(f".*{SUFFIX}")):
         target = folder / path.name[1 : -len(SUFFIX)]
         try:
@@ -200,8 +232,8 @@ def left_over(folder: Path) -> list[Path]:
         except (OSError, StorageError):  # it runs at this moment, or belongs to someone else
             continue
         if work is not None:
+            found[target] = work.standing()
             work.leave()
-            found.append(target)
     return found
 
 
