@@ -13,6 +13,7 @@ from tallytree.publish.stream_counter import StreamCounter
 
 Case = tuple[str, Callable[[], Any]]
 SEED = 11
+LINE_METHODS = ("noisy-first", "structure-first", "noisy-merge", "structure-merge")
 # Of Python's generator, random() alone promises the same numbers in every version.
 _dice = random.Random(7)
 PLACES = [("GA", "Cobb"), ("GA", "Fulton"), ("GA", "Polk"), ("NY", "Kings"), ("NY", "Bronx"), ("NY", "Erie")]
@@ -385,7 +386,7 @@ def maps() -> Iterator[Case]:
     }
     yield "map, table", lambda: tt.spatial(TRIPS, **of_table)
     yield "map, unit", lambda: tt.spatial(TRIPS, unit="driver", contributions=3, **of_table)
-    for method, name, whole in product(("noisy-first", "structure-first"), BUDGETS, (True, False)):
+    for method, name, whole in product(LINE_METHODS, BUDGETS, (True, False)):
         options = {"counts": LINE, "box": [(0, 16)], "method": method, "integers": whole, **BUDGETS[name]}
         yield (
             f"line, {method}, {name}, {'whole' if whole else 'real'}",

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
-    from tallytree.kinds.verbs import ask, compare, evaluate, export, load, plan, re_estimate, resume, sign, verify
+    from tallytree.kinds.verbs import (
+        ask,
+        compare,
+        evaluate,
+        export,
+        load,
+        microdata,
+        plan,
+        re_estimate,
+        resume,
+        sign,
+        verify,
+    )
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
@@ -57,6 +69,7 @@ __all__ = [
     "grid_histogram",
     "histogram",
     "load",
+    "microdata",
     "plan",
     "re_estimate",
     "read",
@@ -97,6 +110,7 @@ _HOMES = {
     "grid_histogram": "publish.grid_histogram",
     "histogram": "publish.histogram",
     "load": "kinds.verbs",
+    "microdata": "kinds.verbs",
     "plan": "kinds.verbs",
     "re_estimate": "kinds.verbs",
     "read": "distributed.reading",

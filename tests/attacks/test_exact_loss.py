@@ -84,6 +84,18 @@ def of_edges(counts: Any, **more: Any) -> Any:
     return spatial(counts=counts, edges=[[0, 1, 5, 6], list("abcd")], **more)
 
 
+def graphs(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
+    """Edges among five nodes, and one edge less; which nodes there are follows from the edges."""
+    edges = [(a, b) for a in range(5) for b in range(a) if rng.random() < 0.5]
+
+    def run(kept: list[tuple[int, int]]) -> Run:
+        table = pa.table({"a": [a for a, _ in kept], "b": [b for _, b in kept]})
+        return partial(degrees, table, edges=("a", "b"), public="none", insecure_seed=1, **options)
+
+    for place in range(len(edges)):
+        yield run(edges), run(edges[:place] + edges[place + 1 :])
+
+
 def lines(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
     def make(counts: Any, **more: Any) -> Any:
         return spatial(counts=counts, box=[(0, 12)], **more)
@@ -172,6 +184,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "noisy-first": lambda rng: lines(rng, method="noisy-first", **PURE),
     "structure-first": lambda rng: lines(rng, method="structure-first", **PURE),
     "structure-first, units, zcdp": lambda rng: lines(rng, method="structure-first", contributions=2, **ZCDP),
+    "noisy-merge": lambda rng: lines(rng, method="noisy-merge", **PURE),
+    "structure-merge": lambda rng: lines(rng, method="structure-merge", **PURE),
+    "structure-merge, units, zcdp": lambda rng: lines(rng, method="structure-merge", contributions=2, **ZCDP),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
@@ -184,6 +199,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "stream in three runs, zcdp": lambda rng: streams_in_three_runs(rng, **ZCDP),
     "stream in three runs, units, zcdp": lambda rng: streams_in_three_runs(rng, contributions=2, **ZCDP),
     "degrees": lambda rng: from_counts(rng, (6,), degrees, **PURE),
+    "degrees, private nodes": lambda rng: graphs(rng, **PURE),
+    "degrees, private nodes, directed": lambda rng: graphs(rng, directed=True, **PURE),
+    "degrees, private nodes, zcdp": lambda rng: graphs(rng, **ZCDP),
     "degrees, units, zcdp": lambda rng: from_counts(rng, (6,), degrees, contributions=2, **ZCDP),
 }
 for _mechanism in MECHANISMS:
@@ -216,6 +234,9 @@ for _name, _kind, _loss in (
     ("quantities, zcdp", QUANTITIES | PRIVATE, ZCDP),
 ):
     CASES[f"adaptive, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(rng, kind, **loss)
+CASES["cumulative, bound paid for"] = lambda rng: group_sizes(
+    rng, QUANTITIES | PRIVATE, view="cumulative", max_size_budget="1/3", **PURE
+)
 CASES["adaptive, every level"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **PURE)
 CASES["adaptive, every level, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **ZCDP)
 CASES["adaptive, no root, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget=["0", "0.25", "0.75"], **ZCDP)

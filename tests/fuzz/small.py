@@ -13,7 +13,7 @@ PEOPLE = pa.table(
         "state": ["GA"] * 6 + ["NY"] * 3,
         "tenure": ["rent", "rent", "own", "own", "own", "own", "rent", "own", "own"],
         "miles": [2, 1, 3, 1, 1, 2, 3, 1, 2],
-        "year": [1] * 9,
+        "sex": ["f", "m", "f", "f", "m", "m", "m", "f", "f"],
     }
 )
 Made = Callable[..., Any]
@@ -38,6 +38,7 @@ MORE_MADE: dict[str, Made] = {
     "group-sizes by an attribute of whole groups": lambda **how: sizes(
         {"by": {"tenure": ["rent", "own"]}, "unit": "group", "public": "regions"}, {"max_size": 8} | how
     ),
+    "group-sizes with people by class": lambda **how: sizes({"people": {"sex": ["f", "m"]}}, how),
     "group-sizes in classes": lambda **how: sizes({"classes": "1,2-3,4+"}, how),
     "group-sizes with private totals": lambda **how: sizes({"public": "regions"}, how),
     "group-sizes of whole groups": lambda **how: sizes({"unit": "group", "public": "regions"}, {"max_size": 8} | how),
@@ -52,6 +53,7 @@ MORE_MADE: dict[str, Made] = {
     "degrees of a graph": lambda **how: tt.degrees(
         pa.table({"a": [1, 1, 2], "b": [2, 3, 3]}), edges=("a", "b"), public="nodes", rho=1, definition="zcdp", **how
     ),
+    "degrees of private groups": lambda **how: tt.degrees(PEOPLE, column="household", public="none", epsilon=1, **how),
     "map of two columns": lambda **how: tt.spatial(
         counts=[[1, 2, 3], [3, 4, 0]], edges=[[0, 1, 4], [0, 2, 4, 9]], columns=["age", "shift"], epsilon=1, **how
     ),

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
 from tallytree.kernels.boxes.partitions import deviations_from, merge_by_squares
-from tests.reference.partitions import absolute_deviations, all_partitions, squares_cost
+from tallytree.kernels.boxes.squared_parts import SquaredParts
+from tests.reference.partitions import absolute_deviations, all_partitions, rounded_squares, squares_cost
 
 
 @settings(max_examples=60, deadline=None)
@@ -31,3 +32,25 @@ def test_steps_are_found_and_ten_thousand_bins_are_no_trouble():
 def test_too_many_bins_are_refused():
     with pytest.raises(RequestError, match="32,768"):
         merge_by_squares(np.zeros(100_000), 1.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(counts=st.lists(st.integers(0, 30), min_size=2, max_size=7), data=st.data())
+def test_last_cuts_complete_the_best_partitions_before_them(counts, data):
+    n_parts = data.draw(st.integers(1, len(counts) - 1))
+    end = data.draw(st.integers(n_parts + 1, len(counts)))
+    found = SquaredParts.of(np.array(counts), n_parts).last_cuts(n_parts, end)
+    wanted = [
+        min(rounded_squares(counts, edges) for edges in all_partitions(cut) if len(edges) == n_parts + 1)
+        + rounded_squares(counts, (cut, end))
+        for cut in range(n_parts, end)
+    ]
+    assert found.tolist() == wanted
+
+
+def test_squared_parts_take_the_largest_counts_exactly():
+    counts = np.array([2**18, 0] * 2048)
+    assert SquaredParts.of(counts, 1).table[0, -1] == 4096 * 2**34
+    for wrong, n_parts in (([2**18 + 1], 1), ([-1], 1), ([1], 2), ([0] * 4097, 1)):
+        with pytest.raises(RequestError):
+            SquaredParts.of(np.array(wrong), n_parts)

@@ -119,7 +119,7 @@ for method in ("auto", "uniform-grid", "adaptive-grid", "quadtree", "kd-tree", "
         method=method,
         insecure_seed=1,
     )
-for method in ("noisy-first", "structure-first"):
+for method in ("noisy-first", "structure-first", "noisy-merge", "structure-merge"):
     CASES[f"line, {method}"] = lambda large, method=method: tt.spatial(  # type: ignore[misc]
         counts=np.array([1, large, 3, large]), epsilon=1, method=method, insecure_seed=1
     )

@@ -1,5 +1,6 @@
-"""Every value of every manifest, edited by somebody who makes its checksum fit: what follows from the rest is found by verifying
-alone; for what is told and believed a ledger vouches.
+"""Every value of every manifest, edited by somebody who makes its checksum fit.
+
+What follows from the rest is found by verifying alone; for what is told and believed a ledger vouches.
 """
 
 import copy
@@ -30,7 +31,7 @@ TOLD = {
     ("versions",), ("public", "hierarchy"), ("public", "group_totals"), ("public", "least_size"), ("public", "outside"),
     ("public", "note"), ("public", "rows"), ("privacy", "unit", "in_one_row"), ("mechanism", "reason"), ("mechanism", "fit"),
     ("uniformity",), ("box",), ("mechanism", "prune"), ("mechanism", "depth"), ("mechanism", "graphical"),
-    ("mechanism", "inference"), ("mechanism", "branching"), ("published", "nonnegative"),
+    ("mechanism", "inference"), ("mechanism", "branching"), ("published", "nonnegative"), ("public", "people", "classes"),
 }  # fmt: skip
 # Of whole groups also what single rows would be called, and how much one would add.
 TOLD_OF_GROUPS = {("privacy", "unit", "entity"), ("public", "max_quantity")}

@@ -48,6 +48,10 @@ COMMANDS = {
         "export",
         "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
     ),
+    "microdata": (
+        "export",
+        "Write synthetic groups and entities whose tables are exactly those of a release.",
+    ),
     "resume": (
         "finish",
         "Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.",

@@ -53,8 +53,8 @@ def reproduce(
     for name, rows in tables(cells).items():
         print_table(
             name,
-            ["table", "row", "column", "paper", "ours", "unit"],
-            [[c.table, c.row, c.column, _shown(c.paper), _shown(c.ours), c.unit] for c in rows],
+            ["table", "row", "column", "paper", "ours", "±", "unit"],
+            [[c.table, c.row, c.column, *map(_shown, (c.paper, c.ours, c.spread)), c.unit] for c in rows],
         )
     if json is not None:
         write_cells(cells, json, settings)

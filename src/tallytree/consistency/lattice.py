@@ -18,7 +18,7 @@ from functools import reduce
 
 import numpy as np
 
-from tallytree.consistency.staircases import whole_leaves
+from tallytree.consistency.staircases import shifted, whole_leaves
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.kernels.staircase.rows import Rows
@@ -40,11 +40,12 @@ def consistent_cells(
     measured: Mapping[Family, Staircases],
     look: Curves,
     max_size: int | None = None,
+    shift: FloatArray | None = None,
 ) -> CountsBySize:
     """Counts by size of the finest cells from the staircases of the measured families, the finest among them.
 
     ``n_groups`` holds the number of groups of every cell, ``look`` the root's curve as the first look alone shows it; no group
-    is larger than a public ``max_size``.
+    is larger than a public ``max_size``. ``shift`` is what other tables add to the number of entities of each cell.
     """
     top = Family(0, ())
     curves = {family: staircases.curves for family, staircases in measured.items()}
@@ -58,6 +59,9 @@ def consistent_cells(
         Curves(lattice.sums(family, height)[order], lattice.sums(family, variance)[order], np.empty((0, 0)))
         for family, order in zip(path, orders)
     ]
+    if shift is not None:
+        moved = (lattice.sums(family, shift)[order] for family, order in zip(path, orders))
+        combined = [shifted(curves, by) for curves, by in zip(combined, moved)]
     levels = [_in_order(measured[family], order) if family in measured else None for family, order in zip(path, orders)]
     leaves = whole_leaves(tree, groups, combined, levels, max_size)
     return sum_over_regions(leaves, orders[-1], len(orders[-1]))

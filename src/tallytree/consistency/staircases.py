@@ -32,13 +32,27 @@ def consistent_leaves(
     levels: Sequence[Staircases | None],
     look: Curves,
     max_size: int | None = None,
+    shift: FloatArray | None = None,
 ) -> CountsBySize:
     """Counts by size of the leaves from the staircases of all levels; None for levels that were not measured.
 
-    ``look`` is the root's curve as the first look alone shows it; no group is larger than a public ``max_size``.
+    ``look`` is the root's curve as the first look alone shows it; no group is larger than a public ``max_size``. ``shift`` is
+    what other tables add to the number of entities of each leaf.
     """
     groups = [n_groups[hierarchy.level_slice(level)] for level in range(hierarchy.n_levels)]
-    return whole_leaves(hierarchy, groups, _combine(hierarchy, groups, levels, look), levels, max_size)
+    combined = _combine(hierarchy, groups, levels, look)
+    if shift is not None:
+        for level, curves in enumerate(combined):
+            starts = hierarchy.leaf_starts[hierarchy.level_slice(level)]
+            combined[level] = shifted(curves, np.add.reduceat(shift, starts))
+    return whole_leaves(hierarchy, groups, combined, levels, max_size)
+
+
+def shifted(curves: Curves, shift: FloatArray) -> Curves:
+    """Curves whose sums over sizes have moved by so much, each size in proportion to its variance."""
+    weight = np.maximum(curves.variance, 1e-12)
+    moved = curves.height + shift[:, None] * weight / weight.sum(axis=1, keepdims=True)
+    return curves._replace(height=moved)
 
 
 def whole_leaves(

@@ -24,6 +24,7 @@ from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.model.unit import ONE_ROW, Unit
 from tallytree.planning.group_sizes.plan import Plan
 from tallytree.privacy.randomness import KeyStream
@@ -62,6 +63,7 @@ class SparkCounts(Confidential):
     part: Part | None = None
     least_size: int = 0
     attributes: Attributes = NO_ATTRIBUTES
+    people: People = NO_PEOPLE
     classes: None = None
 
     def check_plan(self, plan: Plan) -> None:

@@ -94,8 +94,11 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
 
     shape = checked_shape(options)
     public = declared_by(options)
-    if shape.by:
-        raise RequestError("The Spark engine counts no attributes; read the table without Spark.")
+    if shape.by or shape.people:
+        raise RequestError(
+            "The Spark engine counts no attributes (by=) and no people (people=): their tables are measured by the adaptive "
+            "mechanism, each with what others told, on one machine. Read the table without Spark, or leave them out."
+        )
     if not public.groups_public or options.group_totals is not None:
         raise RequestError(
             'The Spark engine takes numbers of groups that are public by public="groups" or groups=; say so, or read the '

@@ -21,6 +21,7 @@ from tallytree.ingest.group_sizes import (
     compacted,
     counts_of,
     leaves_of,
+    people_of,
     rows_of,
     with_bounded_units,
     with_groups,
@@ -43,6 +44,7 @@ from tallytree.ingest.regions import (
 )
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
+from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.part import Part
@@ -91,6 +93,7 @@ def count_groups(
         opened, rows = open_inputs(session, inputs, shape, groups_private=not public.groups_public)
         rows, regions = find_regions(session, rows, opened, shape, root)
         runs = _runs(session, rows, regions, opened)
+        people = _people(session, rows, regions, opened) if shape.people else None
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
     leaf, size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("leaf", "size", "n"))
     n_leaves, attributes = regions.hierarchy.n_leaves, regions.attributes
@@ -106,8 +109,18 @@ def count_groups(
         remarks=regions.remarks,
         attributes=attributes,
         cell_counts=cells if attributes else None,
+        people=shape.people.checked(attributes),
+        entity_counts=None if people is None else _entity_counts(people, n_leaves * attributes.n_cells, shape),
         **description(opened, shape, public=public, entity=entity),
     )
+
+
+def _entity_counts(people: pa.Table, n_cells: int, shape: RowShape) -> IntArray:
+    """Entities of each class per leaf, or per combination of values of each leaf."""
+    counts = np.zeros((n_cells, shape.people.classes.n_cells), dtype=np.int64)
+    leaf, place, n = (people[column].cast(pa.int64()).to_numpy() for column in ("leaf", "c", "n"))
+    np.add.at(counts, (leaf, place), n)
+    return counts
 
 
 def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> ConfidentialCounts:
@@ -284,11 +297,27 @@ def _all_different(values: npt.NDArray[Any]) -> bool:
 
 def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
     """The counts with the number of their leaf, in its order."""
-    counts = session.bring(counts_of(rows), opened.source.name)
+    return _numbered(session, counts_of(rows), rows, regions, opened, ("size", "n", "problem"))
+
+
+def _people(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
+    """The numbers of entities by class with the number of their leaf, in its order."""
+    if rows.some_unlabelled:
+        raise InputError(
+            "people= needs the columns of regions and attributes of groups in the table of entities itself; add them there."
+        )
+    return _numbered(session, people_of(rows), rows, regions, opened, ("c", "n"))
+
+
+def _numbered(
+    session: Session, query: Any, rows: Rows, regions: Regions, opened: Opened, columns: tuple[str, ...]
+) -> pa.Table:
+    """Rows of a query by the key of a leaf, with the number of the leaf in place of it."""
+    found = session.bring(query, opened.source.name)
     if not rows.n_key_columns:
-        return session.fetch(counts.mutate(leaf=ibis.literal(0, "int64")), opened.source.name)
-    numbered = counts.left_join(session.register(regions.leaf_of_key), rows.keys)
-    return session.fetch(numbered.order_by(["leaf", "size"]).select("leaf", "size", "n", "problem"), opened.source.name)
+        return session.fetch(found.mutate(leaf=ibis.literal(0, "int64")), opened.source.name)
+    numbered = found.left_join(session.register(regions.leaf_of_key), rows.keys)
+    return session.fetch(numbered.order_by(["leaf", columns[0]]).select("leaf", *columns), opened.source.name)
 
 
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:

@@ -24,7 +24,7 @@ from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
-from tallytree.model.attributes import OTHER
+from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS_OF_SIZE
 
 Key = Literal["half hash", "hash", "labels"]
@@ -35,9 +35,9 @@ class Rows:
     """Rows of the input with columns of known meaning.
 
     ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels of regions, then of attributes), ``size`` and
-    ``n`` (groups), ``problem``, ``kept`` (0 on entities that do not count, where a group exists through those that do), and
-    from a groups table ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are
-    left to the groups table.
+    ``n`` (groups), ``c`` (number of an entity's class), ``problem``, ``kept`` (0 on entities that do not count, where a group
+    exists through those that do), and from a groups table ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where
+    the regions of the other rows are left to the groups table.
     """
 
     table: Any
@@ -74,8 +74,23 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
         columns["problem"] = ibis.least(columns["problem"], count_problem)
     if shape.unit is not None:
         columns["u"] = identifier(table, shape.unit, name)
+    elif shape.whole_groups and shape.people:
+        columns["u"] = columns["g"]
+    if shape.people:
+        columns["c"] = _class_of(source, shape.people.classes)
     made = _long(source, shape, columns) if shape.sizes else table.select(**columns)
     return Rows(made, len(shape.labels), shape.group is not None, shape.rows_are_entities)
+
+
+def _class_of(source: Source, classes: Attributes) -> Any:
+    """Number of the class of an entity: a value that is missing, or stands on no list, counts as other."""
+    number = ibis.literal(0, "int64")
+    for name, values in zip(classes.names, classes.values):
+        text = identifier(source.table, name, source.name).cast("string")
+        known = [(text == value, ibis.literal(place, "int64")) for place, value in enumerate(values) if value != OTHER]
+        other = ibis.literal(values.index(OTHER), "int64")
+        number = number * len(values) + (ibis.cases(*known, else_=other) if known else other)
+    return number
 
 
 def label_columns(source: Source, shape: RowShape) -> dict[str, Any]:
@@ -104,12 +119,13 @@ def with_bounded_units(session: Session, rows: Rows, shape: RowShape, source: st
     Where groups are public the others stay as rows that add nothing: a group does not go when its rows are left out.
     Where groups are private a group exists through the entities that count, so these are marked.
     """
-    if shape.unit is None:
+    if "u" not in rows.table.columns:
         return rows
     table = rows.table
     if shape.quantity is None:
         table = table.mutate(size=ibis.literal(1, "int64"), problem=_code(Problem.NONE))
-    marked = with_kept(session, table, ["g", *rows.labels, "size"], shape.contributions, source)
+    identity = ["g", *rows.labels, "size", *_class_column(table)]
+    marked = with_kept(session, table, identity, shape.contributions, source)
     counted = marked.mutate(size=marked["size"] * marked.kept)
     return replace(rows, table=counted if groups_private else counted.drop("kept"))
 
@@ -119,7 +135,7 @@ def compacted(rows: Rows) -> Any:
     table = rows.table
     if not rows.rows_are_entities:
         return table
-    by_group = table.group_by(["g", *rows.labels])
+    by_group = table.group_by(["g", *rows.labels, *_class_column(table)])
     if "size" in table.columns:
         return by_group.agg(size=_sum_of_sizes(table), problem=table.problem.min())
     return by_group.agg(size=table.count()).mutate(problem=_code(Problem.NONE))
@@ -137,6 +153,8 @@ def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
         **label_columns(groups, shape),
     ).mutate(size=ibis.literal(0, "int64"), problem=ibis.literal(0, "int8"), listed=ibis.literal(1, "int64"))
     own = rows.table
+    if _class_column(own):
+        public = public.mutate(c=ibis.literal(0, "int64"))
     if "size" not in own.columns:
         own = own.mutate(size=ibis.literal(1, "int64"), problem=ibis.literal(0, "int8"))
     own = own.mutate(listed=ibis.literal(0, "int64"))
@@ -204,6 +222,17 @@ def counts_of(rows: Rows) -> Any:
     table = _one_row_per_group(rows) if rows.has_group else rows.table
     n = at_most(table.n.sum(), MOST_GROUPS_OF_SIZE).cast("int64") if "n" in table.columns else table.count()
     return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min())
+
+
+def people_of(rows: Rows) -> Any:
+    """Query for the number of entities ``n`` of each class ``c`` per leaf key, those that do not count left out."""
+    table = rows.table
+    n = _sum_of_sizes(table) if "size" in table.columns else table.count()
+    return table.group_by([*rows.keys, "c"]).agg(n=n)
+
+
+def _class_column(table: Any) -> list[str]:
+    return ["c"] if "c" in table.columns else []
 
 
 def _one_row_per_group(rows: Rows) -> Any:

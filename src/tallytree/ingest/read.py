@@ -7,10 +7,12 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.public import Declared, declared
-from tallytree.ingest.shapes import RowShape, row_shape
+from tallytree.ingest.shapes import RowShape, attributes_asked, row_shape
+from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.classes import SizeClasses, class_span, classes_from
 from tallytree.model.confidential import ConfidentialCounts, in_classes
 from tallytree.model.part import part_from
+from tallytree.model.people import People, classes_of_entities
 from tallytree.options.reading import ReadOptions
 from tallytree.options.spelled import spelled
 
@@ -100,6 +102,7 @@ def checked_shape(options: ReadOptions) -> RowShape:
         contributions=options.contributions,
         by=options.by,
         sizes=_wide_columns(options),
+        people=_people(options),
     )
     _check_attributes(shape, options)
     if options.groups is not None and options.group is None:
@@ -116,6 +119,21 @@ def checked_shape(options: ReadOptions) -> RowShape:
     if not options.root:
         raise RequestError("root= is the label of the root, a text that is not empty.")
     return shape
+
+
+def _people(options: ReadOptions) -> People:
+    """The classes that entities are counted by."""
+    by = (options.people_by,) if isinstance(options.people_by, str) else tuple(options.people_by)
+    asked = attributes_asked(options.people)
+    if asked and options.classes is not None:
+        raise RequestError(
+            "Sizes in classes do not say how many entities there are, so people= cannot agree with them; leave out classes=."
+        )
+    return People(classes_of_entities(asked), by).checked(Attributes(*_named(attributes_asked(options.by))))
+
+
+def _named(asked: Sequence[tuple[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    return tuple(name for name, _ in asked), tuple((OTHER,) for _ in asked)
 
 
 def _check_attributes(shape: RowShape, options: ReadOptions) -> None:

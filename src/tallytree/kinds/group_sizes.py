@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.exporting.geographic import Features, region_features
+from tallytree.exporting.microdata import write_microdata
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import group_sizes_sheet
 from tallytree.ingest.read import read
@@ -15,7 +16,7 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.publish.accuracy import plan_group_sizes
-from tallytree.publish.answers import answer
+from tallytree.publish.answers import answer, people_intervals
 from tallytree.publish.bands import count_band
 from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.group_sizes import estimate_group_sizes
@@ -25,6 +26,7 @@ from tallytree.released.group_sizes.asked import asked_by
 from tallytree.released.group_sizes.comparison import Comparison, compare_group_sizes
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.evaluation import evaluate as evaluate_group_sizes
+from tallytree.released.group_sizes.people import people_reply, refuse_people
 from tallytree.released.group_sizes.region import RegionCounts
 from tallytree.released.group_sizes.release import Release, load_release
 from tallytree.released.privacy_checks import check_group_sizes_privacy
@@ -39,6 +41,8 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     if not question.copies:
         return release.ask(question)
     confidence = 0.95 if question.confidence is None else question.confidence
+    if question.people:
+        return _people_with_intervals(release, question, confidence, progress)
     paths, asked = question.paths(release.root), asked_by(question, release.classes)
     counts = release.regions(paths, question.where)
     for one in asked.values():
@@ -52,6 +56,14 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
         words: answer(copies, paths, one, confidence=confidence, where=question.where) for words, one in asked.items()
     }
     return release.reply(question, found)
+
+
+def _people_with_intervals(release: Release, question: Question, confidence: float, progress: Progress) -> Reply:
+    """Numbers of entities of each class with intervals."""
+    people_reply(refuse_people(release.people), question, release.root)  # refuse what has no answer before simulating
+    copies = copy_release(release, copies=question.copies, progress=progress)
+    found = people_intervals(copies, question.paths(release.root), question.where, confidence)
+    return people_reply(refuse_people(release.people), question, release.root, found)
 
 
 def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: float) -> Reply:
@@ -121,5 +133,6 @@ KIND = Kind(
     compare=compare,
     sheet=group_sizes_sheet,
     features=features,
+    microdata=write_microdata,
     ask=ask,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import RequestError
@@ -60,6 +61,9 @@ class Kind:
         Differences of two releases of the kind, with errors; makes intervals where they are missing.
     sheet
         The release as one flat table whose columns say what they are, from which every export is written.
+    microdata
+        Writes synthetic groups and entities whose tables are those of a release, from a release, a folder and whether to
+        replace one.
     features
         Its rows with shapes, from a release, its sheet and the outlines that were named.
     intervals, spark
@@ -83,6 +87,7 @@ class Kind:
     compare: Callable[..., Any] | No = No("differences of such releases are to come.")
     sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")
     features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No("it has no places on a map.")
+    microdata: Callable[..., Path] | No = No("synthetic rows are made of group sizes.")
     ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
 
     def verb(self, name: str) -> Callable[..., Any]:
@@ -106,7 +111,7 @@ def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
         cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
         cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
         cells["export"] = _exports(kind)
-        for verb in ("estimate", "evaluate", "plan", "compare", "intervals", "spark"):
+        for verb in ("estimate", "evaluate", "plan", "compare", "microdata", "intervals", "spark"):
             found = getattr(kind, verb)
             cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
         rows.append(cells)

@@ -15,7 +15,7 @@ from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.asking import PageOptions
 from tallytree.options.choices import MapMethod
-from tallytree.options.exporting import ExportOptions
+from tallytree.options.exporting import ExportOptions, MicrodataOptions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
@@ -364,6 +364,24 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     made = load(release) if isinstance(release, str | Path) else release
     kind = kind_of(made)
     return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
+
+
+@spelled(MicrodataOptions)
+def microdata(release: Published | str | Path, options: MicrodataOptions) -> Path:
+    """Write synthetic groups, and entities where they were counted by class, whose tables are exactly those of a release.
+
+    Post-processing: no row is a real one, and nothing is paid. The files and ``microdata.json`` beside them say so.
+
+    Parameters
+    ----------
+    release
+        A release of group sizes, or the folder of one.
+    """
+    if options.out is None:
+        raise RequestError("Say where the files go (out=, --out), outside the release folder.")
+    made = load(release) if isinstance(release, str | Path) else release
+    written: Path = kind_of(made).verb("microdata")(made, options.out, overwrite=options.overwrite)
+    return written
 
 
 def report_html(release: Published, evaluation: Any = None, look: PageOptions | None = None) -> str:

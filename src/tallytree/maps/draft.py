@@ -34,6 +34,9 @@ class Survey(Protocol):
     def part(self, low: IntArray, high: IntArray, share: Fraction, query: str, prior: Sequence[FloatArray]) -> IntArray:
         """A private boundary inside each stretch of bins of a line, between bins that differ; ``prior`` holds log weights."""
 
+    def boundaries(self, n_parts: int, largest: int, share: Fraction, query: str) -> IntArray:
+        """Private boundaries between parts of a line with small squared deviations; counts are cut off at ``largest``."""
+
     def variance(self, share: Fraction) -> float:
         """Variance of a noisy count that costs ``share``."""
 

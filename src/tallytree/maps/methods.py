@@ -10,7 +10,7 @@ from tallytree.errors import RequestError
 from tallytree.maps.adaptive import adaptive
 from tallytree.maps.draft import Draft
 from tallytree.maps.grids import adaptive_grid, flat, hierarchical, uniform_grid
-from tallytree.maps.partitions import noisy_first, structure_first
+from tallytree.maps.partitions import noisy_first, noisy_merge, structure_first, structure_merge
 from tallytree.maps.trees import adaptive_tree, kd_tree, quadtree
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
@@ -28,10 +28,12 @@ GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "adaptive": adaptive,
     "noisy-first": noisy_first,
     "structure-first": structure_first,
+    "noisy-merge": noisy_merge,
+    "structure-merge": structure_merge,
 }
 
 # Methods that merge the bins of one column.
-LINE = ("noisy-first", "structure-first")
+LINE = ("noisy-first", "structure-first", "noisy-merge", "structure-merge")
 
 # Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
 SPARSE = ("adaptive-tree",)

@@ -43,8 +43,10 @@ class NoisyCounts:
 
     ``n_groups`` holds the number of groups per region that every later step keeps to: the public one, or the one
     estimated from noisy totals. ``cell_groups`` the same per leaf and combination of values, where groups have attributes.
+    ``people`` holds the measured tables of entities by class.
     """
 
     n_groups: IntArray
     levels: tuple[NoisyLevel, ...]
     cell_groups: IntArray | None = None
+    people: tuple[NoisyLevel, ...] = ()

@@ -20,6 +20,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.kernels.boxes.partitions import cut_deviations
+from tallytree.kernels.boxes.squared_parts import SquaredParts
 from tallytree.maps.draft import Draft, Measurement
 from tallytree.maps.methods import grow
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
@@ -36,6 +37,7 @@ from tallytree.privacy.sensitivity import (
     deviation_score_sensitivity,
     histogram_sensitivity,
     median_score_sensitivity,
+    squares_score_sensitivity,
 )
 
 LARGEST_DENOMINATOR = 1 << 50
@@ -43,13 +45,17 @@ LARGEST_DENOMINATOR = 1 << 50
 
 @dataclass(frozen=True)
 class Step:
-    """One question, as the manifest tells it: what it was, what it cost, and what made it private."""
+    """One question, as the manifest tells it: what it was, what it cost, and what made it private.
+
+    ``largest`` is what counts are cut off at before they are scored, where the sensitivity depends on that.
+    """
 
     query: str
     share: Fraction
     boxes: int
     noise: Noise | None
     rate: Fraction | None
+    largest: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +170,28 @@ class PrivateSurvey(Confidential):
         level = len(self.steps) - 1
         chosen = choose_candidates(np.concatenate(scores), offsets, rate, self.stream, level=level, query="part")
         return low[:, 0] + 1 + chosen
+
+    def boundaries(self, n_parts: int, largest: int, share: Fraction, query: str) -> IntArray:
+        """The private boundaries between ``n_parts`` parts of a line, from the last to the first, in rising order.
+
+        Boundary j is chosen among all that leave room for j parts before it and one part up to boundary j + 1, with
+        probability ∝ exp(−rate · squared deviations of the best j parts before it and of that part): StructureFirst of Xu et
+        al. 2012. Each choice costs the same part of the share.
+        """
+        n_bins = self.grid.shape[0]
+        self.charges.charge(np.zeros((1, 1), dtype=np.int64), np.array([[n_bins]]), share)
+        one = Budget(self.budget.definition, self.budget.total * share / (n_parts - 1))
+        bound = squares_score_sensitivity(largest, contributions=self.grid.unit.contributions)
+        rate = exponential_rate(one, bound.l1)
+        self.steps.append(Step(query, share, n_parts - 1, None, rate, largest))
+        best = SquaredParts.of(np.minimum(self.grid.counts, largest), n_parts - 1)
+        level, edges = len(self.steps) - 1, [n_bins]
+        for before in range(n_parts - 1, 0, -1):
+            scores = -best.last_cuts(before, edges[-1])
+            ends = np.array([0, len(scores)])
+            chosen = choose_candidates(scores, ends, rate, self.stream, level=level, query=f"boundary {before}")
+            edges.append(before + int(chosen[0]))
+        return np.array(edges[:0:-1])
 
 
 def median_scores(sums: IntArray, low: IntArray, high: IntArray, axis: int) -> tuple[IntArray, IntArray]:

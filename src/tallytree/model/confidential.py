@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn, Protocol, SupportsIndex, TypeVar
@@ -17,6 +18,7 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.notebook import html_table
 from tallytree.model.part import Part
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.model.unit import ONE_ROW, Unit
 
 Counts = TypeVar("Counts", bound="ConfidentialCounts")
@@ -73,6 +75,8 @@ class Description(Protocol):
     def classes(self) -> SizeClasses | None: ...  # noqa: D102
     @property
     def attributes(self) -> Attributes: ...  # noqa: D102
+    @property
+    def people(self) -> People: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +119,11 @@ class ConfidentialCounts(Confidential):
         Confidential: counts by size per leaf and combination of values, as the finest family of a
         :class:`~tallytree.model.lattice.Lattice` numbers them; None without attributes. The numbers of groups of these cells
         are public when ``groups_public``.
+    people
+        Public: the classes that entities are counted by, with the attributes of groups beside them.
+    entity_counts
+        Confidential: entities of each class (columns) per leaf and combination of values (rows), as in ``cell_counts``; None
+        without classes.
     """
 
     hierarchy: Hierarchy
@@ -132,6 +141,8 @@ class ConfidentialCounts(Confidential):
     classes: SizeClasses | None = None
     attributes: Attributes = NO_ATTRIBUTES
     cell_counts: CountsBySize | None = None
+    people: People = NO_PEOPLE
+    entity_counts: IntArray | None = None
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -142,6 +153,10 @@ class ConfidentialCounts(Confidential):
             raise InputError("Attributes and counts per combination of their values come together.")
         if self.cell_counts is not None and not self._cells_add_up(self.cell_counts):
             raise InputError("The counts per combination of values must add up to those of the leaves.")
+        if bool(self.people) != (self.entity_counts is not None):
+            raise InputError("Classes of entities and counts per class come together.")
+        if self.entity_counts is not None and not self._people_add_up(self.entity_counts):
+            raise InputError("The entities of all classes must add up to the sizes of the groups they are in.")
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
         if self.unit.group and self.groups_public:
@@ -166,6 +181,20 @@ class ConfidentialCounts(Confidential):
         groups = cell_counts.n_groups().reshape(-1, n_cells).sum(axis=1)
         entities = cell_counts.n_entities().reshape(-1, n_cells).sum(axis=1)
         return np.array_equal(groups, self.n_groups) and np.array_equal(entities, self.leaf_counts.n_entities())
+
+    def people_cells(self) -> IntArray:
+        """Confidential: entities of each class of every leaf and combination of values."""
+        assert self.entity_counts is not None
+        return self.entity_counts
+
+    def people_of(self, by: Sequence[str], level: int) -> IntArray:
+        """Confidential: entities of each class in every row of the table of a level by some attributes of groups."""
+        return self.lattice.sums(Family(level, self.attributes.chosen(by)), self.people_cells())
+
+    def _people_add_up(self, entity_counts: IntArray) -> bool:
+        cells = self.leaf_counts if self.cell_counts is None else self.cell_counts
+        shape = (cells.n_regions, self.people.classes.n_cells)
+        return entity_counts.shape == shape and np.array_equal(entity_counts.sum(axis=1), cells.n_entities())
 
     @cached_property
     def counts_on_levels(self) -> CountsBySize:

@@ -52,14 +52,15 @@ class Unit:
     def __post_init__(self) -> None:
         if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
             raise RequestError(f"contributions is a whole number of at least 1, got {self.contributions!r}.")
-        if self.group and (self.column or self.contributions != 1):
-            raise RequestError("A whole group is one unit by itself; leave out its column and contributions.")
+        if self.group and self.column:
+            raise RequestError(f"A whole group is one unit by itself; leave out the column {self.column!r}.")
 
     @property
     def words(self) -> str:
         """What is protected, as it follows "adding or removing"."""
         if self.group:
-            return f"one {self.group} with all its entities, of any size, in any region"
+            counted = f" (of which at most {self.contributions} are counted)" if self.contributions > 1 else ""
+            return f"one {self.group} with all its entities{counted}, of any size, in any region"
         if self.column:
             return f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
         if self.contributions == 1:

@@ -28,6 +28,8 @@ class QueryOptions(Printing):
         How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
         Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
+    people
+        How many entities of each class there are; ``where`` may then name classes too.
     ranges
         Questions to a histogram or map.
     confidence, level
@@ -52,6 +54,7 @@ class QueryOptions(Printing):
     quantile: float | None = option(None, help="Which size do this fraction of the groups not exceed?")
     mean: bool = option(False, help="What is the mean size?")
     total: bool = option(False, help="How many groups are there, and how many entities?")
+    people: bool = option(False, help="How many people of each class are there? --where may then name classes too.")
     ranges: Sequence[str] = option(
         (),
         help="Of a histogram: how many lie in this range? Of a map: in this box, LOW:HIGH,LOW:HIGH? Repeatable.",

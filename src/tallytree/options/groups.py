@@ -9,8 +9,8 @@ from tallytree.errors import RequestError
 from tallytree.model.part import Part, part_from
 from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
-from tallytree.options.choices import Nonnegative, names
-from tallytree.privacy.budget import Budget, Definition, Exact
+from tallytree.options.choices import Neighbours, Nonnegative, names
+from tallytree.privacy.budget import Budget, Definition, Exact, budget_for_replacing
 from tallytree.privacy.stated_budget import stated_budget
 
 
@@ -38,16 +38,23 @@ class Loss(Options):
         The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
     delta
         With ``epsilon``: (ε, δ)-differential privacy, kept by Gaussian noise under a zCDP budget that is found for it.
+    neighbours
+        Whose loss is stated: that of adding or removing one unit (``"add-remove"``), or of replacing one by another
+        (``"replace"``), for which half of ε, or a quarter of ρ, is spent. A ledger counts what is spent.
     """
 
     epsilon: Exact | None = option(None, help="Privacy loss, for example 1.0 or 1/3.")
     rho: Exact | None = option(None, help="Privacy loss under --definition zcdp.")
     delta: Exact | None = option(None, help="With --epsilon: approximate privacy, by Gaussian noise, such as 1e-9.")
     definition: Definition = option("pure", help="pure or zcdp.")
+    neighbours: Neighbours = option(
+        "add-remove", help=f"The stated loss is that of {names(Neighbours)}, of one unit; replace spends half."
+    )
 
     def loss(self) -> Budget:
         """The stated loss as an exact budget."""
-        return stated_budget(self.epsilon, self.rho, self.definition, self.delta)
+        stated = stated_budget(self.epsilon, self.rho, self.definition, self.delta)
+        return stated if self.neighbours == "add-remove" else budget_for_replacing(stated)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -26,8 +26,8 @@ class MethodOptions(Options):
     ----------
     mechanism
         ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
-        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"`` or ``"adaptive"``; for one column ``"noisy-first"``
-        or ``"structure-first"``.
+        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"`` or ``"adaptive"``; for one column ``"noisy-first"``,
+        ``"structure-first"``, ``"noisy-merge"`` or ``"structure-merge"``.
     n_points
         The number of points where it is public; otherwise methods that need it spend a small share on a noisy one.
     alpha
@@ -44,7 +44,7 @@ class MethodOptions(Options):
         Old spelling of ``mechanism``.
     """
 
-    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last four are for one column.")
     method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
     alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")

@@ -79,12 +79,14 @@ def _is_short(number: Decimal) -> bool:
 class Budget:
     """A privacy loss: ``total`` is ε where the definition is ``pure``, ρ where it is ``zcdp``.
 
-    ``asked`` is the (ε, δ) that a zCDP budget was found for, where the user stated these; all noise is Gaussian then.
+    The loss is that of adding or removing one unit. ``asked`` is the (ε, δ) that a zCDP budget was found for, where the user
+    stated these; all noise is Gaussian then. ``replacing`` says that the user stated the loss of replacing one unit.
     """
 
     definition: Definition
     total: Fraction
     asked: tuple[Fraction, Fraction] | None = None
+    replacing: bool = False
 
     def __post_init__(self) -> None:
         if self.definition not in get_args(Definition):
@@ -101,8 +103,30 @@ class Budget:
         """What the total is called: ``epsilon`` or ``rho``."""
         return "epsilon" if self.definition == "pure" else "rho"
 
+    @property
+    def of_replacing(self) -> Fraction:
+        """The loss where one unit is replaced by another: one is removed and one added, so 2ε, or 2²ρ."""
+        return self.total * (2 if self.definition == "pure" else 4)
+
     def __str__(self) -> str:
         return f"{self.symbol} = {self.total}"
+
+
+def budget_for_replacing(stated: Budget) -> Budget:
+    """The budget with which replacing one unit by another costs what was stated: half of ε, or a quarter of ρ.
+
+    A neighbour that has another unit in the place of one is two steps of removing and adding away (hay2010 §2.1).
+
+    Examples
+    --------
+    >>> str(budget_for_replacing(Budget("pure", Fraction(1))))
+    'epsilon = 1/2'
+    """
+    if stated.asked is not None:
+        raise RequestError(
+            "neighbours='replace' goes with epsilon alone or with rho; with delta, add-remove is proved."
+        )
+    return Budget(stated.definition, stated.total / (2 if stated.definition == "pure" else 4), replacing=True)
 
 
 def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:

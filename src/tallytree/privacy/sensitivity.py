@@ -18,7 +18,7 @@ the rows of such a table. Not so where a value follows from the entities: the en
 to another changes 2s − 1 cumulative counts, and there is no function for that.
 
 Where the unit is a whole group, neighbours differ by one group with all its entities, of any size, in any leaf; only the
-``size_…`` families at bins and blocks of sizes are measured then.
+``size_…`` families at bins and blocks of sizes are measured then, and people with a public bound on the entities of a group.
 
 Sizes may be cut off at a public largest size: that lowers the growth of a size, never raises it. All proofs bound one
 entity first and add up over k entities by the triangle inequality, which gives l1 = k l1(1) and l2² = k² l2²(1).
@@ -113,6 +113,19 @@ def group_totals_sensitivity(*, contributions: int = 1) -> Sensitivity:
     """The number of groups per region, where groups are private (kuo2018 footnote 5): l1 = k, l2² = k².
 
     An entity may be its group's only one, so that the group comes and goes with it: one total changes by 1.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)
+
+
+def people_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Entities per class (age by sex …) and region, or row of a table by attributes of groups: l1 = k, l2² = k².
+
+    An entity has one class and its group lies in one row of a table, so one count changes by 1; with k entities at most k in
+    all. Reached when all have the same class in one row. Where the unit is a whole group, k is the public bound on the
+    entities that count of one group, all of which come and go with it.
+
+    The same entity also fills one cell of the staircase of its row: sizes and people are different questions about it, asked
+    one after the other, whose losses add up. Each has its share of the budget, and its own sensitivity.
     """
     return _for_units(Sensitivity(1, 1), contributions)
 
@@ -219,6 +232,17 @@ def edge_degrees_sensitivity(*, contributions: int = 1) -> Sensitivity:
     return _for_units(Sensitivity(2, 2), contributions)
 
 
+def edge_nodes_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """The number of nodes that have edges, where it is private: l1 = 2k, l2² = (2k)².
+
+    An edge may be the only one of both its nodes, which come and go with it: the number changes by at most 2. The degrees of
+    these nodes are then read as those of the M largest, filled up with zeros: a node that does not exist counts like one
+    without edges, so :func:`edge_degrees_sensitivity` and :func:`sizes_sensitivity` hold for every M that follows from answers
+    already given.
+    """
+    return _for_units(Sensitivity(2, 4), contributions)
+
+
 def median_score_sensitivity(*, contributions: int = 1) -> Sensitivity:
     """−|points below a cut − points above it|, the score of a private median: l1 = k per candidate, l2² = k².
 
@@ -236,3 +260,17 @@ def deviation_score_sensitivity(*, contributions: int = 1) -> Sensitivity:
     the best m, the sum of its part changes by at most 1. As for medians, this bounds the change of each candidate's score.
     """
     return _for_units(Sensitivity(1, 1), contributions)
+
+
+def squares_score_sensitivity(largest: int, *, contributions: int = 1) -> Sensitivity:
+    """Squared deviations of bins from the means of parts, rounded down part by part: l1 = k (2F − 1) per candidate.
+
+    Counts are cut off at ``largest`` = F >= 1, which is public or follows from answers already given. Of n bins with mean m,
+    an entity that raises a count from x to x + 1 <= F changes Σ (count − mean)² by 2(x − m) + 1 − 1/n. The other n − 1 counts
+    lie in 0 … F, so x − m lies between (x − F)(1 − 1/n) and x(1 − 1/n), and the change between (1 − 2F)(1 − 1/n) and
+    (2F − 1)(1 − 1/n). Two numbers that differ by at most the whole number 2F − 1 still do when both are rounded down. The
+    entity lies in one part, so the cost of every partition, hence the least cost of a set of partitions, changes by at most
+    2F − 1. (Xu et al. 2012 state 2F + 1.) Rounded, it is reached: by one of F = 1, four bins, and two entities in them.
+    """
+    _require_positive(largest, "largest")
+    return _for_units(Sensitivity(2 * largest - 1, (2 * largest - 1) ** 2), contributions)

@@ -17,6 +17,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.confidential import AssumedCounts
+from tallytree.model.people import dealt
 from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
@@ -147,7 +148,22 @@ def data_like(earlier: Release) -> AssumedCounts:
         classes=earlier.classes,
         attributes=earlier.attributes,
         cell_counts=None if margins is None else margins.at(lattice.rows_in_margins(lattice.finest)),
+        **_people_like(earlier),
     )
+
+
+def _people_like(earlier: Release) -> dict[str, Any]:
+    """Classes of entities, and entities of each class per leaf and combination of values; nothing where none are counted.
+
+    Within the cells that people were not counted by, classes are dealt in order: nothing measured depends on it.
+    """
+    if earlier.people is None:
+        return {}
+    lattice, people = earlier.lattice, earlier.people.people
+    slots = earlier.counts if earlier.margins is None else earlier.margins.at(lattice.rows_in_margins(lattice.finest))
+    cells = slots if earlier.margins is not None else slots.regions(lattice.hierarchy.level_slice(lattice.finest.level))
+    row_of = lattice.rows_of_cells(people.family(lattice))
+    return {"people": people, "entity_counts": dealt(cells.n_entities(), earlier.people.cells, row_of)}
 
 
 def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> AssumedCounts:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from tallytree.consistency.lattice import consistent_cells
+from tallytree.consistency.people import counted_people, shift_of_entities
 from tallytree.consistency.staircases import consistent_leaves
 from tallytree.estimate.staircases import Staircases, estimate_of_look, estimate_staircases, prior_below, prior_of_root
 from tallytree.kernels.staircase.blocks import Prior
@@ -16,10 +17,11 @@ from tallytree.kernels.staircase.curves import Curves
 from tallytree.measure.group_sizes import Place
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.measure.staircases import measure_first_look, measure_staircases
-from tallytree.model.arrays import IntArray
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.lattice import Family, Lattice
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.planning.group_sizes.allocation import shares_for_levels
 from tallytree.planning.group_sizes.families import shares_for_families, wanted_families
 from tallytree.planning.group_sizes.first_look import FirstLook, first_look
@@ -39,17 +41,27 @@ class AdaptiveRun:
     levels: tuple[Staircases | None, ...]
     looked: Curves
 
-    def leaf_counts(self, lattice: Lattice) -> CountsBySize:
+    def leaf_counts(self, lattice: Lattice, people: People = NO_PEOPLE) -> CountsBySize:
         """All levels combined into consistent counts by size of the leaves, by attributes where there are some:
         post-processing only.
         """
+        families = families_of(self.plan, lattice)
+        measured = {family: known for family, known in zip(families, self.levels) if known is not None}
+        shift = self._told_by_people(lattice, measured, people) if people else None
         if self.noisy.cell_groups is None:
             tree, n_groups = lattice.hierarchy, self.noisy.n_groups
-            return consistent_leaves(tree, n_groups, list(self.levels), self.looked, self.plan.max_size)
-        measured = {
-            family: known for family, known in zip(families_of(self.plan, lattice), self.levels) if known is not None
-        }
-        return consistent_cells(lattice, self.noisy.cell_groups, measured, self.looked, self.plan.max_size)
+            return consistent_leaves(tree, n_groups, list(self.levels), self.looked, self.plan.max_size, shift)
+        return consistent_cells(lattice, self.noisy.cell_groups, measured, self.looked, self.plan.max_size, shift)
+
+    def _told_by_people(self, lattice: Lattice, measured: Mapping[Family, Staircases], people: People) -> FloatArray:
+        """What the classes of entities add to the number of entities of each of the finest cells."""
+        groups = people.groups(lattice)
+        sizes = {family: known.curves for family, known in measured.items()}
+        return shift_of_entities(lattice, sizes, groups, counted_people(groups, self.noisy.people))
+
+    def with_people(self, people: tuple[NoisyLevel, ...]) -> AdaptiveRun:
+        """The same with what was measured of people."""
+        return replace(self, noisy=replace(self.noisy, people=people))
 
 
 def run_adaptive(
@@ -98,7 +110,7 @@ def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: P
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
     public = _Groups(lattice, noisy.n_groups, noisy.cell_groups)
     made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress)
-    return replace(made, noisy=_with_look(plan, made.noisy, answers))
+    return replace(made, noisy=_with_look(plan, made.noisy, answers)).with_people(noisy.people)
 
 
 def _with_look(plan: Plan, noisy: NoisyCounts, answers: IntArray) -> NoisyCounts:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tallytree.errors import RequestError
+from tallytree.model.arrays import FloatArray
 from tallytree.publish.copies import UNKNOWN, Copies, public_bounds
 from tallytree.publish.intervals import count_intervals
 from tallytree.released.group_sizes.asked import Asked
@@ -30,13 +31,27 @@ def answer(
         return _single_count(copies, paths[0], question.size, confidence)
     released, pairs = copies.region(paths, where)
     value = float(question.ask(released))
-    errors = np.sort([_asked(question, copy) - _asked(question, truth) for truth, copy in pairs])
+    errors = [_asked(question, copy) - _asked(question, truth) for truth, copy in pairs]
+    ends = _public_ends(copies, paths, question, released if where else None)
+    return _interval(value, np.array(errors, dtype=np.float64), ends, confidence)
+
+
+def people_intervals(copies: Copies, paths: Sequence[str], where: Sequence[str], confidence: float) -> list[Interval]:
+    """Intervals of the numbers of entities of each class, in the order of :meth:`PeopleCounts.by_class`."""
+    assert copies.release.people is not None
+    released = [count for _, count in copies.release.people.by_class(paths, where)]
+    pairs = [[dict(one.by_class(paths, where)) for one in pair] for pair in copies.people]
+    errors = np.array([[copy[labels] - truth[labels] for labels in truth] for truth, copy in pairs], dtype=np.float64)
+    return [_interval(value, of_class, (0, math.inf), confidence) for value, of_class in zip(released, errors.T)]
+
+
+def _interval(value: float, errors: FloatArray, ends: tuple[float, float], confidence: float) -> Interval:
+    """The answer less the quantiles of the errors of copies, within what is public."""
+    ranked = np.sort(errors)
     # The true error is one more beside those of the copies: ranks among (copies + 1), the outermost where there are too few.
-    rank = min(math.ceil((1 + confidence) / 2 * (len(errors) + 1)), len(errors))
-    low, high = value - errors[rank - 1], value - errors[-rank]
-    least, most = _public_ends(copies, paths, question, released if where else None)
-    std_error = float(np.sqrt((errors.astype(np.float64) ** 2).mean()))
-    return Interval(value, std_error, float(np.clip(low, least, most)), float(np.clip(high, least, most)))
+    rank = min(math.ceil((1 + confidence) / 2 * (len(ranked) + 1)), len(ranked))
+    low, high = np.clip([value - ranked[rank - 1], value - ranked[-rank]], *ends)
+    return Interval(value, float(np.sqrt((ranked**2).mean())), float(low), float(high))
 
 
 def _asked(question: Asked, region: RegionCounts) -> float:

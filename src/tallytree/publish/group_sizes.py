@@ -10,17 +10,20 @@ import numpy as np
 
 from tallytree.consistency.dense_tables import check_solver, fit_dense_tables
 from tallytree.consistency.matching import bottom_up, match_top_down
+from tallytree.consistency.people import counted_people, whole_people
 from tallytree.consistency.totals import consistent_totals
 from tallytree.errors import RequestError
 from tallytree.estimate.runs import Estimate
 from tallytree.estimate.views import estimate_view
 from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
-from tallytree.measure.noisy import NoisyCounts
+from tallytree.measure.noisy import NoisyCounts, NoisyLevel
+from tallytree.measure.people import measure_people
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts, Description
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
+from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
@@ -37,16 +40,18 @@ from tallytree.released.group_sizes.manifest import (
     facts_of,
     group_sizes_manifest,
     mechanism_of,
+    people_of,
     with_bins,
     with_differences,
     with_fit,
     with_split,
 )
+from tallytree.released.group_sizes.people import people_counts
 from tallytree.released.group_sizes.release import Release, with_margins
 from tallytree.released.group_sizes.tables import (
     cell_groups_from_table,
     measured_tables,
-    noisy_levels_from_table,
+    noisy_from_table,
     regions_from_table,
 )
 from tallytree.released.published import NO_MEASUREMENTS
@@ -125,29 +130,37 @@ def _release(
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
         stream, manifest = paid.stream, paid.manifest
+        people: tuple[NoisyLevel, ...] = ()
 
         def measured(split: Plan, answers: NoisyCounts) -> None:
-            paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, answers))
+            nonlocal people
+            assert isinstance(counts, ConfidentialCounts)
+            people = measure_people(counts, plan, stream)
+            whole = replace(answers, people=people)
+            paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, whole))
 
         if not isinstance(counts, ConfidentialCounts):
             noisy, leaf_counts = counts.carry_out(plan, stream, progress)
             paid.measured(manifest, measured_tables(facts.lattice, noisy))
         elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, measured, progress)
+            run = run.with_people(people)
             noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
         elif plan.mechanism == "size-bins":
             bins = measure_bins(counts, plan, facts, stream, progress)
+            people = measure_people(counts, plan, stream)
             manifest = with_bins(manifest, bins.plan, counts, bins.bins)
-            paid.measured(manifest, measured_tables(facts.lattice, bins.noisy(facts)))
+            paid.measured(manifest, measured_tables(facts.lattice, replace(bins.noisy(facts), people=people)))
         else:
             noisy = measure_all(counts, plan, stream, progress)
             paid.measured(manifest, measured_tables(facts.lattice, noisy))
     if isinstance(counts, ConfidentialCounts):
         if plan.mechanism == "adaptive":
-            leaf_counts = run.leaf_counts(facts.lattice)
+            leaf_counts = run.leaf_counts(facts.lattice, facts.people)
         elif plan.mechanism == "size-bins":
             found = estimate_bins(bins, facts, progress)
-            noisy, leaf_counts, manifest = found.noisy, found.leaf_counts, with_differences(manifest, found.differences)
+            noisy, leaf_counts = replace(found.noisy, people=people), found.leaf_counts
+            manifest = with_differences(manifest, found.differences)
         else:
             leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
             manifest = with_fit(manifest, fit)
@@ -155,7 +168,12 @@ def _release(
 
 
 def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:
-    """Numbers of classes have a public bound: that of the last class."""
+    """Numbers of classes have a public bound: that of the last class. So have sizes of which so many entities count."""
+    if counts.unit.group and counts.people:
+        largest = counts.unit.contributions
+        if options.max_size not in (None, "auto", largest):
+            raise RequestError(f"Of each group {largest} entities count (contributions=), so leave out max_size=.")
+        return replace(options, max_size=largest)
     if counts.classes is None:
         return options
     largest = counts.classes.n_classes - 1
@@ -174,13 +192,36 @@ def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
         whole_groups=bool(counts.unit.group),
         least_size=counts.least_size,
         attributes=counts.attributes,
+        people=counts.people,
     )
 
 
 def put_together(
     lattice: Lattice, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
 ) -> Release:
-    """The release of consistent counts of the leaves, which are by attributes where there are some."""
+    """The release of consistent counts of the leaves, which are by attributes where there are some, and of their people."""
+    made = _sizes_together(lattice, plan, noisy, leaf_counts, manifest)
+    people = people_of(manifest)
+    if not people:
+        return made
+    groups = people.groups(lattice)
+    known = groups_known(lattice, noisy, people) if manifest["totals"]["source"] == "public" else None
+    entities = lattice.sums(people.family(lattice), leaf_counts.n_entities())
+    whole = whole_people(groups, counted_people(groups, noisy.people, known), entities)
+    return replace(made, people=people_counts(people, lattice, whole))
+
+
+def groups_known(lattice: Lattice, noisy: NoisyCounts, people: People) -> IntArray:
+    """Numbers of groups of the finest cells that people are counted in."""
+    of_cells = noisy.cell_groups
+    if of_cells is None:
+        of_cells = noisy.n_groups[lattice.hierarchy.level_slice(lattice.hierarchy.n_levels - 1)]
+    return lattice.sums(people.family(lattice), of_cells)
+
+
+def _sizes_together(
+    lattice: Lattice, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
+) -> Release:
     hierarchy = lattice.hierarchy
     if noisy.cell_groups is not None:
         bare = Release(hierarchy=hierarchy, counts=leaf_counts, n_groups=noisy.n_groups, manifest=manifest, noisy=noisy)
@@ -215,14 +256,15 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
     if plan.mechanism == "size-bins":
         bins = bins_of(manifest)
         plan = with_bins_asked(plan, facts, bins)
-        found = estimate_bins(MeasuredBins(plan, noisy_levels_from_table(lattice, plan, answers), bins), facts)
-        manifest = with_differences(manifest, found.differences)
-        return put_together(lattice, plan, found.noisy, found.leaf_counts, manifest)
+        given = noisy_from_table(lattice, plan, answers, n_groups, None)
+        found = estimate_bins(MeasuredBins(plan, given.levels, bins), facts)
+        noisy, manifest = replace(found.noisy, people=given.people), with_differences(manifest, found.differences)
+        return put_together(lattice, plan, noisy, found.leaf_counts, manifest)
     cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet")) if lattice.attributes else None
-    noisy = NoisyCounts(n_groups, noisy_levels_from_table(lattice, plan, answers), cell_groups)
+    noisy = noisy_from_table(lattice, plan, answers, n_groups, cell_groups)
     fit: dict[str, Any] = {}
     if plan.mechanism == "adaptive":
-        leaf_counts = estimate_again(lattice, plan, noisy).leaf_counts(lattice)
+        leaf_counts = estimate_again(lattice, plan, noisy).leaf_counts(lattice, facts.people)
     else:
         leaf_counts, fit = reconcile(hierarchy, plan, noisy)
     if changed:

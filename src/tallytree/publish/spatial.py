@@ -36,7 +36,7 @@ from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
 # Methods that choose boundaries by the exponential mechanism, whose loss is not that of Gaussian noise.
-CHOOSING = ("kd-tree", "kd-hybrid", "structure-first")
+CHOOSING = ("kd-tree", "kd-hybrid", "structure-first", "structure-merge")
 # A cell is asked in at most as many steps as a tree is deep, far below a thousand; a unit of k entities changes k answers each.
 MOST_CONTRIBUTIONS_WITH_DELTA = 1000
 

@@ -30,9 +30,11 @@ from tallytree.privacy.sensitivity import (
     counts_sensitivity,
     cumulative_sensitivity,
     edge_degrees_sensitivity,
+    edge_nodes_sensitivity,
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
     sizes_sensitivity,
@@ -163,7 +165,7 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
     max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
     if manifest["privacy"]["unit"]["group"]:
-        known = whole_group_sensitivities()
+        known = whole_group_sensitivities(contributions=contributions)
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
         if leaf.query != "chain" or leaf.level is None:
@@ -186,14 +188,17 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "first look": hybrid_sensitivity(**units),
         "largest size": largest_size_sensitivity(**units),
         "group totals": group_totals_sensitivity(contributions=contributions),
+        "people": people_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),
+        "nodes": edge_nodes_sensitivity(contributions=contributions),
     }
 
 
-def whole_group_sensitivities() -> Mapping[str, Sensitivity]:
-    """The same where the unit is a whole group; no other query is answered then."""
+def whole_group_sensitivities(*, contributions: int = 1) -> Mapping[str, Sensitivity]:
+    """The same where the unit is a whole group, of which so many entities count; no other query is answered then."""
     bins = size_bins_sensitivity()
-    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity()}
+    people = people_sensitivity(contributions=contributions)
+    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity(), "people": people}
 
 
 def _check_sensitivities(record: Record, expected: list[Sensitivity | None]) -> Check:
@@ -220,7 +225,7 @@ def _check_listed(manifest: Manifest, record: Record) -> Check:
     """The figures per level, which people read, are those of the record, which was just recomputed."""
     privacy = manifest["privacy"]
     symbol = budget_of(privacy).symbol
-    shown = [privacy, *privacy.get("side_queries", []), *privacy.get("levels", [])]
+    shown = [privacy, *(facts for part in ("side_queries", "levels", "people") for facts in privacy.get(part, []))]
     listed = [_facts(facts, symbol) for facts in shown if "noise" in facts]
     recorded = [_facts(record_to_json(leaf), "loss") for leaf in measurements(record)]
     same = sorted(listed, key=repr) == sorted(recorded, key=repr)

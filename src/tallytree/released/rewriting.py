@@ -1,8 +1,8 @@
 """A manifest written again from the little that nothing else vouches for, and compared with the one that is there.
 
-Most of what a manifest says follows from the rest of it and from the tables: what was measured from the request, noise and shares
-from the budget, numbers of regions from the table of regions. Whoever changes such a value by hand is found, by whoever looks.
-What remains is told and believed: names, words about the data, versions of libraries. For that a ledger or a signature vouches.
+Most of what a manifest says follows from the rest of it and from the tables: what was measured from the request, noise from the
+budget, numbers of regions from the table of regions. Whoever changes such a value by hand is found, by whoever looks. What
+remains is told and believed: names, words about the data, versions of libraries. For that a ledger or a signature vouches.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tallytree.model.attributes import Attributes
 from tallytree.model.classes import SizeClasses, classes_from
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
+from tallytree.model.people import People
 from tallytree.model.unit import Unit
 from tallytree.options.choices import MapMethod
 from tallytree.options.group_sizes import ReleaseOptions
@@ -26,17 +27,17 @@ from tallytree.options.maps import MethodOptions
 from tallytree.planning.group_sizes.plan import plan_release, with_bins_asked, with_shares
 from tallytree.planning.group_sizes.size_bins import single_sizes
 from tallytree.planning.streams import usual_epochs
-from tallytree.privacy.accounting import record_from_json
-from tallytree.privacy.budget import noise_for, written_fraction
+from tallytree.privacy.accounting import measurements, record_from_json
+from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of, unit_from_json
-from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.released.checks import Check
-from tallytree.released.degrees import degrees_manifest
+from tallytree.released.degrees import PlannedQuery, degrees_manifest
 from tallytree.released.group_sizes.manifest import (
     attributes_of,
     bins_of,
     facts_of,
     group_sizes_manifest,
+    people_of,
     with_bins,
     with_split,
 )
@@ -114,6 +115,7 @@ class _Counts:
     least_size: int
     classes: SizeClasses | None
     attributes: Attributes
+    people: People
 
 
 def group_sizes_again(folder: Folder) -> Manifest:
@@ -136,6 +138,7 @@ def group_sizes_again(folder: Folder) -> Manifest:
         facts.least_size,
         classes_from(manifest["classes"]) if "classes" in manifest else None,
         attributes_of(manifest),
+        people_of(manifest),
     )
     again = group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"] is True)
     if plan.mechanism == "adaptive":
@@ -186,8 +189,6 @@ def _whole_numbers(folder: Folder, column: str) -> bool:
 class _Sizes:
     """What is public about a degree sequence, by its manifest."""
 
-    query: str
-    sensitivity: Sensitivity
     unit: Unit
     fixed: str
     n_groups: int
@@ -197,28 +198,29 @@ class _Sizes:
 
 
 def degrees_again(folder: Folder) -> Manifest:
-    """The manifest of a degree sequence. Told: the method, which of two questions was asked, why the groups are public."""
+    """The manifest of a degree sequence. Told: the method, which questions were asked and what each cost, what is public."""
     manifest = folder.manifest
     privacy, public, asked = manifest["privacy"], manifest["public"], manifest["mechanism"]
-    record = record_from_json(privacy["composition"])
-    (fixed,) = privacy["fixed"]
-    bound = Sensitivity(privacy["sensitivity"]["l1"], privacy["sensitivity"]["l2_squared"])
-    query = str(getattr(record, "query", ""))
+    budget = budget_of(privacy)
+    queries = [
+        PlannedQuery(
+            leaf.query,
+            leaf.sensitivity,
+            noise_for(Budget(budget.definition, leaf.stated), leaf.sensitivity),
+            leaf.stated,
+        )
+        for leaf in measurements(record_from_json(privacy["composition"]))
+    ]
     sizes = _Sizes(
-        query,
-        bound,
         unit_from_json(privacy["unit"]),
-        str(fixed),
+        "; ".join(privacy["fixed"]),
         int(public["groups"]),
-        1 if query == "edge degrees" else int(public["max_quantity"]),
+        1 if queries[-1].query == "edge degrees" else int(public["max_quantity"]),
         str(public["note"]),
         _part(manifest),
     )
-    budget = budget_of(privacy)
     promised = {"name": str(asked["name"]), "graphical": bool(asked["graphical"])}
-    return degrees_manifest(
-        sizes, budget, noise_for(budget, bound), mechanism=promised, secure=privacy["private"] is True
-    )
+    return degrees_manifest(sizes, budget, queries, mechanism=promised, secure=privacy["private"] is True)
 
 
 @dataclass(frozen=True)

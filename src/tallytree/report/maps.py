@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from tallytree.kernels.trees.least_squares import variances_from_below
-from tallytree.maps.nonuniformity import ALONG_BORDER
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.maps.release import SpatialRelease
-from tallytree.report.payload import USE, common_facts, plural
+from tallytree.report.payload import USE, common_facts, plural, too_fine
 
 # The page draws at most so many cells per side, and works standard errors out from at most so many boxes.
 MOST_CELLS = 256
@@ -49,6 +48,7 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
             *USE[:2],
             "A box is the sum of its parts, but its error is smaller than the sum of theirs.",
             USE[3],
+            *too_fine(release.density),
         ],
     }
 
@@ -96,7 +96,7 @@ def _tree(release: SpatialRelease) -> dict[str, Any]:
         "own": place.tolist(),
         "values": np.where(stops, estimates.published[kept], 0).tolist(),
         "clustering": release.surface.clustering,
-        "alongBorder": ALONG_BORDER,
+        "alongBorder": release.surface.along_border,
         "coarse": bool(np.any(kept & (tree.depth == deepest) & ~estimates.leaves & ~tree.is_leaf)),
     }
 

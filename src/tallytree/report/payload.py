@@ -11,6 +11,7 @@ from tallytree.errors import RequestError
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.asking import PageOptions
+from tallytree.planning.ranges.density import Density
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.degrees import DegreeSequence
@@ -159,7 +160,11 @@ def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
         ],
         "regions": regions,
         "budget": _budget(histogram.manifest),
-        "use": [*USE[:1], "A range is the sum of its bins, but its error is smaller than the sum of theirs."],
+        "use": [
+            *USE[:1],
+            "A range is the sum of its bins, but its error is smaller than the sum of theirs.",
+            *too_fine(histogram.density),
+        ],
     }
 
 
@@ -239,6 +244,11 @@ def common_facts(manifest: dict[str, Any], checks: Any, *, watermark: str = "") 
         ],
         "made": f"Mechanism: {manifest['mechanism']['name']}. Made with {versions}.",
     }
+
+
+def too_fine(density: Density | None) -> list[str]:
+    """A sentence where a flat release has bins that are far too fine."""
+    return [str(density)] if density is not None and density.far_too_fine else []
 
 
 def plural(manifest: dict[str, Any]) -> str:

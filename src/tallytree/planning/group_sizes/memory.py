@@ -54,6 +54,8 @@ def _cells(level: LevelPlan, n_groups: IntArray, max_size: int) -> int:
             # Twice the margin stands for the margin and the groups above the threshold.
             tail = 2 * tail_lengths(n_groups, n_groups, std, n_regions=len(n_groups))
             return int(hybrid_thresholds(n_groups, std).sum() + np.minimum(tail, n_groups).sum())
+        case "people":
+            raise ValueError("people are counted in tables of their own, beside the levels of sizes")
 
 
 def predicted_bytes(plan: Plan, cells: Sequence[int]) -> int:

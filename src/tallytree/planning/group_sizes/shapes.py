@@ -149,6 +149,18 @@ def _gamma(rng: np.random.Generator, mean: FloatArray, variance: FloatArray) -> 
     return np.where(certain, mean, rng.gamma(law) * np.where(certain, 1.0, mean / law))
 
 
+def redrawn_classes(table: IntArray, totals: IntArray, *, seed: int) -> IntArray:
+    """Classes of each row's entities drawn anew, with the shares of a public table, for so many entities per row.
+
+    Rows without any have the shares of all rows together.
+    """
+    rng = np.random.default_rng([seed, 3])
+    everywhere = np.maximum(table.sum(axis=0), 1e-9)
+    weight = np.where(table.sum(axis=1, keepdims=True) > 0, table, everywhere).astype(np.float64)
+    drawn: IntArray = rng.multinomial(totals, weight / weight.sum(axis=1, keepdims=True))
+    return drawn
+
+
 def redrawn(leaf_counts: CountsBySize, n_groups: IntArray, *, seed: int) -> CountsBySize:
     """Sizes of each leaf's groups drawn anew, with the shares of a public table, for so many groups per leaf.
 

@@ -21,7 +21,14 @@ from tallytree.model.lattice import Lattice
 from tallytree.model.notebook import html_table
 from tallytree.released.checks import Check, Verification, check_counts, check_margins
 from tallytree.released.group_sizes.asked import asked_by
-from tallytree.released.group_sizes.manifest import KIND, attributes_of
+from tallytree.released.group_sizes.manifest import KIND, attributes_of, people_of
+from tallytree.released.group_sizes.people import (
+    PEOPLE_FILE,
+    PeopleCounts,
+    people_from_table,
+    people_reply,
+    refuse_people,
+)
 from tallytree.released.group_sizes.region import Interval, RegionCounts, Slot, slot_of, together
 from tallytree.released.group_sizes.tables import (
     cell_groups_from_table,
@@ -79,6 +86,8 @@ class Release(Published):
         slot by slot of each region as a :class:`~tallytree.model.lattice.Lattice` numbers them.
     cell_groups
         With attributes: number of groups of every leaf and combination of values that the release keeps to.
+    people
+        Released numbers of entities by class, where they were asked for.
     """
 
     kind: ClassVar[str] = KIND
@@ -95,6 +104,7 @@ class Release(Published):
             "quantile",
             "mean",
             "total",
+            "people",
             "confidence",
             "copies",
         }
@@ -109,6 +119,7 @@ class Release(Published):
     attributes: Attributes = NO_ATTRIBUTES
     margins: CountsBySize | None = field(default=None, repr=False)
     cell_groups: IntArray | None = field(default=None, repr=False)
+    people: PeopleCounts | None = field(default=None, repr=False)
 
     @property
     def lattice(self) -> Lattice:
@@ -148,6 +159,13 @@ class Release(Published):
             table = table.append_column(name, pa.array(values))
         return table
 
+    def people_table(self, by: str | Sequence[str] = ()) -> pa.Table:
+        """Numbers of entities as an Arrow table: level, region, count; rows with count 0 left out.
+
+        ``by`` names classes of entities and attributes of groups, which become columns after the region.
+        """
+        return refuse_people(self.people).table((by,) if isinstance(by, str) else by)
+
     def _interval_columns(self) -> dict[str, FloatArray | IntArray]:
         if self.intervals is None:
             return {}
@@ -160,6 +178,8 @@ class Release(Published):
         checks = check_counts(self.hierarchy, self.counts, self.n_groups, all_totals=all_totals)
         if self.margins is not None and self.cell_groups is not None:
             checks += check_margins(self.lattice, self.margins, self.cell_groups)
+        if self.people is not None:
+            checks += self.people.checks(self.counts if self.margins is None else self.margins)
         return Verification((whole, *checks))
 
     def _reply(self, question: Question) -> Reply:
@@ -172,6 +192,8 @@ class Release(Published):
             raise RequestError(
                 "Intervals need simulated copies of the release: use tallytree.ask(release, copies=40, …)."
             )
+        if question.people:
+            return people_reply(refuse_people(self.people), question, self.root)
         counts = self.regions(question.paths(self.root), question.where)
         asked = asked_by(question, self.classes)
         facts: dict[str, Any]
@@ -208,6 +230,8 @@ class Release(Published):
         }
         if self.cell_groups is not None:
             tables["cells.parquet"] = cells_table(self.lattice, self.cell_groups, paths)
+        if self.people is not None:
+            tables[PEOPLE_FILE] = self.people.reader(paths)
         if noisy and self.noisy is not None:
             tables["noisy.parquet"] = noisy_reader(self.lattice, self.noisy, paths)
         return tables
@@ -246,10 +270,16 @@ def load_release(folder: Folder) -> Release:
     counts = counts_from_table(lattice, table, classes)
     intervals = _intervals(table, manifest.pop("intervals", None))
     n_groups = regions["groups"].to_numpy().astype(np.int64)
+    people = people_of(manifest)
+    counted = None
+    if people:
+        names = ("region", *people.tables(lattice).attributes.names)
+        counted = people_from_table(people, lattice, folder.table(PEOPLE_FILE, names=names))
+    made = Release(hierarchy, counts, n_groups, manifest, intervals=intervals, people=counted)
     if not lattice.attributes:
-        return Release(hierarchy, counts, n_groups, manifest, intervals=intervals)
+        return made
     cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet"))
-    return with_margins(lattice, counts, Release(hierarchy, counts, n_groups, manifest), cell_groups)
+    return with_margins(lattice, counts, replace(made, intervals=None), cell_groups)
 
 
 def with_margins(lattice: Lattice, margins: CountsBySize, release: Release, cell_groups: IntArray) -> Release:

@@ -105,4 +105,5 @@ def describe_step(step: Step, budget: Budget) -> dict[str, Any]:
     }
     if step.noise is not None:
         return facts | noise_to_json(step.noise)
-    return facts | {"mechanism": "exponential", "rate": str(step.rate)}
+    cut_off = {} if step.largest is None else {"largest_count": step.largest}
+    return facts | {"mechanism": "exponential", "rate": str(step.rate)} | cut_off
