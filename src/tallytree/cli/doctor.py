@@ -86,7 +86,8 @@ def examine(ledger: str | None = None) -> list[Finding]:
             Finding(
                 target.name,
                 "missing",
-                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}. {standing}".rstrip(),
+                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}"
+                + f". {standing}".rstrip(". ") * bool(standing),
             )
             for target, standing in left_over(Path.cwd()).items()
         ),

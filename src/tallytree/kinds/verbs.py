@@ -27,6 +27,7 @@ from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
+from tallytree.released.rewriting import told_once
 from tallytree.storage.folder import MANIFEST, page_with_digest
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
@@ -96,7 +97,7 @@ def _verified(path: str | Path) -> Verification:
         with reading(path):
             promised = kind.load(folder).verify().checks
             checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
-            return Verification(tuple({check.name: check for check in checks}.values()))
+            return Verification(told_once({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
 
@@ -118,7 +119,7 @@ def verify_privacy(path: str | Path) -> Verification:
     try:
         with reading(path):
             checks = (check_claims(folder), *kind.check_privacy(folder), check_secure(folder))
-            return Verification((Check(name, True), *checks))
+            return Verification(told_once((Check(name, True), *checks)))
     except TallytreeError as error:
         return Verification((Check(name, False, str(error)),))
 

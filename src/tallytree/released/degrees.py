@@ -158,9 +158,9 @@ class DescribedSizes(Protocol):
     @property
     def unit(self) -> Unit: ...  # noqa: D102
     @property
-    def fixed(self) -> str: ...  # noqa: D102
+    def fixed(self) -> str | None: ...  # noqa: D102
     @property
-    def n_groups(self) -> int: ...  # noqa: D102
+    def n_groups(self) -> int | None: ...  # noqa: D102
     @property
     def max_quantity(self) -> int: ...  # noqa: D102
     @property
