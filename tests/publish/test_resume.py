@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import tallytree as tt
-from tallytree.errors import PaidNotFinishedError
-from tallytree.kinds.verbs import resume
+from tallytree.errors import PaidNotFinishedError, StorageError
+from tallytree.kinds.verbs import clean, resume
 from tallytree.publish.keeping import publish_to
+from tallytree.storage.work import claim, left_over
 from tests.fuzz.small import MADE
 
 # The step after the last answer: module, function, and which call of it dies.
@@ -66,3 +67,15 @@ def test_what_is_not_measured_yet_needs_the_data_and_says_so(tmp_path: Path) -> 
     ):
         resume(tmp_path / "out")
     assert publish_to(tmp_path / "out", lambda: MADE["group-sizes"](insecure_seed=1)) is not None
+
+
+def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dropped(tmp_path: Path) -> None:
+    work = claim(tmp_path / "out")
+    work.write_note({"state": "measured", "format_version": 2})
+    work.leave()
+    for use in (resume, claim):
+        with pytest.raises(StorageError, match=r"in format 2; this one knows format 1\. Upgrade tallytree"):
+            use(tmp_path / "out")
+    assert left_over(tmp_path) == {tmp_path / "out": ""}
+    clean(tmp_path / "out")
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Faults below Python: in the writes of Arrow and SQLite, a kill at a call of the system, no power; and runs that want one folder.
+"""Faults below Python: in the writes of Arrow and SQLite, a kill at a call of the system, no power; runs that want one folder.
 
 A part of what ``python -m benchmarks.faults --full`` and ``python -m benchmarks.keeping --full`` do, in a process of its own:
 it forks, and so must have no threads.

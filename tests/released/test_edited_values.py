@@ -30,7 +30,7 @@ from tests.fuzz.small import KINDS_MADE, MADE
 TOLD = {
     ("versions",), ("public", "hierarchy"), ("public", "group_totals"), ("public", "least_size"), ("public", "outside"),
     ("public", "note"), ("public", "rows"), ("privacy", "unit", "in_one_row"), ("mechanism", "reason"), ("mechanism", "fit"),
-    ("uniformity",), ("box",), ("mechanism", "prune"), ("mechanism", "depth"), ("mechanism", "graphical"),
+    ("uniformity",), ("box",), ("public", "box"), ("mechanism", "prune"), ("mechanism", "depth"), ("mechanism", "graphical"),
     ("mechanism", "inference"), ("mechanism", "branching"), ("published", "nonnegative"), ("public", "people", "classes"),
 }  # fmt: skip
 # Of whole groups also what single rows would be called, and how much one would add.

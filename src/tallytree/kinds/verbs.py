@@ -31,7 +31,7 @@ from tallytree.released.rewriting import told_once
 from tallytree.storage.folder import MANIFEST, page_with_digest
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
-from tallytree.storage.work import MEASURED, Work, reopen
+from tallytree.storage.work import MEASURED, Work, reopen, reopen_any
 
 if TYPE_CHECKING:
     from tallytree.publish.accuracy import Prediction
@@ -251,7 +251,7 @@ def _estimated(work: Work, note: dict[str, Any]) -> Any:
 
 def clean(target: str | Path) -> dict[str, Any]:
     """Drop what an unfinished release has left; what it paid stays paid. Returns what the run wrote down about itself."""
-    work = reopen(target)
+    work = reopen_any(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
     note = work.note()

@@ -51,7 +51,7 @@ from tallytree.storage.folder import Folder, Manifest
 
 FOLLOWS = "the manifest follows from what it asks for"
 # What a map may promise about counts below 0: none are left, by one of these rules, or nothing is done about them.
-_MAP_RULES = (True, False, "least-squares", "subtree")
+_MAP_RULES = (True, False, "least-squares", "subtree", "evenly")
 # Told and believed, in manifests of all kinds. The words of the promise follow from its figures, which is checked by itself.
 _TOLD = (
     ("versions",),
@@ -60,6 +60,7 @@ _TOLD = (
     ("privacy", "ledger"),
     ("privacy", "adds"),
     ("privacy", "statement"),
+    ("public", "least_size"),  # releases of the first format that were saved again have none
 )
 
 
@@ -99,9 +100,9 @@ def differences(expected: Any, stated: Any, where: str = "") -> Iterator[str]:
 
 def _with_told(expected: Manifest, stated: Manifest) -> Manifest:
     """What is told put into a manifest that was written again."""
-    made = {**expected, "privacy": dict(expected["privacy"])}
+    made = {**expected, **{name: dict(expected[name]) for name in ("privacy", "public")}}
     for *above, name in _TOLD:
-        to, source = (made["privacy"], stated["privacy"]) if above else (made, stated)
+        to, source = (made[above[0]], stated[above[0]]) if above else (made, stated)
         to.pop(name, None)
         if name in source:
             to[name] = source[name]
@@ -275,10 +276,16 @@ def map_again(folder: Folder) -> Manifest:
     steps = privacy["steps"]
     if folder.has("noisy.parquet"):
         steps = _with_boxes(steps, folder)
+    way = published_way(method, plain["nonnegative"])
+    # Of the first format: maps were not smoothed, and grids say why their strategy was chosen.
+    if "smoothed" not in published:
+        del way["smoothed"]
+    reason = {"reason": asked["reason"]} if "reason" in asked else {}
     return again | {
-        "mechanism": {"name": method, **again["mechanism"]},
-        "published": plain | published_way(method, plain["nonnegative"]),
+        "mechanism": {"name": method, **again["mechanism"], **reason},
+        "published": plain | way,
         "privacy": {**again["privacy"], "steps": steps},
+        "public": {**again["public"], "box": str(manifest["public"]["box"])},
         "uniformity": manifest["uniformity"],
     }
 

@@ -25,6 +25,8 @@ ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
 # Manifests, notes and a small release.
 _LEAST_ROOM = 1 << 20
 _LOCK, _NOTE = "lock", "note.json"
+# Of what a work folder holds; newer ones are refused.
+FORMAT_VERSION = 1
 # Files that the program itself puts beside the tables of a release after it was written.
 SIGNATURE = "manifest.sig"
 BESIDE = ("report.html", "card.json", "card.md", SIGNATURE)
@@ -60,6 +62,7 @@ class Work:
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write down facts about the run, flushed to disk; nothing confidential."""
         file = self.path / _NOTE
+        facts = {"format_version": FORMAT_VERSION} | facts
         with self._telling(), file.with_suffix(".part").open("w", encoding="utf-8") as stream:
             json.dump(facts, stream, indent=2, ensure_ascii=False)
             stream.flush()
@@ -67,6 +70,16 @@ class Work:
         with self._telling():
             file.with_suffix(".part").rename(file)
         sync(self.path)
+
+    def refuse_newer(self) -> None:
+        """Refuse what a newer version has left: it may be kept by other rules."""
+        version = self.note().get("format_version", 1)
+        if version != FORMAT_VERSION:
+            self.leave()
+            raise StorageError(
+                f"{self.path} was left by another version of tallytree, in format {version!r}; this one knows format "
+                f"{FORMAT_VERSION}. Upgrade tallytree to finish it, or choose another folder."
+            )
 
     def require_room(self, n_bytes: int) -> None:
         """Refuse to go on where the disk has too little room for what will be written, as far as it can be told."""
@@ -173,6 +186,7 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
             break
         os.close(lock)
     work = Work(place, path, overwrite, lock)
+    work.refuse_newer()
     try:
         work.bring_back()
         check_target(target, overwrite=overwrite)  # a run that finished meanwhile may have put its release there
@@ -201,7 +215,15 @@ def _is_current(lock: int, file: Path) -> bool:
 
 
 def reopen(target: str | Path) -> Work | None:
-    """The work that a run left for a target, to be finished or dropped; None where there is none."""
+    """The work that a run left for a target, to be finished; None where there is none."""
+    found = reopen_any(target)
+    if found is not None:
+        found.refuse_newer()
+    return found
+
+
+def reopen_any(target: str | Path) -> Work | None:
+    """The same, to be looked at or dropped, whichever version left it."""
     given = Path(target)
     place = given.resolve() if given.is_symlink() else given.absolute()
     path = work_folder(place)
@@ -228,7 +250,7 @@ def left_over(folder: Path) -> dict[Path, str]:
     for path in sorted(folder.glob(f".*{SUFFIX}")):
         target = folder / path.name[1 : -len(SUFFIX)]
         try:
-            work = reopen(target)
+            work = reopen_any(target)
         except (OSError, StorageError):  # it runs at this moment, or belongs to someone else
             continue
         if work is not None:
