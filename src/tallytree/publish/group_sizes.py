@@ -64,8 +64,10 @@ class HeldElsewhere(Description, Protocol):
     def check_plan(self, plan: Plan) -> None:
         """Refuse, before any budget is spent, a plan that cannot be carried out there."""
 
-    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
-        """Measure and reconcile; the measurements, and the released counts by size of the leaves."""
+    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
+        """Measure and reconcile; the plan with the split that was chosen, the measurements, and the released counts by size
+        of the leaves.
+        """
 
     def forget(self) -> None:
         """Drop copies of exact counts that other machines keep: called when a release ends, however it ends."""
@@ -98,13 +100,22 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
-    if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
-        options = replace(options, mechanism="matching")
+    _refuse_tables(counts)
     try:
         return _release(counts, options, progress)
     finally:
         if not isinstance(counts, ConfidentialCounts):
             counts.forget()
+
+
+def _refuse_tables(counts: object) -> None:
+    """Of a table nobody has said yet what its rows are."""
+    if not isinstance(counts, ConfidentialCounts) and not hasattr(counts, "carry_out"):
+        library, kind = type(counts).__module__.split(".")[0], type(counts).__name__
+        raise RequestError(
+            f"release takes the counts that tallytree.read gives; got a {library}.{kind}. Read it first, to say what "
+            'a row is and what is public: counts = tallytree.read(table, group="household", levels=["state"], public="groups").'
+        )
 
 
 def _release(
@@ -140,7 +151,8 @@ def _release(
             paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, whole))
 
         if not isinstance(counts, ConfidentialCounts):
-            noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+            plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+            manifest = with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
             paid.measured(manifest, measured_tables(facts.lattice, noisy))
         elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, measured, progress)
@@ -157,6 +169,7 @@ def _release(
     if isinstance(counts, ConfidentialCounts):
         if plan.mechanism == "adaptive":
             leaf_counts = run.leaf_counts(facts.lattice, facts.people)
+            del run  # its tables need more room than the release
         elif plan.mechanism == "size-bins":
             found = estimate_bins(bins, facts, progress)
             noisy, leaf_counts = replace(found.noisy, people=people), found.leaf_counts

@@ -247,6 +247,7 @@ class _Grid:
     shape: tuple[int, ...]
     unit: Unit
     note: str
+    crs: str
     part: Part | None
 
 
@@ -265,6 +266,7 @@ def map_again(folder: Folder) -> Manifest:
         tuple(map(int, manifest["resolution"])),
         unit_from_json(privacy["unit"]),
         str(manifest["public"]["outside"]),
+        str(manifest.get("crs", "")),
         _part(manifest),
     )
     rule = published["nonnegative"] if published["nonnegative"] in _MAP_RULES else None

@@ -20,7 +20,7 @@ from tallytree.ingest.grids import count_points
 from tallytree.kernels.boxes.trees import fewest_boxes
 from tallytree.maps.answers import MapSurface
 from tallytree.maps.draft import combine_measurements
-from tallytree.maps.estimates import estimate_map
+from tallytree.maps.estimates import MapEstimates, estimate_map
 from tallytree.maps.methods import LINE, SMOOTHED, SPARSE
 from tallytree.measure.spatial import NoisyMap, measure_map
 from tallytree.model.arrays import FloatArray, IntArray
@@ -132,6 +132,13 @@ def truth_of(name: str, counts: IntArray) -> Truth:
 def measured(truth: Truth, options: MethodOptions, epsilon: str, seed: int) -> NoisyMap:
     """One run of a method."""
     return measure_map(truth.grid, Budget("pure", Fraction(epsilon)), options, KeyStream.from_insecure_seed(seed))
+
+
+def published_map(noisy: NoisyMap) -> MapEstimates:
+    """The map as it is published: nonnegative and whole, in the way of its method."""
+    values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
+    way = {"sparse": noisy.method in SPARSE, "smoothed": noisy.method in SMOOTHED}
+    return estimate_map(noisy.tree, values, variances, leaves=noisy.leaves, **way)
 
 
 def box_error(

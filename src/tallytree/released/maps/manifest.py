@@ -45,6 +45,8 @@ class DescribedGrid(Protocol):
     @property
     def note(self) -> str: ...  # noqa: D102
     @property
+    def crs(self) -> str: ...  # noqa: D102
+    @property
     def part(self) -> Part | None: ...  # noqa: D102
 
 
@@ -61,6 +63,7 @@ def planned_manifest(
         | {"alpha": options.coarse_share and str(options.coarse_share)},
         "columns": list(grid.columns),
         "box": [list(side) for side in grid.box],
+        **({"crs": grid.crs} if grid.crs else {}),
         "resolution": list(grid.shape),
         "uniformity": UNIFORMITY,
         "published": published,
@@ -105,5 +108,7 @@ def describe_step(step: Step, budget: Budget) -> dict[str, Any]:
     }
     if step.noise is not None:
         return facts | noise_to_json(step.noise)
+    if step.compared is not None:
+        return facts | {"mechanism": "noisy comparisons", "scale": str(step.compared.scale)}
     cut_off = {} if step.largest is None else {"largest_count": step.largest}
     return facts | {"mechanism": "exponential", "rate": str(step.rate)} | cut_off
