@@ -257,6 +257,8 @@ _QUERIES: dict[str, tuple[str, ...]] = {
     "hybrid": ("cumulative", "tail"),
     "chain": ("chain",),
     "staircase": ("blocks", "block ends", "tail"),
+    "bins": ("bins",),
+    "blocks": ("blocks",),
     "people": ("people",),
 }
 
