@@ -72,6 +72,6 @@ KIND = Kind(
     ),
     plan=No("its standard errors do not depend on the data; the reason of strategy auto states them."),
     intervals="exact, with every answer",
-    spark=No("aggregate on the cluster and hand over counts per bin."),
+    spark="counts per bin, made on the executors",
     sheet=histogram_sheet,
 )

@@ -60,6 +60,8 @@ MapMethod = Literal[
     "kd-hybrid",
     "adaptive-tree",
     "adaptive",
+    "dawa",
+    "privtree",
     "noisy-first",
     "structure-first",
     "noisy-merge",

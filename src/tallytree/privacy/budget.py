@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -148,6 +149,19 @@ def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:
 def split_equally(budget: Budget, n_parts: int) -> tuple[Budget, ...]:
     """Equal parts of a budget."""
     return split(budget, [Fraction(1, n_parts)] * n_parts)
+
+
+def pure_loss(part: Budget, rate: int = 2) -> Fraction:
+    """The largest ε, to 30 bits, at which a step of pure loss ε costs at most this part of a budget.
+
+    zCDP: any step of pure loss ε costs at most ε²/2 (Bun and Steinke 2016, Prop. 1.4); ``rate`` is that 2, or a larger number
+    where a step is known to cost less.
+    """
+    if part.definition == "pure":
+        return part.total
+    square = rate * part.total
+    scale = 1 << (30 + max(0, (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1))
+    return Fraction(math.isqrt(square.numerator * scale**2 // square.denominator), scale)
 
 
 def noise_for(part: Budget, sensitivity: Sensitivity) -> Noise:

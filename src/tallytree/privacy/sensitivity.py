@@ -27,6 +27,7 @@ entity first and add up over k entities by the triangle inequality, which gives 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -274,3 +275,42 @@ def squares_score_sensitivity(largest: int, *, contributions: int = 1) -> Sensit
     """
     _require_positive(largest, "largest")
     return _for_units(Sensitivity(2 * largest - 1, (2 * largest - 1) ** 2), contributions)
+
+
+def tiling_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Cost of one tiling of a tree of boxes minus that of another, as far as one choice depends on it: l1 = 2k, l2² = 4k².
+
+    A tiling costs the absolute deviations of the cells of each of its boxes from their median, added up. An entity lies in one
+    box of every tiling, so that the cost of each tiling changes by at most 1 (see :func:`deviation_score_sensitivity`) and a
+    difference of two by at most 2; reached where a cell is above the median of one box and below that of another.
+
+    Noise of scale 2k/ε on the cost of every box, single cells included, makes the choice of the cheapest tiling cost ε. Fix
+    the cell of the entity, a tiling P, the box b of P with that cell, and the noise of all boxes but b. P is chosen where b
+    is no dearer than the best tiling of its inside and, with b at its price, cheaper than every box around it: where the
+    noise of b is at most some bound (or below it). Tilings with b change alike, those without it by at most 1, the cost of
+    b by at most 1, so the bound moves by at most 2, and the probability of lying below it by a factor of at most exp(2 /
+    scale). Entities follow one another, so k of them cost k times that. Costs may not be cut off at 0, nor single cells
+    spared the noise: then one outcome can say something about all boxes around a cell at once.
+    """
+    return _for_units(Sensitivity(2, 4), contributions)
+
+
+def descent_sensitivity(fanout: int, *, contributions: int = 1) -> Fraction:
+    """Losses of all decisions on the way down a tree of boxes, in units of 1/scale: k (2β − 1)/(β − 1) for a fanout β.
+
+    PrivTree (Zhang, Xiao, Xie 2016, §3): a box at depth t with c entities is split if max(c − t δ, −δ) plus discrete Laplace
+    noise of scale λ is above 0. Needs δ ≥ λ ln β and δ ≥ 1; any tree of nested boxes will do.
+
+    Take k = 1, as entities follow one another, and b_t = c_t − t δ on the way to the cell of the entity; along it c_t never
+    grows, so b_t falls by δ or more at every step. With the entity b_t is 1 larger, unless both are cut off at −δ. A
+    decision loses at most 1/λ, and one with b_t ≥ 1 at most exp((1 − b_t)/λ)/λ, as P(b + noise > 0) is 1 − q^b/(1 + q) for
+    b ≥ 1, q = exp(−1/λ). Let u = b_f be the first b_t below 1 and 0 at least: its decision loses 1/λ at most, the next one
+    u/λ, as it is cut off at −δ, those further down nothing, and those above at most Σ_j exp((1 − u − j δ)/λ)/λ. That is
+    convex in u, and at u = 0 and u = 1 at most (1 + β/(β − 1))/λ, because exp(−δ/λ) ≤ 1/β and δ ≥ 1. If b_f is below 0 the
+    next one is cut off wholly. The last box, which is not split, loses at most 1/λ as well. Whole numbers b_t leave u = 0
+    alone, but the bound needs that no more than real ones do.
+    """
+    _require_positive(contributions, "contributions")
+    if fanout < 2:
+        raise RequestError(f"A box is split into 2 or more, got {fanout}.")
+    return Fraction(contributions * (2 * fanout - 1), fanout - 1)

@@ -62,8 +62,10 @@ class HeldElsewhere(Description, Protocol):
     def check_plan(self, plan: Plan) -> None:
         """Refuse, before any budget is spent, a plan that cannot be carried out there."""
 
-    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
-        """Measure and reconcile; the measurements, and the released counts by size of the leaves."""
+    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
+        """Measure and reconcile; the plan with the split that was chosen, the measurements, and the released counts by size
+        of the leaves.
+        """
 
     def forget(self) -> None:
         """Drop copies of exact counts that other machines keep: called when a release ends, however it ends."""
@@ -97,8 +99,6 @@ def release(
         Nonnegative integers; children add up to parents; group totals hold.
     """
     _refuse_tables(counts)
-    if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
-        options = replace(options, mechanism="matching")
     try:
         return _release(counts, options, progress)
     finally:
@@ -140,7 +140,8 @@ def _release(
     with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
         stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
-            noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+            plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+            manifest = with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
         elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
             run = run.with_people(measure_people(counts, plan, stream))
@@ -155,6 +156,7 @@ def _release(
         paid.measured(manifest, measured_tables(facts.lattice, noisy))
     if isinstance(counts, ConfidentialCounts) and plan.mechanism == "adaptive":
         leaf_counts = run.leaf_counts(facts.lattice, facts.people)
+        del run  # its tables need more room than the release
     elif isinstance(counts, ConfidentialCounts) and plan.mechanism != "size-bins":
         leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
         manifest = with_fit(manifest, fit)

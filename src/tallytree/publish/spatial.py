@@ -35,8 +35,8 @@ from tallytree.released.maps.tables import (
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
-# Methods that choose boundaries by the exponential mechanism, whose loss is not that of Gaussian noise.
-CHOOSING = ("kd-tree", "kd-hybrid", "structure-first", "structure-merge")
+# Methods that choose boundaries by the exponential mechanism or by noisy comparisons, whose loss is not that of Gaussian noise.
+CHOOSING = ("kd-tree", "kd-hybrid", "structure-first", "structure-merge", "dawa", "privtree")
 # A cell is asked in at most as many steps as a tree is deep, far below a thousand; a unit of k entities changes k answers each.
 MOST_CONTRIBUTIONS_WITH_DELTA = 1000
 
@@ -68,7 +68,7 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
     ):
         raise RequestError(
             f"epsilon with delta needs Gaussian noise alone and at most {MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
-            f"{', '.join(CHOOSING)} choose boundaries by the exponential mechanism. State rho, or epsilon alone."
+            f"{', '.join(CHOOSING)} choose boundaries by other means. State rho, or epsilon alone."
         )
     part = rows_to_read(options.where, options)
     grid = read_grid(points, counts, options, part=part)

@@ -20,7 +20,7 @@ from tallytree.ingest.grids import count_points
 from tallytree.kernels.boxes.trees import fewest_boxes
 from tallytree.maps.answers import MapSurface
 from tallytree.maps.draft import combine_measurements
-from tallytree.maps.estimates import estimate_map
+from tallytree.maps.estimates import MapEstimates, estimate_map
 from tallytree.maps.methods import LINE, SMOOTHED, SPARSE
 from tallytree.measure.spatial import NoisyMap, measure_map
 from tallytree.model.arrays import FloatArray, IntArray
@@ -38,6 +38,7 @@ EPSILONS = ("0.01", "0.1", "1")
 NAMED = (
     "flat", "hierarchical", "uniform-grid", "adaptive-grid", "quadtree", "quad-opt", "kd-tree", "kd-hybrid",
 )  # fmt: skip
+CUTS = "2 runs instead of 20, four maps instead of all"
 N_BOXES = 2000
 # The exact program behind structure-first takes cubic time: all four ways to merge bins are compared on fewer bins.
 N_BINS, FEWER_BINS = 4096, 1024
@@ -132,6 +133,13 @@ def truth_of(name: str, counts: IntArray) -> Truth:
 def measured(truth: Truth, options: MethodOptions, epsilon: str, seed: int) -> NoisyMap:
     """One run of a method."""
     return measure_map(truth.grid, Budget("pure", Fraction(epsilon)), options, KeyStream.from_insecure_seed(seed))
+
+
+def published_map(noisy: NoisyMap) -> MapEstimates:
+    """The map as it is published: nonnegative and whole, in the way of its method."""
+    values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
+    way = {"sparse": noisy.method in SPARSE, "smoothed": noisy.method in SMOOTHED}
+    return estimate_map(noisy.tree, values, variances, leaves=noisy.leaves, **way)
 
 
 def box_error(

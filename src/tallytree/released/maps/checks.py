@@ -12,7 +12,7 @@ from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.maps.draft import Measurement, combine_measurements
 from tallytree.maps.estimates import MapEstimates, MapRule, nonnegative_counts
-from tallytree.measure.spatial import CellCharges
+from tallytree.measure.spatial import CellCharges, parts_noise, splits_noise
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
@@ -84,6 +84,11 @@ def _noise_holds(manifest: Manifest) -> bool:
         if "noise" in step:
             if noise_from_json(step) != noise_for(part, histogram_sensitivity(contributions=contributions)):
                 return False
+        elif "scale" in step:
+            dimensions = len(manifest["resolution"])
+            law = parts_noise(part, contributions) if step["query"] == "parts" else None
+            if written_fraction(step["scale"]) != (law or splits_noise(part, dimensions, contributions)).scale:
+                return False
         elif written_fraction(step["rate"]) != _rate_of(step, part, contributions):
             return False
     return True
@@ -112,7 +117,7 @@ def _within_budget(estimates: MapEstimates, manifest: Manifest, measurements: Se
     """Whether the counts of every cell stay within the whole budget, with choices and counts that were not kept on top."""
     charges = CellCharges(estimates.tree.shape)
     tree, kept = estimates.tree, {one.query for one in measurements}
-    unseen = [step for step in manifest["privacy"]["steps"] if "rate" in step or step["query"] not in kept]
+    unseen = [step for step in manifest["privacy"]["steps"] if "noise" not in step or step["query"] not in kept]
     on_top = sum((Fraction(step["share"]) for step in unseen), Fraction(0))
     try:
         for one in measurements:

@@ -80,5 +80,7 @@ def describe_step(step: Step, budget: Budget) -> dict[str, Any]:
     }
     if step.noise is not None:
         return facts | noise_to_json(step.noise)
+    if step.compared is not None:
+        return facts | {"mechanism": "noisy comparisons", "scale": str(step.compared.scale)}
     cut_off = {} if step.largest is None else {"largest_count": step.largest}
     return facts | {"mechanism": "exponential", "rate": str(step.rate)} | cut_off
