@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
+    from tallytree.kinds.showing import card
     from tallytree.kinds.verbs import (
         ask,
         compare,
@@ -62,6 +63,7 @@ __all__ = [
     "StreamRelease",
     "__version__",
     "ask",
+    "card",
     "compare",
     "degrees",
     "evaluate",
@@ -103,6 +105,7 @@ _HOMES = {
     "StreamRelease": "released.stream.release",
     "__version__": "version",
     "ask": "kinds.verbs",
+    "card": "kinds.showing",
     "compare": "kinds.verbs",
     "degrees": "publish.degrees",
     "evaluate": "kinds.verbs",

@@ -172,12 +172,12 @@ KINDS: dict[str, Callable[[pa.Table, dict[str, Any]], Any]] = {
     "histogram": lambda rows, asked: histogram(rows, column="age", bounds=(0, 8), bins=8, **asked),
     "stream": lambda rows, asked: stream(rows, column="age", start=0, until=7, horizon=10, **asked),
     "map": lambda rows, asked: spatial(rows, **BOX, **asked),
-    "kd-tree": lambda rows, asked: spatial(rows, method="kd-tree", **BOX, **asked),
+    "kd-tree": lambda rows, asked: spatial(rows, mechanism="kd-tree", **BOX, **asked),
     "structure-first": lambda rows, asked: spatial(
-        rows, columns=["age"], box=[(0, 8)], resolution=8, method="structure-first", **asked
+        rows, columns=["age"], box=[(0, 8)], resolution=8, mechanism="structure-first", **asked
     ),
     "structure-merge": lambda rows, asked: spatial(
-        rows, columns=["age"], box=[(0, 8)], resolution=8, method="structure-merge", **asked
+        rows, columns=["age"], box=[(0, 8)], resolution=8, mechanism="structure-merge", **asked
     ),
     "degrees of groups": lambda rows, asked: degrees(rows, column="state", public="groups", **asked),
 }

@@ -141,6 +141,19 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "sizes": ("hh1=1,hh7plus=7+", {"hh1": "1", "hh7plus": "7+"}),
     "query size": ("3", 3),
     "source_note": ("a survey", "a survey"),
+    "authors": ("A. Writer", ("A. Writer",)),
+    "curator": ("an office", ("an office",)),
+    "data": ("people", "people"),
+    "description": ("homes", "homes"),
+    "intended_use": ("planning", "planning"),
+    "justification": ("law", "law"),
+    "name": ("Homes", "Homes"),
+    "published": ("2026-11-16", "2026-11-16"),
+    "sector": ("Government", "Government"),
+    "sources": ("a paper", ("a paper",)),
+    "card region": ("USA", "USA"),
+    "crs": ("EPSG:27700", "EPSG:27700"),
+    "encoding": ("latin-1", "latin-1"),
     "sql": ("select 1", "select 1"),
     "start": ("3", "3"),
     "strategy": ("flat", "flat"),
@@ -428,6 +441,15 @@ def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tm
     )
     text, expected = sample("report", name)
     run("report", "folder", *flags("report", {"truth": "t.csv", name: True if text is None else text}))
+    assert desk.arrived[KEYWORDS.get(name, name)] == expected
+
+
+@pytest.mark.parametrize("name", options_of("card"))
+def test_card_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, desk = importlib.import_module("tallytree.cli.card"), Desk()
+    monkeypatch.setattr(card, "write_card", lambda *given: desk.takes("folder")(*given) and ("a", "b"))
+    text, expected = sample("card", name)
+    run("card", "folder", *flags("card", {name: True if text is None else text}))
     assert desk.arrived[KEYWORDS.get(name, name)] == expected
 
 

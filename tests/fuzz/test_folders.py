@@ -11,8 +11,9 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import TallytreeError
+from tallytree.kinds.showing import write_report
 from tallytree.kinds.table import KINDS
-from tallytree.kinds.verbs import verify_privacy, write_report
+from tallytree.kinds.verbs import verify_privacy
 from tallytree.released.opening import reading
 from tests.fuzz.damage import copied, spoil
 from tests.fuzz.watching import TIMES, at_most, complaint

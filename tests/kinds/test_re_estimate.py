@@ -42,7 +42,7 @@ MAKERS: dict[str, Any] = {
     "topdown": lambda: tt.release(counts(), epsilon=1, mechanism="topdown", max_size=12, insecure_seed=1),
     "histogram": lambda: tt.histogram(np.arange(16), epsilon=1, insecure_seed=1),
     "categories": lambda: tt.histogram(list("abca"), categories=["a", "b", "c"], epsilon=1, insecure_seed=1),
-    "matrix": lambda: tt.histogram(np.arange(8), strategy="optimised", epsilon=1, insecure_seed=1),
+    "matrix": lambda: tt.histogram(np.arange(8), mechanism="optimised", epsilon=1, insecure_seed=1),
     "grid": lambda: tt.spatial(
         counts=np.arange(16).reshape(4, 4), edges=[[0, 1, 2, 4, 8]] * 2, epsilon=1, insecure_seed=1
     ),
@@ -51,7 +51,7 @@ MAKERS: dict[str, Any] = {
     "stream, zcdp": lambda: tt.stream(counts=np.arange(70), rho=1, definition="zcdp", insecure_seed=1),
     "map": lambda: tt.spatial(counts=np.arange(4096).reshape(64, 64), epsilon=1, insecure_seed=1),
     "pruned map": lambda: tt.spatial(
-        counts=np.arange(4096).reshape(64, 64), method="quadtree", prune=9, epsilon=1, insecure_seed=1
+        counts=np.arange(4096).reshape(64, 64), mechanism="quadtree", prune=9, epsilon=1, insecure_seed=1
     ),
 }
 

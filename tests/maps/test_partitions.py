@@ -19,7 +19,7 @@ STEPS = np.repeat([40, 900, 0, 300, 310, 0], [200, 100, 300, 150, 50, 224])
 
 def squared_error(method, epsilon, seed=1):
     made = tt.spatial(
-        counts=STEPS, method=method, epsilon=epsilon, insecure_seed=seed, nonnegative=False, integers=False
+        counts=STEPS, mechanism=method, epsilon=epsilon, insecure_seed=seed, nonnegative=False, integers=False
     )
     return float(((made.surface.density - STEPS) ** 2).mean())
 
@@ -113,7 +113,7 @@ def test_counts_that_were_not_kept_are_charged_too():
 
 def test_values_of_one_column_are_binned():
     values = np.random.default_rng(1).normal(50, 5, size=(5000, 1))
-    made = tt.spatial(values, box=[(0, 100)], resolution=200, method="noisy-first", epsilon=1, insecure_seed=1)
+    made = tt.spatial(values, box=[(0, 100)], resolution=200, mechanism="noisy-first", epsilon=1, insecure_seed=1)
     assert made.range([(40, 60)]).estimate == pytest.approx(4770, abs=200)
 
 
@@ -161,8 +161,8 @@ def test_scores_prefer_the_step():
 
 def test_lines_have_one_column():
     with pytest.raises(RequestError, match="along one column, and 2"):
-        tt.spatial(counts=np.ones((4, 4), dtype=int), method="noisy-first", epsilon=1)
+        tt.spatial(counts=np.ones((4, 4), dtype=int), mechanism="noisy-first", epsilon=1)
     with pytest.raises(RequestError, match="at least one column"):
-        tt.spatial(np.ones((4, 0)), box=[], method="noisy-first", epsilon=1)
-    column = tt.spatial(np.ones(4), box=[(0, 2)], method="noisy-first", epsilon=1, insecure_seed=1)
+        tt.spatial(np.ones((4, 0)), box=[], mechanism="noisy-first", epsilon=1)
+    column = tt.spatial(np.ones(4), box=[(0, 2)], mechanism="noisy-first", epsilon=1, insecure_seed=1)
     assert column.shape == (4096,)

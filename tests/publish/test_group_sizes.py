@@ -4,6 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,6 +123,11 @@ def small() -> ConfidentialCounts:
 def test_a_request_that_makes_no_sense_is_refused_clearly(options: dict[str, object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         release(small(), **options)
+
+
+def test_a_table_is_to_be_read_first() -> None:
+    with pytest.raises(RequestError, match=r"got a pyarrow.Table. Read it first.*tallytree\.read\(table"):
+        release(pa.table({"household": [1]}), epsilon=1)  # type: ignore[arg-type]
 
 
 def test_the_same_seed_gives_the_same_release_and_marks_it() -> None:

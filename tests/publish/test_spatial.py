@@ -130,7 +130,7 @@ def test_points_arrive_in_every_form(tmp_path):
 def test_three_dimensions_and_zcdp():
     points = np.random.default_rng(9).uniform(0, 1, size=(3000, 3))
     made = tt.spatial(
-        points, box=[(0, 1)] * 3, rho="0.5", definition="zcdp", method="kd-tree", resolution=16, insecure_seed=2
+        points, box=[(0, 1)] * 3, rho="0.5", definition="zcdp", mechanism="kd-tree", resolution=16, insecure_seed=2
     )
     assert made.verify()
     assert made.range([(0, 0.5)] * 3).estimate == pytest.approx(375, abs=150)
@@ -158,8 +158,8 @@ def test_policies_for_points_outside():
         ({"points": POINTS, "box": [(0, 10)]}, "1 sides for 2 columns"),
         ({"points": POINTS, "box": None}, "must be public"),
         ({"points": POINTS, "outside": "ignore"}, "outside .ignore. is not known"),
-        ({"points": POINTS, "alpha": 1.5, "method": "adaptive-grid"}, "alpha"),
-        ({"points": POINTS, "method": "octree"}, "mechanism .octree. is not known"),
+        ({"points": POINTS, "alpha": 1.5, "mechanism": "adaptive-grid"}, "alpha"),
+        ({"points": POINTS, "mechanism": "octree"}, "mechanism .octree. is not known"),
         ({"points": POINTS, "resolution": 100_000}, "GiB"),
         ({"points": POINTS, "resolution": (4, 4, 4)}, "one per column"),
         ({"points": POINTS, "epsilon": 0}, "greater than 0"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.kinds.verbs import report_html
+from tallytree.kinds.showing import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.report.maps import map_payload

@@ -9,7 +9,7 @@ import pytest
 
 from tallytree import degrees, evaluate, histogram, release, with_intervals
 from tallytree.errors import RequestError
-from tallytree.kinds.verbs import report_html, write_report
+from tallytree.kinds.showing import report_html, write_report
 from tallytree.reproduce.housing import housing_counts
 from tests.report.browsing import Visit
 

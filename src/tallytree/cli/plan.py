@@ -19,11 +19,11 @@ from tallytree.publish.accuracy import (
     Prediction,
     compare,
     data_like,
-    parse_target,
     protecting_groups,
     smallest_epsilon,
     trade_off,
 )
+from tallytree.publish.targets import parse_target
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.maps.release import SpatialRelease
 
@@ -77,9 +77,10 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     say("No confidential data were read: the mechanisms ran on assumed data.")
     if target is not None:
         say(f"The smallest privacy loss that meets {target!r}: epsilon = {float(found):g}")
-    print_table(
-        "Predicted mean error per region", ["release", "level", "regions", "EMD", "L1", "one count"], _rows(predictions)
-    )
+        if predictions[0].share is not None:
+            say(f"Predicted there: {predictions[0].share:.1%} of the regions that have such groups.")
+    head = ["release", "level", "regions", "EMD", "half below", "9 in 10 below", "L1", "one count"]
+    print_table("Predicted error per region: means, and how single regions spread", head, _rows(predictions))
 
 
 def _write(chart: Path, svg: str) -> None:
@@ -118,7 +119,20 @@ def read_public(data: AssumedOptions) -> ConfidentialCounts:
 
 def _rows(predictions: list[Prediction]) -> list[list[object]]:
     return [
-        [prediction.name, level.name, level.regions, level.emd, level.l1, level.count_error]
+        [
+            prediction.name,
+            level.name,
+            level.regions,
+            level.emd,
+            *_ends(prediction, level.name),
+            level.l1,
+            level.count_error,
+        ]
         for prediction in predictions
         for level in prediction.levels
     ]
+
+
+def _ends(prediction: Prediction, level: str) -> tuple[object, object]:
+    """What half and nine in ten of the regions stay below; tables by attributes have no spread of their own."""
+    return next(((one.half, one.most) for one in prediction.spread if one.name == level), ("", ""))

@@ -20,11 +20,12 @@ from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.query_evaluation import error_rows
 
 
-@command(app, needs=("out", "columns"))
+@command(app, needs=("out",))
 def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     """Release a map of points that answers how many lie in any box.
 
     Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
+    Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     """
     made, found = publish(how, where, lambda: release_spatial(source, how))
     if where.picture is not None:

@@ -13,7 +13,6 @@ is then a sum of x, and whole numbers are handed down one path through the latti
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -21,8 +20,7 @@ import numpy as np
 from tallytree.consistency.staircases import shifted, whole_leaves
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Curves
-from tallytree.kernels.staircase.rows import Rows
-from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
 from tallytree.model.lattice import Family, Lattice
 
@@ -62,8 +60,8 @@ def consistent_cells(
     if shift is not None:
         moved = (lattice.sums(family, shift)[order] for family, order in zip(path, orders))
         combined = [shifted(curves, by) for curves, by in zip(combined, moved)]
-    levels = [_in_order(measured[family], order) if family in measured else None for family, order in zip(path, orders)]
-    leaves = whole_leaves(tree, groups, combined, levels, max_size)
+    told = [measured[family].largest.at(order) if family in measured else None for family, order in zip(path, orders)]
+    leaves = whole_leaves(tree, groups, combined, told, max_size)
     return sum_over_regions(leaves, orders[-1], len(orders[-1]))
 
 
@@ -115,13 +113,3 @@ def _added(parts: Iterable[FloatArray]) -> FloatArray:
 
 def _variance(curves: Curves) -> FloatArray:
     return np.maximum(curves.variance, LEAST_VARIANCE)
-
-
-def _in_order(staircases: Staircases, order: IntArray) -> Staircases:
-    """What is told of the largest groups, with the rows of a family in another order."""
-    rows = staircases.rows
-    lengths = np.diff(rows.offsets)[order]
-    offsets = offsets_from_lengths(lengths)
-    sizes = rows.sizes[np.repeat(rows.offsets[:-1][order] - offsets[:-1], lengths) + np.arange(offsets[-1])]
-    moved = Rows(offsets, sizes, rows.n_hidden[order], rows.hidden[order], rows.noise_variance)
-    return replace(staircases, rows=moved, clear=staircases.clear[order])

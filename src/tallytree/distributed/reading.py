@@ -70,20 +70,20 @@ def is_spark(source: Any) -> bool:
 def read_with_spark(source: str, options: ReadOptions, *, master: str | None = None) -> SparkCounts:
     """Read Parquet or CSV files with Spark, on a master such as ``spark://host:7077`` or ``local[4]``."""
     session = spark_session(master)
-    opened = {"source": _open(session, source)}
+    opened = {"source": _open(session, source, options.encoding)}
     if options.groups is not None:
         opened["groups"] = _open(session, str(options.groups))
-    return _count_on_spark(opened.pop("source"), replace(options, **opened))
+    return _count_on_spark(opened.pop("source"), replace(options, encoding=None, **opened))
 
 
-def _open(session: Any, path: str) -> Any:
+def _open(session: Any, path: str, encoding: str | None = None) -> Any:
     if "://" not in path:
         if "*" not in path and not Path(path).exists():
             raise InputError(f"There is no file {path}; check the path or the pattern.")
         path = str(Path(path).absolute())  # the folder that Spark was started in may be another one
     if path.lower().endswith(CSV):
         separator = "\t" if path.lower().endswith(".tsv") else ","
-        return session.read.csv(path, header=True, inferSchema=False, sep=separator, escape='"')
+        return session.read.csv(path, header=True, inferSchema=False, sep=separator, escape='"', encoding=encoding)
     return session.read.parquet(path)
 
 

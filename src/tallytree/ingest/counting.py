@@ -48,6 +48,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.part import Part
+from tallytree.model.place import ANYWHERE, Place
 from tallytree.model.unit import Unit
 
 
@@ -59,8 +60,7 @@ class Inputs:
     groups: Any = None
     hierarchy: Any = None
     group_totals: Any = None
-    table: str | None = None
-    sql: str | None = None
+    place: Place = ANYWHERE
     where: Part | None = None
 
 
@@ -186,10 +186,9 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
     """Open the inputs, check their columns, and give them their meaning."""
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
     totals = None if inputs.group_totals is None else _open_totals(session, inputs.group_totals, shape.labels)
-    place = {"table": inputs.table, "sql": inputs.sql}
     filtered = part_columns(inputs.where)
     if inputs.groups is None:
-        source = open_source(session, inputs.source, Wanted((*shape.columns, *filtered)), **place)
+        source = open_source(session, inputs.source, Wanted((*shape.columns, *filtered)), inputs.place)
         source = rows_of_part(source, inputs.where)
         rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
         return Opened(source, None, hierarchy, totals, inputs.where), rows
@@ -199,7 +198,7 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
         # Groups of other parts would count as empty; a table without the column is taken to list those of the part.
         groups = rows_of_part(groups, inputs.where)
     bare = replace(shape, levels=(), by=())
-    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), **place)
+    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), inputs.place)
     source = rows_of_part(source, inputs.where)
     own_shape = shape if any(label in source.columns for label in shape.labels) else bare
     require_columns(own_shape.columns, source.columns, source.name)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.binning import check_counts
+from tallytree.ingest.point_files import describe_points
 from tallytree.ingest.values import read_points
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import Bins, bins_from_edges, bins_of_categories
@@ -41,6 +43,7 @@ def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | No
         raise RequestError("Give either points or counts=, one of the two.")
     if isinstance(points, ConfidentialGrid):
         return points
+    options, crs = _in_their_system(points, options)
     arrays = None if counts is not None else _columns_of(points)
     of_table = counts is None and arrays is None
     if part is not None and not of_table:
@@ -51,23 +54,41 @@ def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | No
     if counts is not None:
         given = check_counts(counts)
         frame, names = _frame_of_counts(given.shape, options), _names(options.columns, given.ndim)
-        return ConfidentialGrid(given, frame.box, names, unit=unit, axes=frame.axes)
+        return ConfidentialGrid(given, frame.box, names, unit=unit, axes=frame.axes, crs=crs)
     n_columns = len(options.columns or ()) if arrays is None else len(arrays)
     frame, names, outside = _frame(n_columns, options), _names(options.columns, n_columns), options.outside
     if arrays is not None:
         found = count_points(arrays, frame, outside)
     else:
         bound = {"unit": unit.column, "contributions": unit.contributions} if unit.column else {}
-        place: dict[str, Any] = {"count": options.count, "table": options.table, "sql": options.sql, **bound}
+        place: dict[str, Any] = {"count": options.count, **asdict(options.place()), **bound}
         place |= {"where": part, "axes": frame.axes}
         found = read_points(points, list(names), frame.box, frame.shape, **place).settle(outside)
-    return ConfidentialGrid(found, frame.box, names, NOTES[outside], unit, part, frame.axes)
+    return ConfidentialGrid(found, frame.box, names, NOTES[outside], unit, part, frame.axes, crs)
+
+
+def _in_their_system(points: Any, options: GridOptions) -> tuple[GridOptions, str]:
+    """The options with the columns of a file of points, where they are not named, and the coordinate system."""
+    stated = options.crs or ""
+    described = describe_points(points)
+    if described is None:
+        return options, stated
+    if stated and described.crs and stated != described.crs:
+        raise RequestError(
+            f"The points are in {described.crs}, not in {stated}; leave crs= out, or convert them with another program."
+        )
+    columns = described.columns if options.columns is None else tuple(options.columns)
+    own = columns == described.columns
+    if options.box is None and options.edges is None and own:
+        said = f"in the coordinates of the file, {described.crs or 'whose system it does not say'}"
+        raise RequestError(f"Points need box=, {columns[0]} then {columns[1]}, {said}. It must be public.")
+    return replace(options, columns=columns), stated or (described.crs if own else "")
 
 
 def _frame(n_columns: int, options: GridOptions) -> Frame:
     """The public cells that points are counted in."""
     if n_columns < 1:
-        raise RequestError("Points have at least one column; name them: columns=.")
+        raise RequestError("Points have at least one column; name them: columns= (--columns).")
     if options.edges is not None:
         return _stated_frame(options, n_columns)
     if options.box is None:

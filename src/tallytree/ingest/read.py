@@ -24,7 +24,7 @@ def read(source: Any, options: ReadOptions) -> ConfidentialCounts:
     Parameters
     ----------
     source
-        Parquet or CSV file, glob or folder; pandas, Polars (lazy too), Arrow or Ibis table; or a database URL
+        Parquet or CSV file, glob or folder; pandas, Polars (lazy too), Arrow or Ibis table; DuckDB relation; or a database URL
         (``duckdb://``, ``postgres://``, ``sqlite://``) together with ``table`` or ``sql``.
     options
         What one row is; may be spelled as keywords, ``read(source, group="household", …)``.
@@ -178,4 +178,4 @@ def inputs_of(source: Any, options: ReadOptions) -> Any:
     from tallytree.ingest.counting import Inputs
 
     tables = (options.groups, options.hierarchy, options.group_totals)
-    return Inputs(source, *tables, options.table, options.sql, part_from(options.where))
+    return Inputs(source, *tables, options.place(), part_from(options.where))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,14 @@ from tallytree.ingest.columns import Problem, at_most, identifier, is_nan, numbe
 from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.filters import part_columns, rows_of_part
+from tallytree.ingest.on_executors import counted_between, counted_by_name
 from tallytree.ingest.problems import describe_number, missing_unit
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.ingest.values import BinnedValues
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.limits import MOST_ENTITIES
 from tallytree.model.part import Part
+from tallytree.model.place import ANYWHERE, Place
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,7 @@ class Column:
     source: Any
     column: str | tuple[str, ...]
     count: str | None = None
-    table: str | None = None
-    sql: str | None = None
+    place: Place = ANYWHERE
     unit: str | None = None
     contributions: int = 1
     where: Part | None = None
@@ -47,7 +49,7 @@ class Column:
         """Open the input, with its columns checked and the rows of the part alone."""
         others = [column for column in (self.count, self.unit) if column is not None]
         wanted = Wanted([*self.names, *others, *part_columns(self.where)])
-        return rows_of_part(open_source(session, self.source, wanted, table=self.table, sql=self.sql), self.where)
+        return rows_of_part(open_source(session, self.source, wanted, self.place), self.where)
 
     def weight(self, opened: Source) -> tuple[Any, Any]:
         """How many entities a row stands for, and what is wrong with that number."""
@@ -82,20 +84,27 @@ def count_in_edges(where: Column, edges: FloatArray) -> BinnedValues:
     """Count numbers between edges.
 
     Equal values are added up first, where the table is; then each finds its bin by an as-of join in our own DuckDB, which
-    is exact for any edges and as fast as sorting.
+    is exact for any edges and as fast as sorting. On Spark values find their bins on the executors.
     """
     with open_session() as session:
         opened = where.open(session)
         value, problem = number(opened.table, where.names[0], opened.name)
-        values = session.bring(_by_value(where.rows(session, opened, {"x": value}, problem)), opened.name)
-        bins = session.register(pa.table({"lower": edges[:-1], "bin": np.arange(len(edges) - 1)}))
-        found = values.asof_join(bins, values.x >= bins.lower)
-        missing = found.x.isnull() | is_nan(found.x)
-        outside = ~missing & ((found.x < edges[0]) | (found.x > edges[-1]))
-        place = ibis.cases((missing, -1), else_=ibis.coalesce(found["bin"], 0))
-        rows = session.fetch(_by_bin(found, place, outside), opened.name)
+        listed = where.rows(session, opened, {"x": value}, problem)
+        rows = _on_executors(session, listed, opened, counted_between, edges)
+        if rows is None:
+            rows = _between(session, listed, edges, opened.name)
     where.refuse(rows, opened)
     return binned(rows, (len(edges) - 1,), opened.name)
+
+
+def _between(session: Session, listed: Any, edges: FloatArray, source: str) -> pa.Table:
+    values = session.bring(_by_value(listed), source)
+    bins = session.register(pa.table({"lower": edges[:-1], "bin": np.arange(len(edges) - 1)}))
+    found = values.asof_join(bins, values.x >= bins.lower)
+    missing = found.x.isnull() | is_nan(found.x)
+    outside = ~missing & ((found.x < edges[0]) | (found.x > edges[-1]))
+    place = ibis.cases((missing, -1), else_=ibis.coalesce(found["bin"], 0))
+    return session.fetch(_by_bin(found, place, outside), source)
 
 
 def count_in_categories(where: Column, categories: list[str]) -> BinnedValues:
@@ -104,13 +113,27 @@ def count_in_categories(where: Column, categories: list[str]) -> BinnedValues:
         opened = where.open(session)
         value = identifier(opened.table, where.names[0], opened.name).cast("string")
         listed = where.rows(session, opened, {"x": value}, ibis.literal(0, "int8"))
-        values = session.bring(_by_value(listed), opened.name)
-        bins = session.register(pa.table({"category": categories, "bin": np.arange(len(categories))}))
-        found = values.left_join(bins, values.x == bins.category)
-        place = ibis.cases((found.x.isnull(), -1), (found["bin"].isnull(), -2), else_=found["bin"])
-        rows = session.fetch(_by_bin(found, place, ibis.literal(False)), opened.name)
+        rows = _on_executors(session, listed, opened, counted_by_name, categories)
+        if rows is None:
+            rows = _by_name(session, listed, categories, opened.name)
     where.refuse(rows, opened)
     return binned(rows, (len(categories),), opened.name)
+
+
+def _by_name(session: Session, listed: Any, categories: list[str], source: str) -> pa.Table:
+    values = session.bring(_by_value(listed), source)
+    bins = session.register(pa.table({"category": categories, "bin": np.arange(len(categories))}))
+    found = values.left_join(bins, values.x == bins.category)
+    place = ibis.cases((found.x.isnull(), -1), (found["bin"].isnull(), -2), else_=found["bin"])
+    return session.fetch(_by_bin(found, place, ibis.literal(False)), source)
+
+
+def _on_executors(
+    session: Session, listed: Any, opened: Source, count: Callable[[Any, Any, Any, str], pa.Table], bins: Any
+) -> pa.Table | None:
+    """Counts per bin from Spark, where there may be far more values than bins, and none of them is to leave it."""
+    engine = session.engine_of(listed)
+    return count(engine, listed, bins, opened.name) if engine.name == "pyspark" else None
 
 
 def _by_value(rows: Any) -> Any:

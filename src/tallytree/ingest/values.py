@@ -16,6 +16,7 @@ from tallytree.model.bins import Bins
 from tallytree.model.confidential import Confidential
 from tallytree.model.frame import Frame
 from tallytree.model.part import Part, part_from
+from tallytree.model.place import Place
 from tallytree.model.unit import ENTITY
 from tallytree.options.choices import Outside
 
@@ -77,18 +78,17 @@ def read_values(
     edges: Sequence[float] | FloatArray | None = None,
     categories: Sequence[object] | None = None,
     count: str | None = None,
-    table: str | None = None,
-    sql: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
     where: str | tuple[str, str] | Part | None = None,
+    **place: str | None,
 ) -> BinnedValues:
     """Count the values of a column per bin, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, table, sql
-        As for :func:`tallytree.ingest.read`.
+    source, place
+        As for :func:`tallytree.ingest.read`; ``place`` are its ``table``, ``sql`` and ``encoding``.
     column
         Numbers, with ``edges``; or anything that can be written as text, with ``categories``.
     edges
@@ -116,7 +116,7 @@ def read_values(
     from tallytree.ingest.value_queries import Column, count_in_categories, count_in_edges  # loads Ibis and DuckDB
 
     bound = _checked_unit(unit, contributions, count)
-    column_of = Column(source, column, count, table, sql, *bound, where=part_from(where))
+    column_of = Column(source, column, count, Place(**place), *bound, where=part_from(where))
     if categories is not None:
         return count_in_categories(column_of, _checked_categories(categories))
     return count_in_edges(column_of, _checked_edges(edges))
@@ -129,18 +129,17 @@ def read_points(
     shape: Sequence[int],
     *,
     count: str | None = None,
-    table: str | None = None,
-    sql: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
     where: str | tuple[str, str] | Part | None = None,
     axes: tuple[Bins, ...] | None = None,
+    **place: str | None,
 ) -> BinnedValues:
     """Count points per cell of a grid, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, count, table, sql, unit, contributions, where
+    source, count, place, unit, contributions, where
         As for :func:`read_values`.
     columns
         One column of numbers per dimension.
@@ -175,7 +174,7 @@ def read_points(
     from tallytree.ingest.value_queries import Column
 
     bound = _checked_unit(unit, contributions, count)
-    points = Column(source, tuple(columns), count, table, sql, *bound, where=part_from(where))
+    points = Column(source, tuple(columns), count, Place(**place), *bound, where=part_from(where))
     return count_in_grid(points, Frame(tuple(sides), tuple(cells), axes))
 
 

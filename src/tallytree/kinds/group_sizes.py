@@ -12,7 +12,9 @@ from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import group_sizes_sheet
 from tallytree.ingest.read import read
 from tallytree.kinds.kind import Kind, kept_part
+from tallytree.kinds.plots import plot_group_sizes
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.publish.accuracy import plan_group_sizes
@@ -23,7 +25,7 @@ from tallytree.publish.group_sizes import estimate_group_sizes
 from tallytree.publish.intervals import count_intervals, with_intervals
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.asked import asked_by
-from tallytree.released.group_sizes.comparison import Comparison, compare_group_sizes
+from tallytree.released.group_sizes.comparison import Comparison, PublishedTable, compare_group_sizes
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.evaluation import evaluate as evaluate_group_sizes
 from tallytree.released.group_sizes.people import people_reply, refuse_people
@@ -105,14 +107,24 @@ def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Feature
 
 
 def compare(
-    first: Release, second: Release, *, rate: float = 0.05, copies: int = 40, progress: Progress = silent
+    first: Release, second: Any, *, rate: float = 0.05, copies: int = 40, progress: Progress = silent, **source: Any
 ) -> Comparison:
-    """Differences of two releases; intervals that one of them lacks are simulated."""
-    both = [
-        made if made.intervals is not None else with_intervals(made, copies=copies, progress=progress)
-        for made in (first, second)
-    ]
-    return compare_group_sizes(both[0], both[1], rate=rate)
+    """Differences of two releases, or of a published table and how to read it; intervals that are missing are simulated."""
+
+    def certain(made: Release) -> Release:
+        return made if made.intervals is not None else with_intervals(made, copies=copies, progress=progress)
+
+    if not isinstance(second, Release):
+        return compare_group_sizes(certain(first), published_table(second, ReadOptions(**source)), rate=rate)
+    if source:
+        raise RequestError(f"A second release needs no {', '.join(source)}; they say how to read a table.")
+    return compare_group_sizes(certain(first), certain(second), rate=rate)
+
+
+def published_table(source: Any, options: ReadOptions) -> PublishedTable:
+    """A table of published numbers, read as confidential ones are."""
+    counts = source if isinstance(source, ConfidentialCounts) else read_truth(source, options)
+    return PublishedTable(counts.hierarchy, counts_on_all_levels(counts.hierarchy, counts.leaf_counts), counts.classes)
 
 
 KIND = Kind(
@@ -123,13 +135,13 @@ KIND = Kind(
     load=load_release,
     check_privacy=check_group_sizes_privacy,
     page=group_sizes_page,
-    named_page=group_sizes_page,
+    plot=plot_group_sizes,
     estimate=estimate_group_sizes,
     evaluate=evaluate,
     evaluates_with=frozenset(field.name for field in fields(ReadOptions)),
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",
-    spark="matching and bottom-up",
+    spark="adaptive, matching and bottom-up",
     compare=compare,
     sheet=group_sizes_sheet,
     features=features,

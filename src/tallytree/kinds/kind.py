@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import RequestError
+from tallytree.model.notebook import Picture
 from tallytree.model.part import Part
 from tallytree.options.asking import PageOptions
 from tallytree.options.exporting import ShapesOptions
@@ -46,9 +47,9 @@ class Kind:
     check_privacy
         Recomputes the loss from the manifest and the raw measurements.
     page
-        The report as text, from a release and, for the owner, its evaluation.
-    named_page
-        The same with names, notes and outlines, from a release, its evaluation and these.
+        The report as text, from a release, for the owner its evaluation, and what things are called.
+    plot
+        The release, or one region of it, as a picture.
     estimate
         The release again from the raw measurements of a folder: post-processing only.
     ask
@@ -76,13 +77,13 @@ class Kind:
     function: str
     load: Callable[[Folder], Published]
     check_privacy: Callable[[Folder], tuple[Check, ...]]
-    page: Callable[[Any, Any], str]
+    page: Callable[[Any, Any, PageOptions | None], str]
     estimate: Callable[..., Published] | No
     evaluate: Callable[..., Any] | No
     plan: Callable[..., Any] | No
     intervals: str | No
     spark: str | No
-    named_page: Callable[[Any, Any, PageOptions], str] | No = No("titles, notes and outlines go with group sizes.")
+    plot: Callable[..., Picture] | No = No("nobody has said what it looks like; draw its table() yourself.")
     evaluates_with: frozenset[str] = frozenset()
     compare: Callable[..., Any] | No = No("differences of such releases are to come.")
     sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")

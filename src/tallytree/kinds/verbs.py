@@ -13,7 +13,6 @@ from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, T
 from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
-from tallytree.options.asking import PageOptions
 from tallytree.options.choices import MapMethod
 from tallytree.options.exporting import ExportOptions, MicrodataOptions
 from tallytree.options.group_sizes import ReleaseOptions
@@ -22,12 +21,13 @@ from tallytree.privacy.budget import Exact
 from tallytree.publish.keeping import finish, tell_measured, was_paid
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
+from tallytree.released.card import card_problems
 from tallytree.released.checks import Check, Verification
 from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
-from tallytree.storage.folder import MANIFEST, page_with_digest
+from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Folder
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import MEASURED, Work, reopen
@@ -95,10 +95,18 @@ def _verified(path: str | Path) -> Verification:
     try:
         with reading(path):
             promised = kind.load(folder).verify().checks
-            checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
+            checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised, *_check_card(folder))
             return Verification(tuple({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
+
+
+def _check_card(folder: Folder) -> tuple[Check, ...]:
+    """Whether the card of a folder is whole and says what the manifest says; nothing to check where there is none."""
+    if not any((folder.path / name).exists() for name in (CARD, CARD_TEXT)):
+        return ()
+    wrong = card_problems(folder.path, folder.manifest)
+    return (Check("the card says what the manifest says", not wrong, " ".join(wrong)),)
 
 
 def _problems(path: str | Path, look: Callable[[], list[str]]) -> list[str]:
@@ -310,41 +318,21 @@ def plan(
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)
 
 
-def write_report(
-    folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None, look: PageOptions | None = None
-) -> Path:
-    """Write the report of a release folder, ``report.html`` inside it unless told otherwise.
-
-    With ``evaluation`` the page shows true errors and is marked confidential; it must then go somewhere else than into the
-    release folder, which is meant to be published. Other pages end with their own digest, which :func:`verify` compares.
-    """
-    if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
-        raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
-    target = Path(folder) / "report.html" if out is None else Path(out)
-    made = load(folder)
-    with reading(folder):
-        text = report_html(made, evaluation, look)
-    text = text if evaluation is not None else page_with_digest(text)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}.") from None
-    return target
-
-
-def compare(first: Published, second: Published, **how: Any) -> Any:
-    """Differences of two releases of one kind, and which of them are clear of noise.
+def compare(first: Published, second: Any, **how: Any) -> Any:
+    """Differences of two releases of one kind, or of a release and a published table, and which of them are clear of noise.
 
     Parameters
     ----------
-    first, second
-        Releases of group sizes, such as those of two years.
+    first
+        A release of group sizes.
+    second
+        Another one, such as that of another year; or a table of published numbers, as :func:`tallytree.read` takes it.
     how
-        ``rate``, the share of clear changes that may be noise (0.05), and ``copies``, how often a release without intervals is
-        simulated for them (40).
+        ``rate``, the share of clear changes that may be noise (0.05); ``copies``, how often a release without intervals is
+        simulated for them (40); and of a table how to read it: ``size``, ``count``, ``levels``, ``root`` …
     """
     kind = kind_of(first)
-    if kind_of(second).name != kind.name:
+    if hasattr(second, "kind") and kind_of(second).name != kind.name:
         raise RequestError(f"Releases of one kind are compared; these are {kind.title} and {kind_of(second).title}.")
     return kind.verb("compare")(first, second, **how)
 
@@ -381,12 +369,3 @@ def microdata(release: Published | str | Path, options: MicrodataOptions) -> Pat
     made = load(release) if isinstance(release, str | Path) else release
     written: Path = kind_of(made).verb("microdata")(made, options.out, overwrite=options.overwrite)
     return written
-
-
-def report_html(release: Published, evaluation: Any = None, look: PageOptions | None = None) -> str:
-    """The page of a release as text; ``look`` names things and brings outlines."""
-    kind = kind_of(release)
-    if look is None or not any(getattr(look, name) for name in PageOptions.__dataclass_fields__):
-        return kind.page(release, evaluation)
-    page: str = kind.verb("named_page")(release, evaluation, look)
-    return page

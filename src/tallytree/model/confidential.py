@@ -13,7 +13,7 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeClasses
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
+from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_by_level, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.notebook import html_table
@@ -171,7 +171,7 @@ class ConfidentialCounts(Confidential):
     def counts_of(self, family: Family) -> CountsBySize:
         """Confidential: counts by size of every row of a family."""
         if self.cell_counts is None or not family.margin:
-            return self.counts_on_levels.regions(self.hierarchy.level_slice(family.level))
+            return self._counts_by_level[family.level]
         return self.lattice.counts(family, self.cell_counts)
 
     def _cells_add_up(self, cell_counts: CountsBySize) -> bool:
@@ -197,9 +197,13 @@ class ConfidentialCounts(Confidential):
         return entity_counts.shape == shape and np.array_equal(entity_counts.sum(axis=1), cells.n_entities())
 
     @cached_property
+    def _counts_by_level(self) -> list[CountsBySize]:
+        return counts_by_level(self.hierarchy, self.leaf_counts)
+
+    @cached_property
     def counts_on_levels(self) -> CountsBySize:
         """Confidential: counts by size of every region, added up from the leaves."""
-        return counts_on_all_levels(self.hierarchy, self.leaf_counts)
+        return concatenate(self._counts_by_level)
 
     def _shown(self) -> str:
         by = f" by {', '.join(self.attributes.names)}" if self.attributes else ""

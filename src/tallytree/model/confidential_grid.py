@@ -40,6 +40,8 @@ class ConfidentialGrid(Confidential):
         The rows that were read: those of one part, or all of them (None).
     axes
         Public: the bins of each dimension, where their edges were stated; None where the box is cut evenly.
+    crs
+        Public: coordinate system of the columns, such as ``EPSG:27700``; empty where nobody said.
     """
 
     counts: IntArray
@@ -49,6 +51,7 @@ class ConfidentialGrid(Confidential):
     unit: Unit = ONE_ROW
     part: Part | None = None
     axes: tuple[Bins, ...] | None = None
+    crs: str = ""
 
     def __post_init__(self) -> None:
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):

@@ -81,11 +81,14 @@ class CompareOptions(Printing):
         How often a release without intervals is simulated for them.
     out
         File for all differences.
+    page
+        File for a page of them.
     """
 
     rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
     copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
     out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
+    page: str | None = option(None, help="Write a page of the differences to this HTML file.", metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -178,7 +181,8 @@ class PlanOptions(Printing):
     Attributes
     ----------
     epsilon, target
-        Predict the errors at this privacy loss, or find the smallest one that meets a target.
+        Predict the errors at this privacy loss, or find the smallest one that meets a target: ``county: emd<=20``, or
+        ``county: count of size 5 within 5 % in 90 % of regions``.
     runs
         Simulated releases per prediction.
     chart
@@ -186,7 +190,9 @@ class PlanOptions(Printing):
     """
 
     epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
-    target: str | None = option(None, help='Find the smallest ε, for example "county: emd<=20".')
+    target: str | None = option(
+        None, help='Find the smallest ε: "county: emd<=20", "county: count of size 5 within 5 % in 90 % of regions".'
+    )
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
     chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.model.place import ANYWHERE
 from tallytree.model.unit import ENTITY
 from tallytree.options.base import option, spelled_now
 from tallytree.options.choices import DegreeMethod, PublicDegrees, names
@@ -75,8 +76,10 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
             raise RequestError(f"Give either {'= or '.join(given)}=, not both.")
         if self.edges is None and (self.directed or self.nodes is not None):
             raise RequestError("directed= and nodes= go with edges=, the columns of the two ends of an edge.")
-        if not given and (self.table is not None or self.sql is not None):
-            raise RequestError("table= and sql= go with column=, edges= or size=, which say what the rows are.")
+        if not given and self.place() != ANYWHERE:
+            raise RequestError(
+                "table=, sql= and encoding= go with column=, edges= or size=, which say what the rows are."
+            )
         if self.edges is not None and len(self.edges) != 2:
             raise RequestError("edges= names two columns, the two ends of an edge.")
         if self.edges is not None and (self.nodes is None) != (self.public in ("nodes", "none")):

@@ -21,7 +21,7 @@ class ReleaseOptions(Releasing):
     ----------
     mechanism
         ``"adaptive"`` (default), which measures blocks of sizes that follow from earlier answers and suits sizes of any kind;
-        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named, beyond a million regions, and on Spark) or
+        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named) or
         ``"bottom-up"``; or one of fioretto2021, which need dense tables of regions × sizes: ``"tree-dp"``, ``"tree-exact"``,
         ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``, ``"cumulative-dp"``, ``"cumulative-exact"``,
         ``"chain"``, ``"topdown"``.

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from tallytree.errors import RequestError
 from tallytree.model.part import Part, part_from
+from tallytree.model.place import Place
 from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
 from tallytree.options.choices import Neighbours, Nonnegative, names
@@ -118,21 +119,29 @@ class Releasing(Loss, Paying):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SourceOptions(Options):
-    """Which table of a database.
+    """Which table of a database, which rows, and how text is written.
 
     Attributes
     ----------
     table, sql
-        Which table of the database, or which query on it.
+        Which table of the database (``schema.table`` for one of another schema), or which query on it.
+    encoding
+        How the characters of a CSV file are written, such as ``windows-1252``. By default it is found: UTF-8, UTF-16, or with a
+        warning windows-1252.
     where
         ``"COLUMN=VALUE"``: read only the rows whose column has exactly this label, as if the table had no others.
     """
 
     table: str | None = option(None, help="Table to read from a database URL.")
     sql: str | None = option(None, help="Query to read from a database URL.")
+    encoding: str | None = option(None, help="How a CSV file is written, such as windows-1252; found by default.")
     where: str | Part | None = option(
         None, help="Read only the rows whose column has exactly this label.", metavar="COLUMN=VALUE"
     )
+
+    def place(self) -> Place:
+        """Which rows of the source are meant, and how its text is written."""
+        return Place(self.table, self.sql, self.encoding)
 
 
 def rows_to_read(where: str | Part | None, paying: Paying) -> Part | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -108,7 +108,7 @@ def planned_queries(sizes: ConfidentialSizes, budget: Budget) -> list[PlannedQue
 def _read(source: Any, options: DegreesOptions) -> Any:
     """Exact counts of a table whose rows the options describe; any other source as it is."""
     rows = rows_to_read(options.where, options)
-    place: dict[str, Any] = {"table": options.table, "sql": options.sql, "where": rows}
+    place: dict[str, Any] = {**asdict(options.place()), "where": rows}
     held: Public = "regions" if options.public == "none" else "groups"
     if options.edges is not None:
         return read_degrees(source, *options.edges, directed=options.directed, nodes=options.nodes, **place)

@@ -62,8 +62,10 @@ class HeldElsewhere(Description, Protocol):
     def check_plan(self, plan: Plan) -> None:
         """Refuse, before any budget is spent, a plan that cannot be carried out there."""
 
-    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
-        """Measure and reconcile; the measurements, and the released counts by size of the leaves."""
+    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
+        """Measure and reconcile; the plan with the split that was chosen, the measurements, and the released counts by size
+        of the leaves.
+        """
 
     def forget(self) -> None:
         """Drop copies of exact counts that other machines keep: called when a release ends, however it ends."""
@@ -96,13 +98,22 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
-    if options.mechanism is None and not isinstance(counts, ConfidentialCounts):
-        options = replace(options, mechanism="matching")
+    _refuse_tables(counts)
     try:
         return _release(counts, options, progress)
     finally:
         if not isinstance(counts, ConfidentialCounts):
             counts.forget()
+
+
+def _refuse_tables(counts: object) -> None:
+    """Of a table nobody has said yet what its rows are."""
+    if not isinstance(counts, ConfidentialCounts) and not hasattr(counts, "carry_out"):
+        library, kind = type(counts).__module__.split(".")[0], type(counts).__name__
+        raise RequestError(
+            f"release takes the counts that tallytree.read gives; got a {library}.{kind}. Read it first, to say what "
+            'a row is and what is public: counts = tallytree.read(table, group="household", levels=["state"], public="groups").'
+        )
 
 
 def _release(
@@ -129,7 +140,8 @@ def _release(
     with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
         stream, manifest = paid.stream, paid.manifest
         if not isinstance(counts, ConfidentialCounts):
-            noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+            plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
+            manifest = with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
         elif plan.mechanism == "adaptive":
             run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
             run = run.with_people(measure_people(counts, plan, stream))
@@ -144,6 +156,7 @@ def _release(
         paid.measured(manifest, measured_tables(facts.lattice, noisy))
     if isinstance(counts, ConfidentialCounts) and plan.mechanism == "adaptive":
         leaf_counts = run.leaf_counts(facts.lattice, facts.people)
+        del run  # its tables need more room than the release
     elif isinstance(counts, ConfidentialCounts) and plan.mechanism != "size-bins":
         leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
         manifest = with_fit(manifest, fit)

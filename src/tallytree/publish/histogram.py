@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tallytree.errors import RequestError
@@ -21,6 +21,7 @@ from tallytree.model.bins import (
 )
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.part import Part
+from tallytree.model.place import ANYWHERE
 from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.choices import Nonnegative
 from tallytree.options.groups import rows_to_read
@@ -168,13 +169,13 @@ def _counted(
     if options.column is not None:
         if bins is None or values is None:
             raise RequestError("column= needs a table, and its bins: edges, bins, width or categories.")
-        how: dict[str, Any] = {"count": options.count, "table": options.table, "sql": options.sql, "where": part}
+        how: dict[str, Any] = {"count": options.count, "where": part, **asdict(options.place())}
         how |= {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
         if options.unit != ENTITY:
             how |= {"unit": options.unit, "contributions": options.contributions}
         return read_values(values, options.column, **how).settle(outside), note_of(outside, bins)
-    if any(option is not None for option in (options.count, options.table, options.sql)):
-        raise RequestError("count=, table= and sql= go with column=, the column of a table to count.")
+    if options.count is not None or options.place() != ANYWHERE:
+        raise RequestError("count=, table=, sql= and encoding= go with column=, the column of a table to count.")
     if options.unit != ENTITY:
         raise RequestError(UNIT_NEEDS_TABLE)
     if part is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,17 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.planning.group_sizes.costs import Cost, predicted_cost
+from tallytree.planning.group_sizes.plan import plan_release
 from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import Prediction, predict
+from tallytree.publish.group_sizes import facts_about
 from tallytree.publish.progress import Progress, silent
 
 # Where numbers of groups are not public, so many are assumed in each leaf; the size of errors hardly depends on it.
 ASSUMED_GROUPS = 1000
+# A trial takes as long as the release without reading and writing, several times.
+MOST_TRIAL_SECONDS = 60.0
 # As many regions with at most one group each are no accident.
 MOST_SINGLE = 10
 # Who pays, and with which seed, is no part of a trial.
@@ -46,10 +51,12 @@ class Preview:
         What would better be looked at before paying, one sentence each.
     assumptions
         What the prediction assumes, one sentence each.
+    cost
+        CPU time, memory and disk of the release, predicted from public facts.
     prediction
-        Expected errors per level.
+        Expected errors per level, from a trial on the assumed data; None where it would take too long.
     seconds
-        CPU time that measuring and estimating took in a trial on the assumed data; reading the sizes comes on top.
+        CPU time that measuring and estimating took in the trial; reading the sizes comes on top.
     peak_bytes
         The most memory that this process took.
     """
@@ -57,7 +64,8 @@ class Preview:
     outside: Outside
     doubts: tuple[str, ...]
     assumptions: tuple[str, ...]
-    prediction: Prediction
+    cost: Cost
+    prediction: Prediction | None
     seconds: float
     peak_bytes: int
 
@@ -71,7 +79,8 @@ class Preview:
             "public": {"hierarchy": public.regions_note, "group_totals": public.groups_note},
             "doubts": list(self.doubts),
             "assumptions": list(self.assumptions),
-            "prediction": self.prediction.to_json(),
+            "cost": asdict(self.cost),
+            "prediction": None if self.prediction is None else self.prediction.to_json(),
             "seconds": self.seconds,
             "peak_bytes": self.peak_bytes,
         }
@@ -97,12 +106,15 @@ def preview(
     own = outside.shape
     unit = Unit(data.entity or "row", own.unit or "", own.contributions, group="group" if own.whole_groups else "")
     assumed = replace(assumed, groups_public=outside.public.groups_public, max_quantity=own.max_quantity, unit=unit)
-    options = {name: value for name, value in how.given().items() if name not in (*NOT_SIMULATED, "epsilon")}
-    started = time.process_time()
-    progress(0, runs, "trying the release on assumed data")
-    prediction = predict(assumed, name="as asked", runs=runs, epsilon=how.epsilon, **options)
+    facts = facts_about(assumed)
+    cost = predicted_cost(plan_release(how, facts), facts, tree.sum_from_leaves(totals))
+    started, prediction = time.process_time(), None
+    if cost.cpu_seconds <= MOST_TRIAL_SECONDS:
+        options = {name: value for name, value in how.given().items() if name not in (*NOT_SIMULATED, "epsilon")}
+        progress(0, runs, "trying the release on assumed data")
+        prediction = predict(assumed, name="as asked", runs=runs, epsilon=how.epsilon, **options)
     seconds = (time.process_time() - started) / runs
-    return Preview(outside, doubts_about(outside), tuple(assumptions), prediction, seconds, _peak_bytes())
+    return Preview(outside, doubts_about(outside), tuple(assumptions), cost, prediction, seconds, _peak_bytes())
 
 
 def doubts_about(outside: Outside) -> tuple[str, ...]:

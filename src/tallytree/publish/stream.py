@@ -19,7 +19,7 @@ goes on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from tallytree.ingest.steps import read_steps
 from tallytree.measure.stream import measure_arrivals
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential_stream import ConfidentialArrivals
+from tallytree.model.place import ANYWHERE
 from tallytree.model.steps import Steps, steps_from
 from tallytree.model.unit import ENTITY, Unit
 from tallytree.options.groups import rows_to_read
@@ -215,15 +216,16 @@ def _confidential(source: Any, counts: Any, steps: Steps, options: StreamOptions
             steps,
             _checked_number(steps.until(options.until), options.horizon),
             count=options.count,
-            table=options.table,
-            sql=options.sql,
+            **asdict(options.place()),
             unit=options.unit,
             contributions=options.contributions,
             entity=options.entity,
             where=part,
         )
-    if any(getattr(options, name) is not None for name in ("column", "count", "table", "sql", "until")):
-        raise RequestError("column=, count=, table=, sql= and until= go with a table; counts= are of all steps so far.")
+    if any(getattr(options, name) is not None for name in ("column", "count", "until")) or options.place() != ANYWHERE:
+        raise RequestError(
+            "column=, count=, table=, sql=, encoding= and until= go with a table; counts= are of all steps so far."
+        )
     if options.unit != ENTITY:
         raise RequestError(UNIT_NEEDS_TABLE)
     if part is not None:

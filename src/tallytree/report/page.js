@@ -1,13 +1,6 @@
 // The report of a release: one page state (region, compared region), drawn anew on every change.
-const $ = (id) => document.getElementById(id);
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const LISTED = 500, ROWS = 2000;
-
-async function unpack() {
-  const bytes = Uint8Array.from(atob($("data").textContent.trim()), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
 
 function start(data) {
   const { words, regions } = data, { labels, parent, runs } = regions;
@@ -21,7 +14,7 @@ function start(data) {
   const sizes = (r) => { const out = []; for (let i = 0; i < runs[r].length; i += 2) out.push([runs[r][i], runs[r][i + 1]]); return out; };
   const groups = runs.map((run) => { let total = 0; for (let i = 1; i < run.length; i += 2) total += run[i]; return total; });
   const bounds = (r) => new Map([...(regions.bounds ? regions.bounds[r] : []).map(([s, low, high]) => [s, [low, high]]), ...zeros(r)]);
-  const state = { region: 0, other: -1, log: false, chosen: 0, listed: [] };
+  const state = { region: 0, other: -1, log: false, dense: false, chosen: 0, listed: [] };
 
   // Sizes that a region has no groups of, among those with bars of their own and a few beyond, with the ends of their counts: the end
   // follows from the groups per size around a size, as in released/group_sizes/zero_cells.py.
@@ -146,8 +139,9 @@ function start(data) {
     $("region").textContent = name(r) + (state.other >= 0 ? ` compared with ${name(state.other)}` : "");
     $("facts").replaceChildren(...facts(r).map(([k, v]) => element("div", {}, element("dt", {}, k), element("dd", {}, v))));
     $("by-size").textContent = capital(`${words.groups} by ${words.size}${state.other >= 0 ? ", in percent of each region" : ""}`);
-    $("bars").replaceChildren(empty ? nothing() : barChart({ series, bounds: bounds(r), words, logarithmic: state.log, width, about: `${words.groups} by ${words.size} in ${name(r)}` }));
+    $("bars").replaceChildren(empty ? nothing() : barChart({ series, bounds: bounds(r), words, logarithmic: state.log, dense: state.dense, width, about: `${words.groups} by ${words.size} in ${name(r)}` }));
     $("bars-key").replaceChildren(...legend());
+    $("dense-choice").hidden = !(words.spans || (!words.bin && Math.max(0, ...series.flat().map(([size]) => size)) > 30));
     $("whiskers").hidden = !regions.bounds || state.other >= 0 || empty;
     const ordered = !words.bin || words.edges;
     $("curve-section").hidden = !ordered;
@@ -171,28 +165,9 @@ function start(data) {
     refreshList(); draw();
   }
 
-  function items(id, texts) {
-    $(id).replaceChildren(...texts.map((text) => element("li", {}, text)));
-    $(id).parentElement.hidden = texts.length === 0;
-  }
-
   function about() {
-    $("lead").textContent = data.lead;
-    $("statement").textContent = data.statement;
-    if (data.watermark) { $("watermark").hidden = false; $("watermark").textContent = data.watermark; }
-    $("budget").replaceChildren(...data.budget.flatMap((part) => [element("span", {}, part.name),
-      element("div", { class: "share", title: part.detail }, element("div", { style: `width:${100 * part.share}%` })),
-      element("span", {}, `${(100 * part.share).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`)]));
-    $("budget").parentElement.hidden = data.budget.length < 2;
-    $("checks").replaceChildren(...data.checks.map((check) => element("li", { class: check.passed ? "ok" : "failed" },
-      `${check.passed ? "✓" : "✗"} ${check.name}${check.detail ? ": " + check.detail : ""}`)));
-    items("public", data.public);
-    items("use", data.use);
-    items("read", data.read || []);
-    items("notes", data.notes || []);
-    for (const [id, text] of [["source-note", data.source], ["citation", data.citation]]) { $(id).hidden = !text; $(id).textContent = text || ""; }
+    around(data);
     $("measure").replaceChildren(...measures.map((one, i) => element("option", { value: i }, one.name)));
-    $("made").textContent = data.made;
     document.body.classList.toggle("single", labels.length === 1);
   }
 
@@ -232,6 +207,7 @@ function start(data) {
   }
 
   $("search").addEventListener("input", () => { state.chosen = 0; refreshList(); });
+  $("dense").addEventListener("change", () => { state.dense = $("dense").checked; draw(); });
   $("log").addEventListener("change", () => { state.log = $("log").checked; draw(); });
   $("compare").addEventListener("input", () => {
     const wanted = $("compare").value.toLowerCase(), near = found(wanted.split(" / ").pop());

@@ -48,13 +48,6 @@ function drawMap(data, tools, measure, chosen, go) {
   return [svg, key];
 }
 
-function save(name, rows) {
-  const quoted = (v) => (/[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
-  const link = element("a", { download: name, href: URL.createObjectURL(new Blob([rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n"], { type: "text/csv" })) });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
 // `state` is { by, down }: the column that sorts, and in which direction; `again` draws the table anew.
 function childTable(children, measures, tools, words, state, again, go) {
   const columns = [{ short: "name", of: (r) => tools.labels[r], text: true }, { short: words.groups, of: (r) => tools.groups[r] }, ...measures.slice(0, 8)];

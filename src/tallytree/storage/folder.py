@@ -23,7 +23,7 @@ from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.storage.work import BESIDE, BUILT, Work, claim, sync
 
 MANIFEST = "manifest.json"
-PAGE = "report.html"
+PAGE, CARD, CARD_TEXT = "report.html", "card.json", "card.md"
 FORMAT_VERSION = 2
 OWN_CHECKSUM = "sha256"
 _OWN_DIGEST = "\n<!-- tallytree sha256 "

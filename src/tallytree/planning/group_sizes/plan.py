@@ -60,8 +60,6 @@ LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Of a release with people by class. Each of their tables is asked for one count per class, sizes for some ten per row.
 PEOPLE_SHARE = Fraction(1, 4)
-# Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
-MOST_ADAPTIVE_REGIONS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -299,9 +297,8 @@ def _units(facts: PublicFacts) -> dict[str, int]:
 
 
 def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
-    """The mechanism asked for. Views belong to matching, and so do trees whose tables of regions × sizes would be too large."""
-    small = facts.hierarchy.n_regions <= MOST_ADAPTIVE_REGIONS
-    default: Mechanism = "adaptive" if request.view is None and small else "matching"
+    """The mechanism asked for; views belong to matching."""
+    default: Mechanism = "adaptive" if request.view is None else "matching"
     if facts.whole_groups:
         default = "size-bins"
     return default if request.mechanism is None else request.mechanism

@@ -40,6 +40,7 @@ def planned_manifest(
         | {"alpha": options.coarse_share and str(options.coarse_share)},
         "columns": list(grid.columns),
         "box": [list(side) for side in grid.box],
+        **({"crs": grid.crs} if grid.crs else {}),
         "resolution": list(grid.shape),
         "uniformity": UNIFORMITY,
         "published": published,
