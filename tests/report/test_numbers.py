@@ -10,8 +10,9 @@ import tallytree as tt
 from tallytree.kinds.showing import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.report import html
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload
 from tests.reference.group_sizes import counts_from_lists
 from tests.report.browsing import Visit
 
@@ -149,3 +150,22 @@ def test_facts_of_a_map() -> None:
     grid = np.array(payload["counts"]).reshape(8, 4)
     np.testing.assert_allclose(grid, np.pad(np.full((4, 2), 14 / 8), ((0, 4), (2, 0))))
     assert [part["share"] for part in payload["budget"]] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("most", "tried"), [(10**9, [3]), (0, [3, 2, 1])])
+def test_a_page_that_is_too_large_shows_fewer_levels(
+    monkeypatch: pytest.MonkeyPatch, most: int, tried: list[int]
+) -> None:
+    tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("NY", "Kings")], root="US")
+    counts = counts_from_lists([[1, 2], [3]])
+    made = tt.release(ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1)
+    asked: list[int] = []
+
+    def watched(*given: Any, n_levels: int) -> dict[str, Any]:
+        asked.append(n_levels)
+        return group_sizes_payload(*given, n_levels=n_levels)
+
+    monkeypatch.setattr(html, "MOST_BYTES", most)
+    monkeypatch.setattr(html, "group_sizes_payload", watched)
+    assert "<html" in html.group_sizes_page(made)
+    assert asked == tried
