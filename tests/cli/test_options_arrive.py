@@ -119,6 +119,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "public": ("regions", "regions"),
     "degrees public": ("groups", "groups"),
     "plan unit": ("group", "group"),
+    "plan by": ("tenure", ("tenure",)),
     "want": ("state:tenure", ("state:tenure",)),
     "where": ("state=GA", "state=GA"),
     "query where": ("tenure=own", ("tenure=own",)),
@@ -459,7 +460,7 @@ def test_card_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 PLAN: dict[str, dict[str, Any]] = {
     **{
         name: {"groups": "g.csv", "group": "g", "epsilon": "1"}
-        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes")
+        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes", "by")
     },
     "group_totals": {"epsilon": "1"},
     "like": {"epsilon": "1"},
@@ -486,7 +487,7 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(plan, "classes_from", desk.takes("classes"))
     monkeypatch.setattr(plan, "parse_target", lambda text: text)
     monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
-    monkeypatch.setattr(plan, "assumed_counts", lambda *facts: MagicMock(unit=Unit()))
+    monkeypatch.setattr(plan, "assumed_counts", lambda *facts, **more: MagicMock(unit=Unit()))
     monkeypatch.setattr(
         plan, "plan_map", lambda release, asked, **options: desk.takes()(mechanism=asked.mechanism, **options)
     )

@@ -100,7 +100,7 @@ def count_groups(
     n_leaves, attributes = regions.hierarchy.n_leaves, regions.attributes
     cells = counts = counts_from_runs(leaf, size, count, n_leaves * attributes.n_cells)
     if opened.totals is not None:
-        cells = counts = with_empty_groups(counts, _totals_of(opened.totals, regions, shape))
+        cells = counts = with_empty_groups(counts, totals_of(opened.totals, regions, shape))
     if attributes:
         counts = sum_over_regions(cells, np.arange(cells.n_regions) // attributes.n_cells, n_leaves)
     return ConfidentialCounts(
@@ -145,7 +145,7 @@ def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> Confidential
     return ConfidentialCounts(regions.hierarchy, counts, counts.n_groups())
 
 
-def _totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
+def totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
     """The public totals of every leaf, or of every combination of values of every leaf, none where the table has no row."""
     if not shape.by:
         return totals

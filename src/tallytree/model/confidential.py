@@ -251,11 +251,15 @@ class ConfidentialCounts(Confidential):
 
 def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
     """The same groups, counted in classes of sizes; what is inside a class is lost here and goes nowhere."""
+
+    def classed(own: CountsBySize) -> CountsBySize:
+        return counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
+
     own = counts.leaf_counts
-    classed = counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
+    cells = None if counts.cell_counts is None else classed(counts.cell_counts)
     n_outside = int(own.count[classes.outside(own.size)].sum())
     altered = counts.altered.also("groups with sizes outside the classes, counted in the first or last one", n_outside)
-    return replace(counts, leaf_counts=classed, least_size=0, classes=classes, altered=altered)
+    return replace(counts, leaf_counts=classed(own), cell_counts=cells, least_size=0, classes=classes, altered=altered)
 
 
 class AssumedCounts(ConfidentialCounts):

@@ -55,6 +55,8 @@ class Unit:
     def __post_init__(self) -> None:
         if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
             raise RequestError(f"contributions is a whole number of at least 1, got {self.contributions!r}.")
+        if self.group and self.column:
+            raise RequestError(f"A whole group is one unit by itself; leave out the column {self.column!r}.")
 
     @property
     def words(self) -> str:

@@ -32,13 +32,12 @@ from tallytree.model.people import NO_PEOPLE, dealt
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.group_sizes.plan import plan_release
 from tallytree.planning.group_sizes.shapes import redrawn, redrawn_classes, scattered_tables, scattered_totals
-from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.keeping import simulating
 from tallytree.publish.progress import Progress, silent
-from tallytree.released.group_sizes.manifest import facts_of
+from tallytree.released.group_sizes.manifest import bins_of, facts_of
 from tallytree.released.group_sizes.people import PeopleCounts, people_counts
 from tallytree.released.group_sizes.region import RegionCounts, Slot, slot_of, together
 from tallytree.released.group_sizes.release import Release
@@ -209,7 +208,7 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     are drawn with the shares of the release.
     """
     tree, facts = release.hierarchy, release.manifest["mechanism"]
-    bins = SizeBins(np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0))
+    bins = bins_of(release.manifest)
     table = bins.table_of(release.counts)
     variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
     found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))

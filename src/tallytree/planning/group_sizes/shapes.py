@@ -13,9 +13,11 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import AssumedCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.people import NO_PEOPLE, People
 
 # Shares of households with 1 … 6 people (United States 2010); larger ones, 2 % in all, fall by the factor 0.43 per person.
 _HOUSEHOLDS = (0.0, 0.267, 0.328, 0.161, 0.134, 0.065, 0.026)
@@ -81,8 +83,41 @@ def shape_from_counts(size: IntArray, count: IntArray) -> FloatArray:
     return _normal(weights)
 
 
-def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> AssumedCounts:
-    """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in."""
+def assumed_counts(
+    hierarchy: Hierarchy,
+    n_groups: IntArray,
+    shape: FloatArray,
+    *,
+    attributes: Attributes = NO_ATTRIBUTES,
+    people: People = NO_PEOPLE,
+    largest: int | None = None,
+    seed: int = 0,
+) -> AssumedCounts:
+    """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in.
+
+    With ``attributes`` totals are those of every combination of values of every leaf. ``people`` are spread evenly over their
+    classes; no group has more than ``largest`` entities.
+    """
+    cells = _drawn_sizes(n_groups, shape, seed)
+    cells = cells if largest is None else cells.clip(largest)
+    leaf = np.arange(cells.n_regions) // attributes.n_cells
+    leaf_counts = sum_over_regions(cells, leaf, hierarchy.n_leaves) if attributes else cells
+    n_classes = people.classes.n_cells
+    turn = n_classes - 1 - np.arange(n_classes)
+    return AssumedCounts(
+        hierarchy,
+        leaf_counts,
+        leaf_counts.n_groups(),
+        groups_note="assumed data, for planning",
+        attributes=attributes,
+        cell_counts=cells if attributes else None,
+        people=people,
+        entity_counts=(cells.n_entities()[:, None] + turn) // n_classes if people else None,
+    )
+
+
+def _drawn_sizes(n_groups: IntArray, shape: FloatArray, seed: int) -> CountsBySize:
+    """Sizes of so many groups per row, drawn from a shape."""
     # An ordinary generator, here and below: what is drawn is public and hides nothing.
     rng = np.random.default_rng(seed)
     possible = np.flatnonzero(shape)
@@ -98,10 +133,7 @@ def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, 
         left, rest = left - here, max(rest - shape[size], 1e-300)
         if not left.any():
             break
-    leaf_counts = counts_from_runs(
-        np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), hierarchy.n_leaves
-    )
-    return AssumedCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")
+    return counts_from_runs(np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), len(n_groups))
 
 
 def scattered_counts(density: FloatArray) -> IntArray:
