@@ -25,6 +25,7 @@ from tallytree.model.lattice import Lattice
 from tallytree.publish.copies import UNKNOWN, Copies, copy_release, public_bounds
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.release import CountIntervals, Release
+from tallytree.released.group_sizes.total_ends import NO_ENDS, TotalEnds
 from tallytree.released.group_sizes.zero_cells import (
     N_PLACES,
     REACHES,
@@ -80,7 +81,48 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
         low=np.clip(released.count + low, 0, most),
         high=np.clip(released.count + high, 0, most),
         zeros=zero_ends(copies, confidence=confidence),
+        totals=NO_ENDS if copies.release.classes is not None else total_ends(copies, confidence=confidence),
     )
+
+
+def total_ends(copies: Copies, *, confidence: float = 0.95) -> TotalEnds:
+    """How far numbers of entities may be off, by level and octaves of the number of groups.
+
+    Of regions of a level with about as many groups the errors of all copies are pooled, from as many octaves beside as hold
+    enough regions.
+    """
+    groups = np.concatenate([copied.n_groups() for copied in copies.copies])
+    octave = np.floor(np.log2(np.maximum(groups, 1))).astype(np.int64)
+    errors = np.concatenate(
+        [_entities(truth) - _entities(copied) for truth, copied in zip(copies.truths, copies.copies)]
+    )
+    # Tables of regions come first; those by attributes, which follow, have no totals of their own.
+    level = np.tile(table_of_rows(copies.release.lattice), len(copies.copies))
+    steps = []
+    for number in range(copies.release.hierarchy.n_levels):
+        here = level == number
+        steps.append(_total_steps(octave[here], errors[here], confidence))
+    return TotalEnds(tuple(steps))
+
+
+def _entities(counts: CountsBySize) -> IntArray:
+    """Number of entities of every region."""
+    weights = counts.size.astype(np.float64) * counts.count
+    return np.rint(np.bincount(counts.region_of_run(), weights, counts.n_regions)).astype(np.int64)
+
+
+def _total_steps(octave: IntArray, errors: IntArray, confidence: float) -> tuple[tuple[int, int, int], ...]:
+    found: list[tuple[int, int, int]] = []
+    for own in np.unique(octave).tolist():
+        width = 0
+        near = octave == own
+        while near.sum() < min(_SMALLEST_POOL, len(octave)):
+            width += 1
+            near = np.abs(octave - own) <= width
+        low, high = whole_interval(errors[near], confidence)
+        if not found or found[-1][1:] != (low, high):
+            found.append((0 if not found else 2**own, low, high))
+    return tuple(found)
 
 
 def _errors(copied: CountsBySize, truth: CountsBySize) -> IntArray:

@@ -56,6 +56,10 @@ def group_sizes_payload(
     if intervals is not None:
         regions["bounds"] = _bounds(release.counts, intervals, n_regions)
         regions["zeros"] = _zeros(release, intervals)
+        regions["totals"] = {
+            "steps": intervals.totals.to_json(),
+            "mean": release.manifest["totals"]["source"] == "public",
+        }
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     outlines = _outlines(release, look, n_regions)
@@ -75,6 +79,7 @@ def group_sizes_payload(
         "lead": f"How many {groups} have each size ({entities} per {group}), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
         "words": {"groups": groups, "total": entities, "size": "size", "largest": f"Largest {groups}"}
+        | ({"measure": f"number of {entities}"} if look.group_name else {})
         | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}),
         "regions": regions,
         **_by_attributes(release, n_regions),
@@ -178,8 +183,9 @@ def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, 
     }
 
 
-def histogram_payload(histogram: RangeHistogram, look: PageOptions) -> dict[str, Any]:
+def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a range histogram: one region, its bins as sizes."""
+    look = look or PageOptions()
     names, edges = histogram.bins.categories, [f"{edge:g}" for edge in histogram.bins.edges]
     labels = list(names) if names is not None else [f"{low} to {high}" for low, high in pairwise(edges)]
     answers = histogram.bin_answers()
@@ -236,8 +242,9 @@ def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
     return [row.round(3).tolist() for row in errors]
 
 
-def degrees_payload(sequence: DegreeSequence, look: PageOptions) -> dict[str, Any]:
+def degrees_payload(sequence: DegreeSequence, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a degree sequence: one region, degrees as sizes."""
+    look = look or PageOptions()
     _, nodes = group_names(look.group_name or "node/nodes")
     drawn = f"A bar shows how many {nodes} have that degree, which is how many connections they have."
     return {
@@ -255,8 +262,9 @@ def degrees_payload(sequence: DegreeSequence, look: PageOptions) -> dict[str, An
     }
 
 
-def stream_payload(release: StreamRelease, look: PageOptions) -> dict[str, Any]:
+def stream_payload(release: StreamRelease, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a stream: one region, steps as bins, with the counts so far."""
+    look = look or PageOptions()
     answers, total, entities = release.step_answers(), release.total(), plural(release.manifest)
     labels = [str(release.steps.name(step)) for step in range(release.n_steps)]
     ends = zip(answers.low.tolist(), answers.high.tolist())

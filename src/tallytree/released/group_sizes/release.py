@@ -42,6 +42,7 @@ from tallytree.released.group_sizes.tables import (
     path_array,
     regions_reader,
 )
+from tallytree.released.group_sizes.total_ends import NO_ENDS, TotalEnds
 from tallytree.released.group_sizes.zero_cells import ZeroEnds
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
@@ -51,7 +52,7 @@ from tallytree.storage.folder import Folder, Manifest
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
     """Standard error and interval of every released count, run by run of the release (with attributes, of its margins); upper
-    ends of counts that are 0, by level and then by further tables.
+    ends of counts that are 0, by level and then by further tables; and how far numbers of entities may be off.
     """
 
     confidence: float
@@ -59,6 +60,7 @@ class CountIntervals:
     low: IntArray
     high: IntArray
     zeros: ZeroEnds
+    totals: TotalEnds = NO_ENDS
 
     def __repr__(self) -> str:
         return f"CountIntervals({len(self.low):,} counts, confidence {self.confidence:g})"
@@ -262,8 +264,9 @@ class Release(Published):
         """The manifest, and the confidence of the intervals where there are any."""
         if self.intervals is None:
             return self.manifest
-        facts = {"confidence": self.intervals.confidence, "zeros": self.intervals.zeros.to_json()}
-        return {**self.manifest, "intervals": facts}
+        found = self.intervals
+        ends = {"zeros": found.zeros.to_json(), "totals": found.totals.to_json()}
+        return {**self.manifest, "intervals": {"confidence": found.confidence, **ends}}
 
     def __repr__(self) -> str:
         by = f" by {', '.join(self.attributes.names)}" if self.attributes else ""
@@ -319,4 +322,5 @@ def _intervals(table: pa.Table, facts: Mapping[str, Any] | None) -> CountInterva
             )
         return None
     std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
-    return CountIntervals(facts["confidence"], std_error, low, high, ZeroEnds.from_json(facts.get("zeros", [])))
+    zeros, totals = ZeroEnds.from_json(facts.get("zeros", [])), TotalEnds.from_json(facts.get("totals", []))
+    return CountIntervals(facts["confidence"], std_error, low, high, zeros, totals)
