@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.cli.app import app
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.options.asking import PageOptions
 from tallytree.planning.ranges.density import Density
 from tallytree.publish.map_accuracy import flat_density, points_like
 from tallytree.report.maps import map_payload
@@ -55,7 +56,7 @@ def test_reports_warn_of_bins_that_are_far_too_fine(count, warned):
     counts = np.full(64, count)
     line = tt.histogram(counts=counts, mechanism="flat", epsilon="0.1", insecure_seed=1)
     grid = tt.spatial(counts=counts.reshape(8, 8), mechanism="flat", epsilon="0.1", insecure_seed=1)
-    for page in (histogram_payload(line), map_payload(grid)):
+    for page in (histogram_payload(line, PageOptions()), map_payload(grid, PageOptions())):
         assert any(FINE in sentence for sentence in page["use"]) == warned
 
 

@@ -113,3 +113,9 @@ def test_bad_choices_are_refused():
         )
     with pytest.raises(RequestError, match="rate"):
         choose([1, 2], Fraction(0), KeyStream.from_insecure_seed(1))
+
+
+def test_the_largest_draw_of_all_takes_the_last_candidate():
+    """U just below 1, however many bits are taken: the last candidate has no upper end that it must stay below."""
+    ones = (1 << 64) - 1
+    assert choose_exactly(np.array([0, 3, 0]), Fraction(1, 3), ones, iter([ones] * 4)) == 2

@@ -11,9 +11,10 @@ import tallytree as tt
 from tallytree.kinds.showing import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.options.asking import PageOptions
 from tallytree.report import html
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload, plural
 from tests.reference.group_sizes import counts_from_lists
 from tests.report.browsing import Visit
 
@@ -113,7 +114,7 @@ def test_the_budget_is_drawn_as_it_was_spent(land: Any) -> None:
 def test_facts_of_a_histogram() -> None:
     values = [1] * 3 + [12] * 8 + [14] * 2 + [25] * 4
     made = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=1, insecure_seed=1, nonnegative=False)
-    payload = histogram_payload(made)
+    payload = histogram_payload(made, PageOptions())
     p = math.exp(-1.0)
     one = 2 * p / (1 - p) ** 2  # variance of one count (discrete Laplace)
     facts = dict(payload["facts"])
@@ -127,13 +128,13 @@ def test_facts_of_a_histogram() -> None:
     assert errors[0] == pytest.approx([math.sqrt(n * one) for n in (1, 2, 3)], abs=0.001)
     exact = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=HUGE, insecure_seed=1)
     # 3 lie below 10, 10 between 10 and 20: the 8.5th of 17 lies 5.5 tenths into the second bin.
-    assert dict(histogram_payload(exact)["facts"])["median"] == "15.5"
-    assert histogram_payload(exact)["regions"]["runs"] == [[0, 3, 1, 10, 2, 4]]
+    assert dict(histogram_payload(exact, PageOptions())["facts"])["median"] == "15.5"
+    assert histogram_payload(exact, PageOptions())["regions"]["runs"] == [[0, 3, 1, 10, 2, 4]]
     assert sum(part["share"] for part in payload["budget"]) == pytest.approx(1)
 
 
 def test_facts_of_degrees() -> None:
-    nodes = degrees_payload(tt.degrees([1, 1, 2, 5], epsilon=HUGE, insecure_seed=1))
+    nodes = degrees_payload(tt.degrees([1, 1, 2, 5], epsilon=HUGE, insecure_seed=1), PageOptions())
     assert nodes["regions"]["runs"] == [[1, 2, 2, 1, 5, 1]]
     assert "4 nodes" in nodes["lead"]
 
@@ -142,15 +143,34 @@ def test_facts_of_a_map() -> None:
     table = np.zeros((8, 4), dtype=np.int64)
     table[:2, 3] = 7
     made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], mechanism="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
-    payload = map_payload(made)
+    payload = map_payload(made, PageOptions())
     facts = dict(payload["facts"])
-    assert facts["rows in all"].startswith("14 ± ")
+    assert facts[f"{plural(made.manifest)} in all"].startswith("14 ± ")
     assert facts["boxes counted"] == "4"
     assert facts["finest cell"] == "2 x 0.5"
     # The quarter with the points is 4 x 2 cells: 14 / 8 in each of them.
     grid = np.array(payload["counts"]).reshape(8, 4)
     np.testing.assert_allclose(grid, np.pad(np.full((4, 2), 14 / 8), ((0, 4), (2, 0))))
     assert [part["share"] for part in payload["budget"]] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("most", "tried"), [(10**9, [3]), (0, [3, 2, 1])])
+def test_a_page_that_is_too_large_shows_fewer_levels(
+    monkeypatch: pytest.MonkeyPatch, most: int, tried: list[int]
+) -> None:
+    tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("NY", "Kings")], root="US")
+    counts = counts_from_lists([[1, 2], [3]])
+    made = tt.release(ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1)
+    asked: list[int] = []
+
+    def watched(*given: Any, n_levels: int) -> dict[str, Any]:
+        asked.append(n_levels)
+        return group_sizes_payload(*given, n_levels=n_levels)
+
+    monkeypatch.setattr(html, "MOST_BYTES", most)
+    monkeypatch.setattr(html, "group_sizes_payload", watched)
+    assert "<html" in html.group_sizes_page(made)
+    assert asked == tried
 
 
 @pytest.fixture(scope="module")
@@ -200,22 +220,3 @@ def test_values_of_attributes_and_people(by_values: Any) -> None:
     by_values.click("#list li >> nth=1")
     assert cells(by_values, "#by-table") == [["own", "1", "1", "1"], ["rent", "1", "2", "2"]]
     assert cells(by_values, "#people-table") == [["child", "1"], ["adult", "2"]]
-
-
-@pytest.mark.parametrize(("most", "tried"), [(10**9, [3]), (0, [3, 2, 1])])
-def test_a_page_that_is_too_large_shows_fewer_levels(
-    monkeypatch: pytest.MonkeyPatch, most: int, tried: list[int]
-) -> None:
-    tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("NY", "Kings")], root="US")
-    counts = counts_from_lists([[1, 2], [3]])
-    made = tt.release(ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1)
-    asked: list[int] = []
-
-    def watched(*given: Any, n_levels: int) -> dict[str, Any]:
-        asked.append(n_levels)
-        return group_sizes_payload(*given, n_levels=n_levels)
-
-    monkeypatch.setattr(html, "MOST_BYTES", most)
-    monkeypatch.setattr(html, "group_sizes_payload", watched)
-    assert "<html" in html.group_sizes_page(made)
-    assert asked == tried
