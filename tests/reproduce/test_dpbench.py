@@ -88,6 +88,10 @@ def test_samples_keep_the_shape_and_have_the_scale():
 def test_clusters_join_counts_that_are_nearly_alike():
     assert ahp.cluster_edges(np.array([90.0, 89, 40, 40, 39, 0, 0]), 4.0).tolist() == [0, 2, 5, 7]
     assert ahp.cluster_edges(np.array([3.0, 2, 1]), 1e9).tolist() == [0, 3]
+    # A count that others like it follow may begin a cluster, one that is alone pays its noise alone.
+    assert ahp.cluster_edges(np.array([10.0, 10, 7, 7, 7, 7]), 4.0).tolist() == [0, 2, 6]
+    assert ahp.cluster_edges(np.array([10.0, 10, 9]), 4.0).tolist() == [0, 3]
+    assert ahp.costs_of_beginning(np.array([10.0, 6, 0]), 8.0).tolist() == [6.0, 8.0, 8.0]
 
 
 def test_ahp_averages_over_clusters_and_its_two_questions_share_no_noise(monkeypatch):

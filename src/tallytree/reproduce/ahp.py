@@ -41,19 +41,39 @@ def ahp_counts(grid: ConfidentialGrid, budget: Budget, streams: tuple[KeyStream,
     return found.reshape(grid.shape)
 
 
-def cluster_edges(falling: FloatArray, price: float) -> IntArray:
-    """Ends of clusters of falling counts: a count joins where that raises squared deviations by less than a price.
+def cluster_edges(falling: FloatArray, variance: float) -> IntArray:
+    """Ends of clusters of falling counts, greedily (Algorithm 2): a count joins where that costs less than to begin a cluster.
 
-    Joining a cluster of c counts with mean m raises their squared deviations by (x − m)² c/(c + 1).
+    A cluster of c counts costs their squared deviations and variance / c, its noise in all. To join one with mean m adds
+    (x − m)² c/(c + 1) to the first and takes variance/(c(c + 1)) off the second.
     """
+    begins = costs_of_beginning(falling, variance)
     edges, total, size = [0], 0.0, 0
     for place, value in enumerate(falling.tolist()):
-        if size and (value - total / size) ** 2 * size / (size + 1) > price:
-            edges.append(place)
-            total, size = 0.0, 0
+        if size:
+            joins = (value - total / size) ** 2 * size / (size + 1) - variance / (size * (size + 1))
+            if joins >= begins[place]:
+                edges.append(place)
+                total, size = 0.0, 0
         total += value
         size += 1
     return np.array([*edges, len(falling)])
+
+
+def costs_of_beginning(falling: FloatArray, variance: float) -> FloatArray:
+    """The least that each count can cost in a cluster that it begins: (x − mean)² + variance/c² over c = 1, 2, 4, 8 … counts.
+
+    The paper tries every c until it no longer pays.
+    """
+    least = np.full(len(falling), variance)
+    sums = np.concatenate([[0.0], np.cumsum(falling)])
+    size = 2
+    while size <= len(falling):
+        means = (sums[size:] - sums[:-size]) / size
+        cost = (falling[: len(means)] - means) ** 2 + variance / size**2
+        least[: len(means)] = np.minimum(least[: len(means)], cost)
+        size *= 2
+    return least
 
 
 def _line(grid: ConfidentialGrid, order: IntArray) -> ConfidentialGrid:
