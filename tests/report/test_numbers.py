@@ -11,6 +11,7 @@ import tallytree as tt
 from tallytree.kinds.showing import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.options.asking import PageOptions
 from tallytree.report.maps import map_payload
 from tallytree.report.payload import degrees_payload, histogram_payload
 from tests.reference.group_sizes import counts_from_lists
@@ -112,7 +113,7 @@ def test_the_budget_is_drawn_as_it_was_spent(land: Any) -> None:
 def test_facts_of_a_histogram() -> None:
     values = [1] * 3 + [12] * 8 + [14] * 2 + [25] * 4
     made = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=1, insecure_seed=1, nonnegative=False)
-    payload = histogram_payload(made)
+    payload = histogram_payload(made, PageOptions())
     p = math.exp(-1.0)
     one = 2 * p / (1 - p) ** 2  # variance of one count (discrete Laplace)
     facts = dict(payload["facts"])
@@ -126,13 +127,13 @@ def test_facts_of_a_histogram() -> None:
     assert errors[0] == pytest.approx([math.sqrt(n * one) for n in (1, 2, 3)], abs=0.001)
     exact = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=HUGE, insecure_seed=1)
     # 3 lie below 10, 10 between 10 and 20: the 8.5th of 17 lies 5.5 tenths into the second bin.
-    assert dict(histogram_payload(exact)["facts"])["median"] == "15.5"
-    assert histogram_payload(exact)["regions"]["runs"] == [[0, 3, 1, 10, 2, 4]]
+    assert dict(histogram_payload(exact, PageOptions())["facts"])["median"] == "15.5"
+    assert histogram_payload(exact, PageOptions())["regions"]["runs"] == [[0, 3, 1, 10, 2, 4]]
     assert sum(part["share"] for part in payload["budget"]) == pytest.approx(1)
 
 
 def test_facts_of_degrees() -> None:
-    nodes = degrees_payload(tt.degrees([1, 1, 2, 5], epsilon=HUGE, insecure_seed=1))
+    nodes = degrees_payload(tt.degrees([1, 1, 2, 5], epsilon=HUGE, insecure_seed=1), PageOptions())
     assert nodes["regions"]["runs"] == [[1, 2, 2, 1, 5, 1]]
     assert "4 nodes" in nodes["lead"]
 
@@ -141,9 +142,9 @@ def test_facts_of_a_map() -> None:
     table = np.zeros((8, 4), dtype=np.int64)
     table[:2, 3] = 7
     made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], mechanism="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
-    payload = map_payload(made)
+    payload = map_payload(made, PageOptions())
     facts = dict(payload["facts"])
-    assert facts["rows in all"].startswith("14 ± ")
+    assert facts["entities in all"].startswith("14 ± ")
     assert facts["boxes counted"] == "4"
     assert facts["finest cell"] == "2 x 0.5"
     # The quarter with the points is 4 x 2 cells: 14 / 8 in each of them.
