@@ -13,6 +13,7 @@ from tallytree.publish.stream_counter import StreamCounter
 
 Case = tuple[str, Callable[[], Any]]
 SEED = 11
+LINE_METHODS = ("noisy-first", "structure-first", "noisy-merge", "structure-merge")
 # Of Python's generator, random() alone promises the same numbers in every version.
 _dice = random.Random(7)
 PLACES = [("GA", "Cobb"), ("GA", "Fulton"), ("GA", "Polk"), ("NY", "Kings"), ("NY", "Bronx"), ("NY", "Erie")]
@@ -214,32 +215,32 @@ def histograms() -> Iterator[Case]:
     # where the last digits of the processor lead it.
     line_of = {"auto": LINE, "optimised": LINE, "eigen-select": LINE, "low-rank": LINE[:3]}
     for (strategy, line), workload in product(line_of.items(), ("ranges", "prefixes", "identity")):
-        options: dict[str, Any] = {"counts": line, "strategy": strategy, "workload": workload}
+        options: dict[str, Any] = {"counts": line, "mechanism": strategy, "workload": workload}
         yield f"histogram, {strategy}, {workload}", lambda options=options: of_line(**options)
     for strategy in ("flat", "hierarchical", "wavelet"):
-        yield f"histogram, {strategy}", lambda strategy=strategy: of_line(strategy=strategy)
+        yield f"histogram, {strategy}", lambda strategy=strategy: of_line(mechanism=strategy)
     for strategy in (*line_of, "flat", "hierarchical", "wavelet"):
-        options = {"counts": line_of.get(strategy, LINE), "strategy": strategy, **BUDGETS["zcdp"]}
+        options = {"counts": line_of.get(strategy, LINE), "mechanism": strategy, **BUDGETS["zcdp"]}
         yield f"histogram, {strategy}, zcdp", lambda options=options: of_line(**options)
     for budget, branching in product(("equal", "geometric", "optimal-blocks", "optimal"), (2, 4)):
-        options = {"strategy": "hierarchical", "budget": budget, "branching": branching}
+        options = {"mechanism": "hierarchical", "budget": budget, "branching": branching}
         yield f"histogram, hierarchical, {budget}, branching {branching}", lambda options=options: of_line(**options)
     yield (
         "histogram, hierarchical, shares",
-        lambda: of_line(strategy="hierarchical", branching=4, budget=["1/4", "3/4"]),
+        lambda: of_line(mechanism="hierarchical", branching=4, budget=["1/4", "3/4"]),
     )
     for strategy, rule, whole in product(
         ("flat", "hierarchical", "wavelet", "optimised"), ("top-down", "least-squares", "subtree", "no"), (True, False)
     ):
         if rule != "subtree" or strategy in ("flat", "hierarchical"):
-            options = {"strategy": strategy, "nonnegative": rule, "integers": whole, "epsilon": "1/5"}
+            options = {"mechanism": strategy, "nonnegative": rule, "integers": whole, "epsilon": "1/5"}
             options |= {"hierarchical": {"branching": 4}, "optimised": {"workload": "prefixes"}}.get(strategy, {})
             name = f"histogram, {strategy}, {rule}, {'whole' if whole else 'real'}"
             yield name, lambda options=options: of_line(**options)
     matrix = np.vstack([np.eye(16), np.ones((1, 16)) / 2])
-    yield "histogram, a matrix", lambda: of_line(strategy=matrix)
-    yield "histogram, listed ranges", lambda: of_line(strategy="optimised", workload=[(0, 4), (2, 9), (5, 16)])
-    yield "histogram, contributions", lambda: of_line(strategy="hierarchical", contributions=3)
+    yield "histogram, a matrix", lambda: of_line(mechanism=matrix)
+    yield "histogram, listed ranges", lambda: of_line(mechanism="optimised", workload=[(0, 4), (2, 9), (5, 16)])
+    yield "histogram, contributions", lambda: of_line(mechanism="hierarchical", contributions=3)
     for strategy in ("auto", "hierarchical", "wavelet", "optimised"):
         yield (
             f"histogram, 100 bins, {strategy}",
@@ -275,21 +276,21 @@ def grids() -> Iterator[Case]:
         return tt.spatial(counts=counts, insecure_seed=SEED, **options)
 
     choices: dict[str, dict[str, Any]] = {
-        "flat": {"method": "flat"},
-        "hierarchical": {"method": "hierarchical"},
-        "branching 3": {"method": "hierarchical", "branching": 3},
-        "contributions": {"method": "hierarchical", "contributions": 2},
-        "real": {"method": "hierarchical", "integers": False},
-        "unbiased": {"method": "hierarchical", "integers": False, "nonnegative": "no"},
-        "least squares": {"method": "hierarchical", "nonnegative": "least-squares"},
-        "edges": {"edges": [np.arange(11) * 2.5, np.arange(13)], "method": "flat"},
+        "flat": {"mechanism": "flat"},
+        "hierarchical": {"mechanism": "hierarchical"},
+        "branching 3": {"mechanism": "hierarchical", "branching": 3},
+        "contributions": {"mechanism": "hierarchical", "contributions": 2},
+        "real": {"mechanism": "hierarchical", "integers": False},
+        "unbiased": {"mechanism": "hierarchical", "integers": False, "nonnegative": "no"},
+        "least squares": {"mechanism": "hierarchical", "nonnegative": "least-squares"},
+        "edges": {"edges": [np.arange(11) * 2.5, np.arange(13)], "mechanism": "flat"},
     }
     for (choice, options), name in product(choices.items(), BUDGETS):
         yield f"grid, {choice}, {name}", lambda options=options, name=name: of_grid(**options, **BUDGETS[name])
     for method in ("flat", "hierarchical"):
         yield (
             f"grid, three dimensions, {method}",
-            lambda method=method: of_grid(GRID.reshape(5, 4, 6), epsilon=1, method=method),
+            lambda method=method: of_grid(GRID.reshape(5, 4, 6), epsilon=1, mechanism=method),
         )
 
 
@@ -297,7 +298,7 @@ def degrees() -> Iterator[Case]:
     """Sorted counts."""
     for method, graphical, name in product(("isotonic", "sorted", "noisy"), (False, True), BUDGETS):
         if method != "noisy" or not graphical:
-            options = {"method": method, "graphical": graphical, "insecure_seed": SEED, **BUDGETS[name]}
+            options = {"mechanism": method, "graphical": graphical, "insecure_seed": SEED, **BUDGETS[name]}
             shown = "graphical" if graphical else "any"
             yield f"degrees, {method}, {shown}, {name}", lambda options=options: tt.degrees(DEGREES, **options)
     seeded: dict[str, Any] = {"epsilon": 1, "insecure_seed": SEED}
@@ -341,29 +342,29 @@ def maps() -> Iterator[Case]:
         "kd-tree",
         "kd-hybrid",
     )
-    for method in (*methods, "adaptive-tree", "adaptive"):
-        yield f"map, {method}, pure", lambda method=method: of_points(method=method)
+    for method in (*methods, "adaptive-tree", "adaptive", "dawa", "privtree"):
+        yield f"map, {method}, pure", lambda method=method: of_points(mechanism=method)
         yield (
             f"map, {method}, zcdp",
-            lambda method=method: of_points(method=method, epsilon=None, rho="1/4", definition="zcdp"),
+            lambda method=method: of_points(mechanism=method, epsilon=None, rho="1/4", definition="zcdp"),
         )
         yield (
             f"map, {method}, unbiased",
-            lambda method=method: of_points(method=method, nonnegative=False, integers=False),
+            lambda method=method: of_points(mechanism=method, nonnegative=False, integers=False),
         )
-        yield f"map, {method}, real", lambda method=method: of_points(method=method, integers=False)
-        yield f"map, {method}, contributions", lambda method=method: of_points(method=method, contributions=2)
+        yield f"map, {method}, real", lambda method=method: of_points(mechanism=method, integers=False)
+        yield f"map, {method}, contributions", lambda method=method: of_points(mechanism=method, contributions=2)
     choices: dict[str, dict[str, Any]] = {
         "fine": {"resolution": 128},
         "sides": {"resolution": (20, 30)},
-        "uniform-grid, cells": {"method": "uniform-grid", "cells": 5},
-        "uniform-grid, number of points": {"method": "uniform-grid", "n_points": 1500},
-        "adaptive-grid, alpha": {"method": "adaptive-grid", "alpha": "1/4"},
-        "adaptive-grid, cells": {"method": "adaptive-grid", "cells": 3},
-        "quadtree, depth": {"method": "quadtree", "depth": 3},
-        "quadtree, prune": {"method": "quadtree", "prune": 20},
-        "kd-tree, depth": {"method": "kd-tree", "depth": 4},
-        "hierarchical, branching": {"method": "hierarchical", "branching": 4},
+        "uniform-grid, cells": {"mechanism": "uniform-grid", "cells": 5},
+        "uniform-grid, number of points": {"mechanism": "uniform-grid", "n_points": 1500},
+        "adaptive-grid, alpha": {"mechanism": "adaptive-grid", "alpha": "1/4"},
+        "adaptive-grid, cells": {"mechanism": "adaptive-grid", "cells": 3},
+        "quadtree, depth": {"mechanism": "quadtree", "depth": 3},
+        "quadtree, prune": {"mechanism": "quadtree", "prune": 20},
+        "kd-tree, depth": {"mechanism": "kd-tree", "depth": 4},
+        "hierarchical, branching": {"mechanism": "hierarchical", "branching": 4},
         "clip": {"box": [(1, 9), (1, 9)], "outside": "clip"},
         "drop": {"box": [(1, 9), (1, 9)], "outside": "drop"},
     }
@@ -373,7 +374,7 @@ def maps() -> Iterator[Case]:
         yield (
             f"map, three dimensions, {method}",
             lambda method=method: tt.spatial(
-                counts=GRID.reshape(5, 4, 6), epsilon=1, method=method, insecure_seed=SEED
+                counts=GRID.reshape(5, 4, 6), epsilon=1, mechanism=method, insecure_seed=SEED
             ),
         )
     of_table: dict[str, Any] = {
@@ -385,8 +386,8 @@ def maps() -> Iterator[Case]:
     }
     yield "map, table", lambda: tt.spatial(TRIPS, **of_table)
     yield "map, unit", lambda: tt.spatial(TRIPS, unit="driver", contributions=3, **of_table)
-    for method, name, whole in product(("noisy-first", "structure-first"), BUDGETS, (True, False)):
-        options = {"counts": LINE, "box": [(0, 16)], "method": method, "integers": whole, **BUDGETS[name]}
+    for method, name, whole in product(LINE_METHODS, BUDGETS, (True, False)):
+        options = {"counts": LINE, "box": [(0, 16)], "mechanism": method, "integers": whole, **BUDGETS[name]}
         yield (
             f"line, {method}, {name}, {'whole' if whole else 'real'}",
             lambda options=options: tt.spatial(**options, insecure_seed=SEED),

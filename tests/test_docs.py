@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +26,13 @@ from tests.privacy.postgres_server import postgres_server
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
-RUNNABLE = ("python", "console")
+RUNNABLE = ("python", "console", "r")
 # Pages whose examples need a server or another program: the page stands here with the fixture that provides it.
-NEEDS = {"docs/how-to/postgres.md": "postgres_address", "docs/how-to/spark.md": "spark_cluster"}
+NEEDS = {
+    "docs/how-to/postgres.md": "postgres_address",
+    "docs/how-to/spark.md": "spark_cluster",
+    "docs/how-to/r.md": "r_program",
+}
 
 
 class Block(NamedTuple):
@@ -71,6 +76,13 @@ def spark_cluster() -> Iterator[None]:
         session.stop()
 
 
+@pytest.fixture
+def r_program() -> None:
+    """Rscript with jsonlite, or a loud skip."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("SKIPPED LOUDLY: no Rscript found; install r-base-core and r-cran-jsonlite to run this page")
+
+
 def parameter(page: Path):  # type: ignore[no-untyped-def]
     slow = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")] if name_of(page) == "docs/how-to/spark.md" else []
     return pytest.param(page, id=name_of(page), marks=slow)  # Spark leaves sockets open, which is its own business
@@ -88,7 +100,7 @@ def test_every_example_runs(
     monkeypatch.setattr(importlib.import_module("tallytree.cli.app"), "output", terminal)
     capture = request.getfixturevalue("capsys")
     capture.readouterr()
-    printed = ""
+    printed, in_r = "", ""
     for block in blocks_of(page):
         where = f"{name_of(page)}:{block.line}"
         if block.language == "python":
@@ -98,9 +110,21 @@ def test_every_example_runs(
         elif block.language == "console":
             run_console(block.code, where)
             printed = "".join(capture.readouterr())
+        elif block.language == "r":
+            in_r += block.code  # blocks of a page share one session, as in Python
+            printed = run_r(in_r, where)
         elif block.language == "text" and printed:
             assert skeleton(block.code) == skeleton(printed), f"{where} shows other output:\n{printed}"
             printed = ""
+
+
+def run_r(code: str, where: str) -> str:
+    """Run R code in a program of its own; what it printed."""
+    ended = subprocess.run(
+        ["Rscript", "--vanilla", "-"], input=code, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0, f"{where}: {ended.stderr}"
+    return ended.stdout
 
 
 def run_console(code: str, where: str) -> None:

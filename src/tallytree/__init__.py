@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tallytree.distributed.reading import read
-    from tallytree.kinds.verbs import ask, compare, evaluate, export, load, plan, re_estimate, resume, sign, verify
+    from tallytree.kinds.showing import card
+    from tallytree.kinds.verbs import (
+        ask,
+        compare,
+        evaluate,
+        export,
+        load,
+        microdata,
+        plan,
+        re_estimate,
+        resume,
+        sign,
+        verify,
+    )
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
@@ -50,6 +63,7 @@ __all__ = [
     "StreamRelease",
     "__version__",
     "ask",
+    "card",
     "compare",
     "degrees",
     "evaluate",
@@ -57,6 +71,7 @@ __all__ = [
     "grid_histogram",
     "histogram",
     "load",
+    "microdata",
     "plan",
     "re_estimate",
     "read",
@@ -90,6 +105,7 @@ _HOMES = {
     "StreamRelease": "released.stream.release",
     "__version__": "version",
     "ask": "kinds.verbs",
+    "card": "kinds.showing",
     "compare": "kinds.verbs",
     "degrees": "publish.degrees",
     "evaluate": "kinds.verbs",
@@ -97,6 +113,7 @@ _HOMES = {
     "grid_histogram": "publish.grid_histogram",
     "histogram": "publish.histogram",
     "load": "kinds.verbs",
+    "microdata": "kinds.verbs",
     "plan": "kinds.verbs",
     "re_estimate": "kinds.verbs",
     "read": "distributed.reading",

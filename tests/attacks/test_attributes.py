@@ -1,6 +1,7 @@
 """Attributes of groups: the exact loss over all neighbours through ``read``, and a derived attribute taken as fixed."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -65,6 +66,8 @@ def largest_loss(pairs: list[tuple[Any, Any]], how: dict[str, Any]) -> tuple[Fra
         assert told(made) == told(other)
         names = made.attributes.names
         assert made.table(by=names).equals(other.table(by=names))
+        if made.people is not None:
+            assert np.array_equal(made.people.slots, other.people.slots)
     return worst, Fraction(privacy["epsilon" if privacy["definition"] == "pure" else "rho"])
 
 
@@ -140,3 +143,62 @@ def test_cells_read_off_the_data_show_a_derived_attribute_at_once() -> None:
     pairs = [(read(HOUSES), read(less)) for less in without_one_member(HOUSES)]
     with pytest.raises((VisibleDifferenceError, AssertionError)):
         largest_loss(pairs, PURE)
+
+
+PEOPLE = {"age": ["child", "adult"]}
+
+
+def members_of(houses: Houses) -> pa.Table:
+    """One row per member: household, place, tenure, class of age; of one class there is nobody."""
+    rows = [
+        (hh, state, tenure, "child" if age < 18 else "adult" if age < 65 else "old")
+        for hh, (state, tenure, ages) in enumerate(houses)
+        for age in ages
+    ]
+    return pa.table(dict(zip(("hh", "state", "tenure", "age"), map(list, zip(*rows)))))
+
+
+def read_people(members: pa.Table, **how: Any) -> Any:
+    return tt.read(members, group="hh", levels=["state"], people=PEOPLE, **how)
+
+
+@pytest.mark.parametrize("how", [ZCDP, PURE | EVERY | {"people_share": "1/2"}], ids=str)
+def test_single_entities_with_their_classes(how: dict[str, Any]) -> None:
+    """One member changes a size and a class: what both cost adds up, and with every table measured nothing is left over."""
+    members = members_of(HOUSES)
+    public = {"groups": LISTED, "by": ["tenure"], "people_by": ["tenure"]}
+    counts, pairs = read_people(members, **public), []
+    for row in range(len(members)):
+        less = pa.concat_tables([members.slice(0, row), members.slice(row + 1)])
+        pairs.append((counts, read_people(less, **public)))
+    worst, stated = largest_loss(pairs, how)
+    assert 0 < worst <= stated
+    if "budget" in how:
+        assert worst == stated
+
+
+@pytest.mark.parametrize("how", [PURE, ZCDP], ids=str)
+def test_whole_groups_with_the_classes_of_their_entities(how: dict[str, Any]) -> None:
+    """Where all that count of a group have one class, people cost their share to the full."""
+    houses: Houses = (("GA", "own", (45, 50, 60)), ("GA", "rent", (70,)), ("NY", "own", (50, 9)))
+    hierarchy = pa.table({"state": ["GA", "NY"]})
+    whole = {"unit": "group", "contributions": 2, "hierarchy": hierarchy, "by": {"tenure": ["own", "rent"]}}
+    counts = read_people(members_of(houses), **whole)
+    pairs = [(counts, read_people(members_of(less), **whole)) for less in without_one_house(houses)]
+    worst, stated = largest_loss(pairs, how)
+    assert 0 < worst <= stated
+    counted = pairs[0][0].entity_counts.sum(axis=0) - pairs[0][1].entity_counts.sum(axis=0)
+    assert counted.tolist() == [0, 2, 0]
+
+
+def test_people_of_groups_without_a_bound_would_be_caught() -> None:
+    """A planted mistake: classes of all members counted, while the noise is that of two."""
+    houses: Houses = (("GA", "own", (45, 50, 60, 61, 62)), ("NY", "own", (50, 9)))
+    hierarchy = pa.table({"state": ["GA", "NY"]})
+
+    def read(houses: Houses) -> Any:
+        counts = read_people(members_of(houses), unit="group", contributions=5, hierarchy=hierarchy)
+        return replace(counts, unit=replace(counts.unit, contributions=2))
+
+    worst, stated = largest_loss([(read(houses), read(houses[1:]))], PURE | {"people_share": "9/10"})
+    assert worst > 2 * stated

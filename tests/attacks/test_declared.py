@@ -172,9 +172,12 @@ KINDS: dict[str, Callable[[pa.Table, dict[str, Any]], Any]] = {
     "histogram": lambda rows, asked: histogram(rows, column="age", bounds=(0, 8), bins=8, **asked),
     "stream": lambda rows, asked: stream(rows, column="age", start=0, until=7, horizon=10, **asked),
     "map": lambda rows, asked: spatial(rows, **BOX, **asked),
-    "kd-tree": lambda rows, asked: spatial(rows, method="kd-tree", **BOX, **asked),
+    "kd-tree": lambda rows, asked: spatial(rows, mechanism="kd-tree", **BOX, **asked),
     "structure-first": lambda rows, asked: spatial(
-        rows, columns=["age"], box=[(0, 8)], resolution=8, method="structure-first", **asked
+        rows, columns=["age"], box=[(0, 8)], resolution=8, mechanism="structure-first", **asked
+    ),
+    "structure-merge": lambda rows, asked: spatial(
+        rows, columns=["age"], box=[(0, 8)], resolution=8, mechanism="structure-merge", **asked
     ),
     "degrees of groups": lambda rows, asked: degrees(rows, column="state", public="groups", **asked),
 }
@@ -191,7 +194,7 @@ def of_kind(kind: str, unit: str, definition: str) -> tuple[Callable[[list[Row]]
         (kind, unit, definition)
         for kind, unit, definition in product(KINDS, ("entity", "person"), DEFINITIONS)
         # Choices by the exponential mechanism have a pure loss or a ρ: a stated (ε, δ) is refused.
-        if not (definition == "(ε, δ)" and kind in ("kd-tree", "structure-first"))
+        if not (definition == "(ε, δ)" and kind in ("kd-tree", "structure-first", "structure-merge"))
     ],
 )
 def test_other_kinds_lose_no_more_than_they_state(kind: str, unit: str, definition: str) -> None:
@@ -222,7 +225,7 @@ def test_one_edge_of_a_graph(directed: bool, definition: str) -> None:
     "kind", [*(kind for kind in KINDS if kind != "degrees of groups"), "graph", *FACTS_OF_EMPTY]
 )  # fmt: skip
 def test_a_table_that_becomes_empty_is_released_like_any_other(kind: str, definition: str) -> None:
-    if definition == "(ε, δ)" and kind in ("kd-tree", "structure-first"):
+    if definition == "(ε, δ)" and kind in ("kd-tree", "structure-first", "structure-merge"):
         return
     asked = {**DEFINITIONS[definition], "insecure_seed": 1}
 

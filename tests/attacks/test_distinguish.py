@@ -142,7 +142,7 @@ def sorted_counts(**options: Any) -> tuple[Any, Any]:
 
 
 def bins(**options: Any) -> tuple[Any, Any]:
-    made = [histogram(np.full(N_REGIONS, count), strategy="flat", **options).noisy for count in (3, 4)]
+    made = [histogram(np.full(N_REGIONS, count), mechanism="flat", **options).noisy for count in (3, 4)]
     return tuple(noisy.levels[0].reshape(-1, 1) for noisy in made)  # type: ignore[union-attr,return-value]
 
 

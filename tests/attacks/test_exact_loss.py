@@ -84,6 +84,18 @@ def of_edges(counts: Any, **more: Any) -> Any:
     return spatial(counts=counts, edges=[[0, 1, 5, 6], list("abcd")], **more)
 
 
+def graphs(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
+    """Edges among five nodes, and one edge less; which nodes there are follows from the edges."""
+    edges = [(a, b) for a in range(5) for b in range(a) if rng.random() < 0.5]
+
+    def run(kept: list[tuple[int, int]]) -> Run:
+        table = pa.table({"a": [a for a, _ in kept], "b": [b for _, b in kept]})
+        return partial(degrees, table, edges=("a", "b"), public="none", insecure_seed=1, **options)
+
+    for place in range(len(edges)):
+        yield run(edges), run(edges[:place] + edges[place + 1 :])
+
+
 def lines(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
     def make(counts: Any, **more: Any) -> Any:
         return spatial(counts=counts, box=[(0, 12)], **more)
@@ -146,32 +158,41 @@ WHOLE_GROUPS = {"groups_public": False, "whole_groups": True}
 MATRIX = np.vstack([np.eye(5), np.ones((2, 5)), [[3, -1, 0, 2, 0]]])
 
 CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
-    "flat": lambda rng: from_counts(rng, (6,), histogram, strategy="flat", **PURE),
-    "hierarchical": lambda rng: from_counts(rng, (9,), histogram, strategy="hierarchical", branching=2, **PURE),
-    "wavelet": lambda rng: from_counts(rng, (8,), histogram, strategy="wavelet", **PURE),
-    "wavelet, units, zcdp": lambda rng: from_counts(rng, (6,), histogram, strategy="wavelet", contributions=3, **ZCDP),
-    "matrix": lambda rng: from_counts(rng, (5,), histogram, strategy=MATRIX, **PURE),
-    "matrix, zcdp": lambda rng: from_counts(rng, (5,), histogram, strategy=MATRIX, **ZCDP),
-    "optimised": lambda rng: from_counts(rng, (6,), histogram, strategy="optimised", **PURE),
-    "hierarchical map": lambda rng: maps(rng, method="hierarchical", branching=2, **PURE),
-    "flat map, units, zcdp": lambda rng: maps(rng, method="flat", contributions=2, **ZCDP),
-    "one column": lambda rng: lines(rng, method="hierarchical", branching=3, **PURE),
-    "edges": lambda rng: from_counts(rng, (3, 4), of_edges, method="flat", **PURE),
-    "kd-tree": lambda rng: maps(rng, method="kd-tree", depth=3, **PURE),
-    "kd-tree, zcdp": lambda rng: maps(rng, method="kd-tree", depth=3, **ZCDP),
-    "kd-hybrid, units": lambda rng: maps(rng, method="kd-hybrid", depth=3, contributions=2, **PURE),
-    "quadtree": lambda rng: maps(rng, method="quadtree", **PURE),
-    "quad-opt, zcdp": lambda rng: maps(rng, method="quad-opt", **ZCDP),
-    "uniform-grid": lambda rng: maps(rng, method="uniform-grid", **PURE),
-    "adaptive-grid": lambda rng: maps(rng, method="adaptive-grid", **PURE),
-    "adaptive-grid, units, zcdp": lambda rng: maps(rng, method="adaptive-grid", contributions=3, **ZCDP),
-    "adaptive-tree": lambda rng: maps(rng, method="adaptive-tree", **PURE),
-    "adaptive map": lambda rng: maps(rng, method="adaptive", **PURE),
-    "adaptive map, units, zcdp": lambda rng: maps(rng, method="adaptive", contributions=3, **ZCDP),
-    "adaptive line": lambda rng: lines(rng, method="adaptive", **PURE),
-    "noisy-first": lambda rng: lines(rng, method="noisy-first", **PURE),
-    "structure-first": lambda rng: lines(rng, method="structure-first", **PURE),
-    "structure-first, units, zcdp": lambda rng: lines(rng, method="structure-first", contributions=2, **ZCDP),
+    "flat": lambda rng: from_counts(rng, (6,), histogram, mechanism="flat", **PURE),
+    "hierarchical": lambda rng: from_counts(rng, (9,), histogram, mechanism="hierarchical", branching=2, **PURE),
+    "wavelet": lambda rng: from_counts(rng, (8,), histogram, mechanism="wavelet", **PURE),
+    "wavelet, units, zcdp": lambda rng: from_counts(rng, (6,), histogram, mechanism="wavelet", contributions=3, **ZCDP),
+    "matrix": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **PURE),
+    "matrix, zcdp": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **ZCDP),
+    "optimised": lambda rng: from_counts(rng, (6,), histogram, mechanism="optimised", **PURE),
+    "hierarchical map": lambda rng: maps(rng, mechanism="hierarchical", branching=2, **PURE),
+    "flat map, units, zcdp": lambda rng: maps(rng, mechanism="flat", contributions=2, **ZCDP),
+    "one column": lambda rng: lines(rng, mechanism="hierarchical", branching=3, **PURE),
+    "edges": lambda rng: from_counts(rng, (3, 4), of_edges, mechanism="flat", **PURE),
+    "kd-tree": lambda rng: maps(rng, mechanism="kd-tree", depth=3, **PURE),
+    "kd-tree, zcdp": lambda rng: maps(rng, mechanism="kd-tree", depth=3, **ZCDP),
+    "kd-hybrid, units": lambda rng: maps(rng, mechanism="kd-hybrid", depth=3, contributions=2, **PURE),
+    "quadtree": lambda rng: maps(rng, mechanism="quadtree", **PURE),
+    "quad-opt, zcdp": lambda rng: maps(rng, mechanism="quad-opt", **ZCDP),
+    "uniform-grid": lambda rng: maps(rng, mechanism="uniform-grid", **PURE),
+    "adaptive-grid": lambda rng: maps(rng, mechanism="adaptive-grid", **PURE),
+    "adaptive-grid, units, zcdp": lambda rng: maps(rng, mechanism="adaptive-grid", contributions=3, **ZCDP),
+    "adaptive-tree": lambda rng: maps(rng, mechanism="adaptive-tree", **PURE),
+    "adaptive map": lambda rng: maps(rng, mechanism="adaptive", **PURE),
+    "adaptive map, units, zcdp": lambda rng: maps(rng, mechanism="adaptive", contributions=3, **ZCDP),
+    "adaptive line": lambda rng: lines(rng, mechanism="adaptive", **PURE),
+    "dawa": lambda rng: maps(rng, mechanism="dawa", **PURE),
+    "dawa, units, zcdp": lambda rng: maps(rng, mechanism="dawa", contributions=2, **ZCDP),
+    "dawa line": lambda rng: lines(rng, mechanism="dawa", **PURE),
+    "privtree": lambda rng: maps(rng, mechanism="privtree", **PURE),
+    "privtree, units, zcdp": lambda rng: maps(rng, mechanism="privtree", contributions=2, **ZCDP),
+    "privtree line": lambda rng: lines(rng, mechanism="privtree", **PURE),
+    "noisy-first": lambda rng: lines(rng, mechanism="noisy-first", **PURE),
+    "structure-first": lambda rng: lines(rng, mechanism="structure-first", **PURE),
+    "structure-first, units, zcdp": lambda rng: lines(rng, mechanism="structure-first", contributions=2, **ZCDP),
+    "noisy-merge": lambda rng: lines(rng, mechanism="noisy-merge", **PURE),
+    "structure-merge": lambda rng: lines(rng, mechanism="structure-merge", **PURE),
+    "structure-merge, units, zcdp": lambda rng: lines(rng, mechanism="structure-merge", contributions=2, **ZCDP),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
@@ -184,6 +205,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "stream in three runs, zcdp": lambda rng: streams_in_three_runs(rng, **ZCDP),
     "stream in three runs, units, zcdp": lambda rng: streams_in_three_runs(rng, contributions=2, **ZCDP),
     "degrees": lambda rng: from_counts(rng, (6,), degrees, **PURE),
+    "degrees, private nodes": lambda rng: graphs(rng, **PURE),
+    "degrees, private nodes, directed": lambda rng: graphs(rng, directed=True, **PURE),
+    "degrees, private nodes, zcdp": lambda rng: graphs(rng, **ZCDP),
     "degrees, units, zcdp": lambda rng: from_counts(rng, (6,), degrees, contributions=2, **ZCDP),
 }
 for _mechanism in MECHANISMS:
@@ -216,6 +240,9 @@ for _name, _kind, _loss in (
     ("quantities, zcdp", QUANTITIES | PRIVATE, ZCDP),
 ):
     CASES[f"adaptive, {_name}"] = lambda rng, kind=_kind, loss=_loss: group_sizes(rng, kind, **loss)
+CASES["cumulative, bound paid for"] = lambda rng: group_sizes(
+    rng, QUANTITIES | PRIVATE, view="cumulative", max_size_budget="1/3", **PURE
+)
 CASES["adaptive, every level"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **PURE)
 CASES["adaptive, every level, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **ZCDP)
 CASES["adaptive, no root, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget=["0", "0.25", "0.75"], **ZCDP)
@@ -291,6 +318,7 @@ PLANTED = {
     "wavelet, units, zcdp": (strategies, "block_differences_sensitivity"),
     "matrix": (strategies, "linear_queries_sensitivity"),
     "adaptive-grid, units, zcdp": (measuring_maps, "histogram_sensitivity"),
+    "dawa, units, zcdp": (measuring_maps, "tiling_sensitivity"),
     "stream, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in epochs, units, zcdp": (planning_streams, "running_rows_sensitivity"),
     "stream in three runs, zcdp": (planning_streams, "running_rows_sensitivity"),
@@ -314,6 +342,15 @@ def test_a_planted_off_by_one_is_caught(case: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, name, too_small)
     worst, stated = zip(*(largest_loss(case, seed) for seed in range(2)), strict=True)
     assert max(worst) > min(stated)
+
+
+def test_a_descent_with_the_noise_of_one_decision_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PrivTree's noise covers several undecided boxes on the way down; that of a single comparison does not."""
+    monkeypatch.setattr(
+        measuring_maps, "descent_sensitivity", lambda fanout, *, contributions: Fraction(contributions, 2)
+    )
+    worst, stated = zip(*(largest_loss("privtree", seed) for seed in range(2)), strict=True)
+    assert max(worst) > max(stated)
 
 
 def test_the_papers_scale_of_the_chain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

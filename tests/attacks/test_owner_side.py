@@ -7,7 +7,8 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import RequestError
-from tallytree.kinds.verbs import verify, write_report
+from tallytree.kinds.showing import write_report
+from tallytree.kinds.verbs import verify
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"]})
 

@@ -1,12 +1,13 @@
 """The exact privacy loss of a run, by replaying its noisy answers on a neighbouring input.
 
-``add_noise`` and ``choose_candidates`` are the only doors from true values to public ones. Standing in for them,
-:func:`listen` notes every true answer and hands out noisy ones; :func:`replay` hands out the *same* noisy answers on another
-input. What the two inputs did differently along this transcript is then known exactly: the logarithm of the ratio of their
-probabilities is at most the sum of |difference| / scale for discrete Laplace noise, and the zCDP loss the sum of
-difference² / (2 sigma2) for discrete Gaussian; the ratio of a choice is computed from all scores. No statistics are involved,
-so a loss of even one part in a million too much is found; and whatever follows the noise must come out the same for both
-inputs, byte by byte.
+``add_noise``, ``choose_candidates``, ``exceed_zero`` and ``cheapest_parts`` are the only doors from true values to public
+ones. Standing in for them, :func:`listen` notes every true answer and hands out noisy ones; :func:`replay` hands out the
+*same* noisy answers on another input. What the two inputs did differently along this transcript is then known exactly: the
+logarithm of the ratio of their probabilities is at most the sum of |difference| / scale for discrete Laplace noise, and the
+zCDP loss the sum of difference² / (2 sigma2) for discrete Gaussian; the ratio of a choice is computed from all scores, that of
+a comparison with 0 from the law of its noise, and that of a tiling is bounded as its sensitivity has it. No statistics are
+involved, so a loss of even one part in a million too much is found; and whatever follows the noise must come out the same for
+both inputs, byte by byte.
 """
 
 import sys
@@ -19,19 +20,42 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from tallytree.kernels.boxes.partitions import cheapest_cut
+from tallytree.privacy.comparisons import cheapest_parts, exceed_zero
 from tallytree.privacy.exponential import choose_candidates
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise, add_noise
 
-DOORS: dict[str, Any] = {"add_noise": add_noise, "choose_candidates": choose_candidates}
+DOORS: dict[str, Any] = {
+    "add_noise": add_noise,
+    "choose_candidates": choose_candidates,
+    "exceed_zero": exceed_zero,
+    "cheapest_parts": cheapest_parts,
+}
+
+
+@dataclass(frozen=True)
+class Above:
+    """The law of decisions: whether values plus this noise are above 0."""
+
+    noise: DiscreteLaplace
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The law of a choice among tilings of a tree, whose nodes cost their values plus this noise plus a price."""
+
+    noise: DiscreteLaplace
+    price: int
+    child_starts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked, as far as it may be known to everyone; ``law`` is the noise, or the rate of a choice."""
+    """What was asked, as far as it may be known to everyone; ``law`` is the noise, or the rate or the law of a choice."""
 
     level: int
     query: str
-    law: Noise | Fraction
+    law: Noise | Fraction | Above | Tiling
     shape: tuple[int, ...]
     offsets: tuple[int, ...] | None
     place: tuple[int, int]
@@ -64,7 +88,16 @@ def standing_in(answer: Callable[[Question, Any], Any]) -> Iterator[None]:
         question = Question(level, query, rate, scores.shape, tuple(offsets.tolist()), (0, 0))
         return answer(question, np.array(scores)).copy()
 
-    replacements = {"add_noise": noisy, "choose_candidates": chosen}
+    def above(values: Any, noise: DiscreteLaplace, source: Any, *, level: int, query: str) -> Any:
+        return answer(Question(level, query, Above(noise), values.shape, None, (0, 0)), np.array(values)).copy()
+
+    def tiled(
+        costs: Any, price: int, starts: Any, noise: DiscreteLaplace, source: Any, *, level: int, query: str
+    ) -> Any:
+        law = Tiling(noise, price, tuple(starts.tolist()))
+        return answer(Question(level, query, law, costs.shape, None, (0, 0)), np.array(costs)).copy()
+
+    replacements = {"add_noise": noisy, "choose_candidates": chosen, "exceed_zero": above, "cheapest_parts": tiled}
     replaced = [
         (module, name)
         for place, module in list(sys.modules.items())
@@ -88,6 +121,11 @@ def listen(run: Callable[[], Any], rng: np.random.Generator) -> tuple[Any, list[
     def answer(question: Question, truth: Any) -> Any:
         if isinstance(question.law, Fraction):
             given = rng.integers(0, np.diff(question.offsets or ()))
+        elif isinstance(question.law, Above):
+            given = (truth + rng.laplace(0, float(question.law.noise.scale), truth.shape) > 0).astype(np.int64)
+        elif isinstance(question.law, Tiling):
+            drawn = np.rint(rng.laplace(0, float(question.law.noise.scale), truth.shape)).astype(np.int64)
+            given = cheapest_cut(truth + drawn + question.law.price, np.array(question.law.child_starts))
         else:
             drawn = rng.laplace(0, max(question.law.std, 0.1), truth.shape)
             given = truth.astype(np.int64) + np.rint(drawn).astype(np.int64)
@@ -130,7 +168,39 @@ def loss_between(one: list[Asked], other: list[Asked], definition: str) -> Fract
                 loss += Fraction(int((change**2).sum())) / (2 * sigma2)
             case Fraction() as rate:
                 loss += loss_of_choices(here, there, rate, definition)
+            case Above(noise=law):
+                loss += _pure(
+                    sum(loss_of_decision(*one, law) for one in zip(here.truth, there.truth, here.given)), definition
+                )
+            case Tiling(noise=law, child_starts=starts):
+                moved = np.abs(change.astype(np.int64))
+                loss += _pure((moved[here.given == 1].sum() + most_moved(moved, starts)) / float(law.scale), definition)
     return loss
+
+
+def _pure(epsilon: float, definition: str) -> Fraction:
+    return Fraction(float(epsilon)) if definition == "pure" else Fraction(float(epsilon)) ** 2 / 2
+
+
+def loss_of_decision(here: int, there: int, above: int, noise: DiscreteLaplace) -> float:
+    """|log ratio| of the probabilities that a value plus discrete Laplace noise is above 0, or that it is not."""
+    return abs(log_probability(int(here), int(above), noise) - log_probability(int(there), int(above), noise))
+
+
+def log_probability(value: int, above: int, noise: DiscreteLaplace) -> float:
+    """log P(value + noise > 0), or of the opposite, which is P(1 − value + noise > 0), as the noise is symmetric."""
+    b = value if above else 1 - value
+    q = np.exp(-1 / float(noise.scale))
+    # P(noise >= 1 - b): a geometric tail where b is 0 or less, else all but one.
+    return float((1 - b) * np.log(q) - np.log1p(q) if b <= 0 else np.log1p(-(q**b) / (1 + q)))
+
+
+def most_moved(moved: Any, child_starts: tuple[int, ...]) -> int:
+    """The largest change of the cost of a tiling, from the changes of the costs of nodes."""
+    most = [int(one) for one in moved]
+    for node in range(len(most) - 1, -1, -1):
+        most[node] = max(most[node], sum(most[child_starts[node] : child_starts[node + 1]]))
+    return most[0]
 
 
 def loss_of_choices(here: Asked, there: Asked, rate: Fraction, definition: str) -> Fraction:

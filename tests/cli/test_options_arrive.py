@@ -88,6 +88,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "master": ("local[2]", "local[2]"),
     "max_quantity": ("5", 5),
     "max_size": ("12", 12),
+    "max_size_budget": ("0.0001", "0.0001"),
     "mean": (None, True),
     "mechanism": ("chain", "chain"),
     "histogram mechanism": ("flat", "flat"),
@@ -97,6 +98,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "merge": ("average", "average"),
     "method": ("quadtree", "quadtree"),
     "degrees method": ("sorted", "sorted"),
+    "neighbours": ("replace", "replace"),
     "n_points": ("100", 100),
     "no_inference": (None, False),
     "no_noisy": (None, True),
@@ -108,11 +110,16 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "outside": ("drop", "drop"),
     "overwrite": (None, True),
     "part": ("state=GA", "state=GA"),
+    "people": ("age=child,adult", ("age=child,adult",)),
+    "query people": (None, True),
+    "people_by": ("tenure,head", ("tenure", "head")),
+    "people_share": ("1/3", "1/3"),
     "picture": ("p.png", "p.png"),
     "prune": ("2.5", 2.5),
     "public": ("regions", "regions"),
     "degrees public": ("groups", "groups"),
     "plan unit": ("group", "group"),
+    "plan by": ("tenure", ("tenure",)),
     "want": ("state:tenure", ("state:tenure",)),
     "where": ("state=GA", "state=GA"),
     "query where": ("tenure=own", ("tenure=own",)),
@@ -135,11 +142,25 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "sizes": ("hh1=1,hh7plus=7+", {"hh1": "1", "hh7plus": "7+"}),
     "query size": ("3", 3),
     "source_note": ("a survey", "a survey"),
+    "authors": ("A. Writer", ("A. Writer",)),
+    "curator": ("an office", ("an office",)),
+    "data": ("people", "people"),
+    "description": ("homes", "homes"),
+    "intended_use": ("planning", "planning"),
+    "justification": ("law", "law"),
+    "name": ("Homes", "Homes"),
+    "published": ("2026-11-16", "2026-11-16"),
+    "sector": ("Government", "Government"),
+    "sources": ("a paper", ("a paper",)),
+    "card region": ("USA", "USA"),
+    "crs": ("EPSG:27700", "EPSG:27700"),
+    "encoding": ("latin-1", "latin-1"),
     "sql": ("select 1", "select 1"),
     "start": ("3", "3"),
     "strategy": ("flat", "flat"),
     "stream strategy": ("tree", "tree"),
     "sure": (None, True),
+    "tell_owner": (None, True),
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
     "threshold": ("2.5", 2.5),
@@ -384,7 +405,9 @@ def test_wrong_configs_end_with_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [(command, name) for command in RELEASING for name in RELEASING[command][0] if name != "box"]
+    ("command", "name"),
+    # A box may be edges instead, and a file of points may name its columns itself.
+    [(command, name) for command in RELEASING for name in RELEASING[command][0] if name not in ("box", "columns")],
 )
 def test_what_is_needed_is_asked_for(command: str, name: str, desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     told = {key: value for key, value in RELEASING[command][0].items() if key != name}
@@ -425,10 +448,19 @@ def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tm
     assert desk.arrived[KEYWORDS.get(name, name)] == expected
 
 
+@pytest.mark.parametrize("name", options_of("card"))
+def test_card_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, desk = importlib.import_module("tallytree.cli.card"), Desk()
+    monkeypatch.setattr(card, "write_card", lambda *given: desk.takes("folder")(*given) and ("a", "b"))
+    text, expected = sample("card", name)
+    run("card", "folder", *flags("card", {name: True if text is None else text}))
+    assert desk.arrived[KEYWORDS.get(name, name)] == expected
+
+
 PLAN: dict[str, dict[str, Any]] = {
     **{
         name: {"groups": "g.csv", "group": "g", "epsilon": "1"}
-        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes")
+        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes", "by")
     },
     "group_totals": {"epsilon": "1"},
     "like": {"epsilon": "1"},
@@ -455,7 +487,7 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(plan, "classes_from", desk.takes("classes"))
     monkeypatch.setattr(plan, "parse_target", lambda text: text)
     monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
-    monkeypatch.setattr(plan, "assumed_counts", lambda *facts: MagicMock(unit=Unit()))
+    monkeypatch.setattr(plan, "assumed_counts", lambda *facts, **more: MagicMock(unit=Unit()))
     monkeypatch.setattr(
         plan, "plan_map", lambda release, asked, **options: desk.takes()(mechanism=asked.mechanism, **options)
     )

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tallytree.consistency.staircases import _large_sizes, consistent_leaves
+from tallytree.consistency.largest import large_sizes
+from tallytree.consistency.staircases import Leaves, consistent_leaves
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Blocks, Curves
 from tallytree.kernels.staircase.rows import Rows
@@ -32,6 +33,10 @@ def measured(heights: list[list[float]], rows: list[list[float]], clear: list[in
     )
 
 
+def all_at_once(leaves: Staircases) -> Leaves:
+    return Leaves(HIERARCHY, lambda regions: leaves, N_SIZES)
+
+
 def noisier(level: Staircases, variance: float) -> Staircases:
     return replace(level, rows=level.rows._replace(noise_variance=variance))
 
@@ -42,7 +47,7 @@ def test_a_large_group_stays_in_its_county_though_the_level_between_was_not_meas
         [[2, 1, 0, 0], [2, 1, 0, 0], [2, 2, 1, 1], [2, 1, 0, 0]], [[4.0], [4.0], [701.0], [4.0]], [0, 0, 1, 0]
     )
     groups = HIERARCHY.sum_from_leaves(np.full(4, 2))
-    found = consistent_leaves(HIERARCHY, groups, [root, None, leaves], LOOK)
+    found = consistent_leaves(HIERARCHY, groups, [root, None], all_at_once(leaves), LOOK)
     assert 700 <= found.region(2).size[-1] <= 701
     assert all(found.region(leaf).size[-1] < 10 for leaf in (0, 1, 3))
     assert found.n_groups().tolist() == [2, 2, 2, 2]
@@ -54,9 +59,10 @@ def test_large_groups_are_lowered_only_by_what_noise_explains() -> None:
     scale = 2.0
     noise = n_sizes + scale * np.log(1001 / (2 * np.arange(1, 1001)))
     explained = noisier(measured([[1.0]], [np.maximum(noise, n_sizes).tolist()], [0]), noise_variance)
-    np.testing.assert_allclose(_large_sizes([explained], 20, n_sizes), n_sizes, atol=1)
+    np.testing.assert_allclose(large_sizes([explained.largest], 20, n_sizes), n_sizes, atol=1)
     clear = [400.0, 300.0, *np.maximum(noise, n_sizes)[2:].tolist()]
-    found = _large_sizes([replace(explained, rows=explained.rows._replace(sizes=np.array(clear)))], 20, n_sizes)
+    clearly = replace(explained, rows=explained.rows._replace(sizes=np.array(clear)))
+    found = large_sizes([clearly.largest], 20, n_sizes)
     assert found[:2].tolist() == [400, 300]
     np.testing.assert_allclose(found[2:], n_sizes, atol=1)
 
@@ -69,7 +75,7 @@ def test_large_groups_go_where_the_less_noisy_level_saw_them() -> None:
         [[2, 1, 0, 0], [2, 1, 0, 0], [2, 2, 1, 1], [2, 1, 0, 0]], [[4.0], [4.0], [701.0], [4.0]], [0, 0, 1, 0]
     )
     groups = HIERARCHY.sum_from_leaves(np.full(4, 2))
-    found = consistent_leaves(HIERARCHY, groups, [root, states, leaves], LOOK)
+    found = consistent_leaves(HIERARCHY, groups, [root, states], all_at_once(leaves), LOOK)
     assert found.region(2).size[-1] >= 600
 
 
@@ -79,7 +85,7 @@ def test_a_ghost_among_the_leaves_is_no_group_where_the_root_shows_none() -> Non
     groups = HIERARCHY.sum_from_leaves(np.full(4, 2))
     for size, reach, is_kept in [(90.0, 80.0, False), (10.0, 5.0, True)]:
         leaves = measured([[2, 1, 0, 0]] * 4, [[4.0], [4.0], [size], [4.0]], [0, 0, 1, 0], reach)
-        found = consistent_leaves(HIERARCHY, groups, [root, None, leaves], LOOK)
+        found = consistent_leaves(HIERARCHY, groups, [root, None], all_at_once(leaves), LOOK)
         assert (found.size.max() >= N_SIZES) == is_kept
 
 
@@ -87,4 +93,4 @@ def test_no_group_is_larger_than_a_public_bound() -> None:
     root = measured([[8, 5, 1, 1]], [[700.0]], [1])
     leaves = measured([[2, 1, 0, 0]] * 3 + [[2, 2, 1, 1]], [[4.0], [4.0], [4.0], [701.0]], [0, 0, 0, 1])
     groups = HIERARCHY.sum_from_leaves(np.full(4, 2))
-    assert consistent_leaves(HIERARCHY, groups, [root, None, leaves], LOOK, 50).size.max() == 50
+    assert consistent_leaves(HIERARCHY, groups, [root, None], all_at_once(leaves), LOOK, 50).size.max() == 50

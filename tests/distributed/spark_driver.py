@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,24 @@ def people(n_households: int = 6_000) -> pa.Table:
     household = np.repeat(np.arange(n_households), size)
     owner = rng.integers(0, len(household) // 4, len(household))
     labels = {"state": [f"s{c // 10}" for c in county], "county": [f"c{c:02d}" for c in county]}
-    return pa.table({"household": household, "owner": owner, **labels})
+    # Which rows of an owner count follows from how numbers are written, and engines write some small ones differently.
+    measures = {
+        "age": rng.integers(0, 10**6, len(household)) / 8192,
+        "far": rng.integers(-300, 300, len(household)) / 64,
+    }
+    return pa.table({"household": household, "owner": owner, **measures, **labels})
+
+
+BOUND: dict[str, Any] = {"epsilon": 1, "unit": "owner", "contributions": 2}
+GRID: dict[str, Any] = {"columns": ["age", "far"], "box": [(0, 100), (-3, 3)], "resolution": 16, "outside": "drop"}
+# A histogram of numbers and of names, a map, and degrees: what each publishes about one table.
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "histogram": lambda t: tt.histogram(t, column="age", edges=[0, 0.5, 1, 20, 65, 110], outside="clip", **BOUND),
+    "categories": lambda t: tt.histogram(t, column="state", categories=["s0", "s3"], outside="drop", epsilon=1),
+    "map": lambda t: tt.spatial(t, **GRID, **BOUND),
+    "degrees": lambda t: tt.degrees(t, column="owner", public="groups", epsilon=1),
+    "graph": lambda t: tt.degrees(t, edges=["household", "owner"], public="nodes", epsilon=1),
+}
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -81,15 +99,17 @@ def kill_one_in_mid_run(context: Any, killed: list[int]) -> None:
     killed.append(pid)
 
 
-def watch_what_reaches_the_driver(frame: Any) -> list[list[str]]:
-    """Columns of every table that is collected, fetched or turned into something local."""
+def watch_what_reaches_the_driver(frame: Any, n_rows: list[int]) -> list[list[str]]:
+    """Columns of every table that is collected, fetched or turned into something local, and the rows of Arrow tables."""
     seen: list[list[str]] = []
     for name in ("collect", "toArrow", "toPandas", "toLocalIterator", "take", "head", "first", "tail", "show"):
         original = getattr(type(frame), name)
 
         def watched(self: Any, *arguments: Any, original: Any = original, **options: Any) -> Any:
             seen.append(list(self.columns))
-            return original(self, *arguments, **options)
+            found = original(self, *arguments, **options)
+            n_rows.append(len(found) if isinstance(found, pa.Table) else 0)
+            return found
 
         setattr(type(frame), name, watched)
     return seen
@@ -108,22 +128,28 @@ def main(folder: Path) -> dict[str, Any]:
     KeyStream.from_system = classmethod(always_the_same_key)  # type: ignore[method-assign, assignment]
     pq.write_table(people(), folder / "people.parquet")
     here = tt.read(str(folder / "people.parquet"), **READING)
-    options = {"matching": {"view": ["sizes", "cumulative", "hybrid"]}, "bottom-up": {"mechanism": "bottom-up"}}
+    options = {
+        "adaptive": {},
+        "matching": {"view": ["sizes", "cumulative", "hybrid"]},
+        "bottom-up": {"mechanism": "bottom-up"},
+    }
     for name, how in options.items():
         tt.release(here, **HOW, **how).save(folder / f"{name} local")
     tt.release(tt.read(str(folder / "people.parquet"), **BOUNDED), **HOW, mechanism="matching").save(
         folder / "unit local"
     )
-    session = spark_session(MASTER, {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.speculation": "true"}
+    session = spark_session(MASTER, settings)
     context = session.sparkContext
     context.setLogLevel("OFF")
     table = session.read.parquet(str(folder / "people.parquet"))
-    seen = watch_what_reaches_the_driver(table)
+    n_rows: list[int] = []
+    seen = watch_what_reaches_the_driver(table, n_rows)
     there = tt.read(table, **READING)
     cached = {"read": n_cached(context)}
     for name, how in options.items():
         tt.release(there, **HOW, **how).save(folder / f"{name} spark")
-    tt.release(tt.read(table, **BOUNDED), **HOW).save(folder / "unit spark")
+    tt.release(tt.read(table, **BOUNDED), **HOW, mechanism="matching").save(folder / "unit spark")
     cached["released"] = n_cached(context)
     refused_reading = {**READING, "group": "state", "levels": ["county", "household"]}  # a group in many regions
     for name, refused in (
@@ -139,24 +165,38 @@ def main(folder: Path) -> dict[str, Any]:
     create_account(ledger, "people", Budget("pure", Fraction(1)))
     killed: list[int] = []
 
-    def progress(done: int, total: int, step: str) -> None:
-        if step.startswith("releasing"):
-            threading.Thread(target=kill_one_in_mid_run, args=(context, killed), daemon=True).start()
+    def killing(step_of_kill: str) -> Callable[[int, int, str], None]:
+        def progress(done: int, total: int, step: str) -> None:
+            if step.startswith(step_of_kill):
+                threading.Thread(target=kill_one_in_mid_run, args=(context, killed), daemon=True).start()
+
+        return progress
 
     n_executors = len(executors())
-    after_kill = tt.release(there, **HOW, **options["matching"], ledger=ledger, dataset="people", progress=progress)
+    paid = {"ledger": ledger, "dataset": "people", "progress": killing("releasing")}
+    after_kill = {
+        "matching": tt.release(there, **HOW, **options["matching"], **paid),
+        "adaptive": tt.release(there, **HOW, progress=killing("measuring county")),
+    }
     facts = {
         "executors": n_executors,
         "killed": len(killed),
-        "same after a kill": after_kill.table().equals(tt.load(folder / "matching local").table()),
+        "same after a kill": {
+            name: made.table().equals(tt.load(folder / f"{name} local").table()) for name, made in after_kill.items()
+        },
         "ledger": [[entry.kind, str(entry.amount)] for entry in read_history(ledger, "people")],
         "digests": {
             name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")] for name in (*options, "unit")
         },
         "cached": cached,
-        "collected": seen,
         "repr": repr(there),
     }
+    facts["collected"] = list(seen)
+    facts["kinds"], facts["fetched"] = {}, {}
+    for name, make in KINDS.items():
+        n_rows.clear()
+        spark, local = make(table), make(pq.read_table(folder / "people.parquet"))
+        facts["kinds"][name], facts["fetched"][name] = spark.table().equals(local.table()), max(n_rows)
     session.stop()
     return facts
 

@@ -1,4 +1,4 @@
-"""Errors of seeded releases on small made-up data of different shape, kept in accuracy.json.
+"""Errors of seeded releases on small made-up data of different shape, kept in accuracy.json, and their splits, in splits.json.
 
     python -m tests.golden.accuracy
 
@@ -6,6 +6,7 @@ writes them anew, for changes that are meant to move them; the same commit says 
 """
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from benchmarks.accuracy.data import Dials, made_up
 import tallytree as tt
 
 FILE = Path(__file__).with_name("accuracy.json")
+SPLITS = Path(__file__).with_name("splits.json")
 EPSILONS = ("1", "0.1")
 RUNS = 5
 # What a set shows is in its name; each has a planned split, and those of BY_HAND one with nothing between root and leaves too.
@@ -29,7 +31,8 @@ SETS = {
     "heaps": Dials(fan_outs=(4, 8), groups=8_000, mean=12.0, heaps=0.5),
     "few regions": Dials(fan_outs=(10,), groups=3_000, uneven=0.1),
 }
-BY_HAND = ("top-coded", "empty leaves", "power tail")
+BY_HAND = ("top-coded", "empty leaves", "power tail", "deep")
+GOALS = ("balanced", "leaves", "top")
 
 
 def cases() -> list[str]:
@@ -52,6 +55,23 @@ def errors(case: str) -> list[float]:
     return [float(f"{mean:.4g}") for mean in np.mean(found, axis=0)]
 
 
+def split_cases() -> list[str]:
+    """Names of all planned splits: a set, the goal, and ε."""
+    return [f"{name}, {goal}, {epsilon}" for name in SETS for goal in GOALS for epsilon in EPSILONS]
+
+
+def split(case: str) -> list[float]:
+    """Share of each level in the first seeded run."""
+    name, goal, epsilon = case.split(", ")
+    released = tt.release(made_up(SETS[name]), epsilon=epsilon, goal=goal, mechanism="adaptive", insecure_seed=0)
+    return [float(Fraction(level["share"])) for level in released.manifest["privacy"]["levels"]]
+
+
+def _write(file: Path, figures: dict[str, list[float]]) -> None:
+    lines = [f"  {json.dumps(case)}: {json.dumps(found)}" for case, found in figures.items()]
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    lines = [f"  {json.dumps(case)}: {json.dumps(errors(case))}" for case in cases()]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    _write(FILE, {case: errors(case) for case in cases()})
+    _write(SPLITS, {case: split(case) for case in split_cases()})

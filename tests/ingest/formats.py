@@ -1,5 +1,6 @@
 """One table in every form that can be read."""
 
+import io
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 FORMATS = [
-    "parquet", "parquet path", "parquet glob", "parquet folder", "csv", "csv.gz", "csv glob", "tsv", "pandas", "pandas object",
-    "polars", "polars lazy", "polars category", "polars lazy category",
-    "arrow", "arrow dictionary", "arrow dataset", "arrow reader", "arrow batch", "ibis memory",
+    "parquet", "parquet path", "parquet glob", "parquet folder", "csv", "csv.gz", "csv glob", "csv utf-16", "tsv",
+    "pandas", "pandas object", "polars", "polars lazy", "polars category", "polars lazy category",
+    "arrow", "arrow dictionary", "arrow dataset", "arrow reader", "arrow batch", "duckdb relation", "ibis memory",
     "ibis duckdb", "ibis sqlite", "duckdb url", "duckdb sql", "sqlite url",
 ]  # fmt: skip
 # One of each kind, for what does not depend on how a table is opened.
@@ -41,6 +42,10 @@ def _as_files(table: pa.Table, form: str, folder: Path) -> Any:
         file = folder / f"part{number}.{kind}"
         if kind == "parquet":
             pa.parquet.write_table(part, file)
+        elif how == "utf-16":
+            text = io.BytesIO()
+            pa.csv.write_csv(part, text)
+            file.write_bytes(text.getvalue().decode().encode("utf-16"))
         else:
             options = pa.csv.WriteOptions(delimiter="\t" if kind == "tsv" else ",")
             with pa.output_stream(file, compression="detect") as stream:
@@ -106,6 +111,8 @@ def _in_memory(table: pa.Table, form: str) -> Any:
             return table.to_reader()
         case "arrow batch":
             return table.combine_chunks().to_batches()[0]
+        case "duckdb relation":
+            return duckdb.from_arrow(table)
         case "ibis memory":
             return ibis.memtable(table)
     raise ValueError(form)

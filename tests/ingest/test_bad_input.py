@@ -13,7 +13,7 @@ import pytest
 
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest import read
-from tallytree.ingest.sources import read_to_the_end
+from tallytree.ingest.csv_files import read_to_the_end
 from tests.ingest.formats import SOME_FORMATS, in_format
 
 SECRETS = ("SECRETGROUP", "SECRETREGION", "987654")

@@ -56,3 +56,29 @@ def test_threads_do_what_takes_long_and_nothing_else(spread: object, monkeypatch
     monkeypatch.setattr(jit, "perf_counter", lambda: float(next(clock)))
     spread(work, 10_000)  # type: ignore[operator]
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("n_cores", [1, 2, 7])
+def test_results_come_in_the_same_chunks_on_any_number_of_cores(n_cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = jit.collect_in_chunks(lambda start, stop: (start, stop), 500)
+    monkeypatch.setattr(jit, "n_workers", lambda: n_cores)
+    assert jit.collect_in_chunks(lambda start, stop: (start, stop), 500) == here
+    assert len(here) > 7
+
+
+def test_pieces_side_by_side_keep_their_order_and_share_the_cores() -> None:
+    """Each piece has one thread, and what it spreads over chunks stays in it."""
+
+    def work(piece: int) -> tuple[int, set[int]]:
+        seen: set[int] = set()
+        jit.run_in_chunks(lambda start, stop: time.sleep(0.002) or seen.add(threading.get_ident()), 100)
+        jit.collect_in_chunks(lambda start, stop: seen.add(threading.get_ident()), 100)
+        return piece, seen
+
+    done = jit.side_by_side(work, list(range(12)))
+    assert [piece for piece, _ in done] == list(range(12))
+    assert all(len(seen) == 1 for _, seen in done)
+    assert 1 < len(set.union(*(seen for _, seen in done))) <= 4
+    assert jit.side_by_side(work, []) == []
+    # The threads are gone: what follows is spread again.
+    assert not getattr(jit._own, "busy", False)

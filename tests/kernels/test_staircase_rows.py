@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tallytree.kernels.staircase import rows as staircase_rows
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Blocks, Curves
-from tallytree.kernels.staircase.rows import Rows, finish_with_rows
+from tallytree.kernels.staircase.rows import Rows, finish_with_rows, hidden_excess
 
 
 def flat_prior(n_sizes: int, n_regions: int = 1) -> Prior:
@@ -50,7 +50,7 @@ def test_rows_continue_the_curve() -> None:
     blocks = Blocks(np.array([0, 1]), np.array([5]), np.array([10]), 0.02)
     rows = np.array([25.0, 10.0, 5.0, 5.0])
     largest = Rows(np.array([0, 4]), rows, np.array([2.0]), np.array([0.0]), 0.02)
-    finish_with_rows(Curves(height, variance, variance), flat_prior(30), blocks, largest, is_top=False)
+    finish_with_rows(Curves(height, variance, variance), flat_prior(30), blocks, largest)
     np.testing.assert_allclose(height[0, [6, 9, 12, 24, 26]], [2, 2, 1, 1, 0], atol=1e-2)
     assert (np.diff(height[0]) <= 1e-9).all()
     assert (variance[0, 5:] > 0).all()
@@ -70,7 +70,8 @@ def test_hidden_groups_at_the_top_share_what_rows_hold_in_all_regions() -> None:
 
     def finished(rows: Rows) -> np.ndarray:
         curves = Curves(np.full((n_regions, 30), 2.0), np.full((n_regions, 30), 0.1), np.empty((0, 0)))
-        finish_with_rows(curves, flat_prior(30, n_regions), blocks, rows, is_top=True)
+        excess = hidden_excess(curves, blocks, rows)
+        finish_with_rows(curves, flat_prior(30, n_regions), blocks, rows, excess)
         return curves.height
 
     found = finished(none_seen)

@@ -24,6 +24,29 @@ class PlainSurvey:
         self.asked.append((query, share, len(low)))
         return (low[:, axis] + high[:, axis]) // 2
 
+    def parts(self, tree, share, query, price):
+        self.asked.append((query, share, tree.n_nodes))
+        sums = prefix_sums(self.counts)
+        # Quarters of the grid, and cells where all points of a quarter lie in one of its cells.
+        chosen = np.zeros(tree.n_nodes, dtype=np.int64)
+        for node in range(tree.child_starts[0], tree.child_starts[1]):
+            inside = self.counts[tuple(slice(a, b) for a, b in zip(tree.low[node], tree.high[node]))]
+            chosen[node] = inside.max() < box_sums(sums, tree.low[[node]], tree.high[[node]])[0]
+        below = tree.below(chosen == 1)
+        chosen[tree.is_leaf & ~below & (chosen == 0)] = 1
+        return chosen
+
+    def descend(self, share, query):
+        self.asked.append((query, share, 1))
+        return self
+
+    def worth(self, low, high):
+        return box_sums(prefix_sums(self.counts), low, high) > 20
+
+    def boundaries(self, n_parts, largest, share, query):
+        self.asked.append((query, share, n_parts - 1))
+        return np.arange(1, n_parts)
+
     def variance(self, share):
         return 2 / float(share) ** 2
 

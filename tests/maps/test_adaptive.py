@@ -26,9 +26,10 @@ def released(counts, epsilon=1.0, seed=1, **options):
 
 
 def test_questions_come_at_few_depths():
-    assert asked_depths((256, 256), 1e6) == (3, 5, 7, 8)
-    assert asked_depths((256, 256), 10) == (1, 3, 5, 7, 8)
-    assert asked_depths((4096,), 1e6) == (3, 7, 11, 12)
+    assert asked_depths((256, 256), 1e6) == (3, 5, 6, 8)
+    assert asked_depths((256, 256), 10) == (1, 3, 5, 6, 8)
+    assert asked_depths((4096,), 1e6) == (3, 6, 9, 12)
+    assert asked_depths((256,), 1e6) == (3, 5, 8)
     assert asked_depths((64, 64, 64), 1e6) == (2, 3, 4, 5, 6)
     assert asked_depths((1, 1), 1e6) == (0,)
 
@@ -40,6 +41,10 @@ def test_shares_add_up_and_the_first_is_larger_where_few_boxes_will_be_split():
         assert all(share > 0 for share in shares)
     # log2(4096) / 2 - 3 = 3 halvings of even land within reach, in steps of two: the first question has 1 / (1 + 1.5 · 1.5).
     assert float(depth_shares((3, 5, 7, 8), 2, 4096.0, Fraction(1))[0]) == pytest.approx(1 / 3.25, abs=1e-3)
+    # With many points all questions are within reach: alike for a line; for a map they weigh more the deeper they are.
+    assert depth_shares((3, 6, 9, 12), 1, 1e12, Fraction(1))[0] == Fraction(1, 4)
+    weights = [1, 2 ** (2 / 3), 2 ** (4 / 3), 2 ** (5 / 3)]
+    assert float(depth_shares((3, 5, 7, 8), 2, 1e20, Fraction(1))[0]) == pytest.approx(1 / sum(weights), abs=1e-3)
     assert depth_shares((0,), 2, 9.0, Fraction(1)) == (Fraction(1),)
 
 

@@ -63,7 +63,7 @@ def test_unbiased_estimates_do_not_depend_on_sparsity():
 
 @pytest.mark.parametrize(("method", "sparse"), [("adaptive-tree", True), ("quadtree", False)])
 def test_the_manifest_says_how_counts_were_made_nonnegative(method, sparse):
-    release = tt.spatial(counts=lonely_cells(), method=method, epsilon=0.1, insecure_seed=1)
+    release = tt.spatial(counts=lonely_cells(), mechanism=method, epsilon=0.1, insecure_seed=1)
     assert release.manifest["published"] == {
         "nonnegative": True,
         "integers": True,

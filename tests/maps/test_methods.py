@@ -37,8 +37,10 @@ def test_every_method_tiles_the_map_and_measures_its_leaves(method, shape):
     assert set(np.flatnonzero(tree.is_leaf)) <= set(measured)
     if method.startswith("kd"):  # medians of boxes one cell wide are not asked for
         assert Fraction(7, 10) < share_of(survey) <= 1
-    elif method == "structure-first":  # nor are boundaries where nothing suggests any
-        assert share_of(survey) in (Fraction(7, 8), 1)
+    elif method == "privtree":
+        assert [share for _, share, _ in survey.asked] == [Fraction(1, 2)] * 2
+    elif method.startswith("structure"):  # nor are boundaries where nothing suggests any
+        assert share_of(survey) in (Fraction(3, 4), Fraction(7, 8), 1)
     elif method not in ("adaptive", "adaptive-tree"):
         assert share_of(survey) == 1
 
@@ -122,13 +124,13 @@ def test_best_branching_comes_from_the_exact_error():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"method": "voronoi"}, "mechanism 'voronoi' is not known"),
-        ({"method": "adaptive-grid", "alpha": Fraction(1)}, "alpha lies between 0 and 1"),
-        ({"method": "adaptive-grid", "alpha": Fraction(5, 4)}, "alpha lies between 0 and 1"),
-        ({"method": "flat", "alpha": Fraction(1, 2)}, "alpha goes with adaptive-grid"),
-        ({"method": "quadtree", "depth": 0}, "depth is a whole number"),
-        ({"method": "flat", "depth": 2}, "depth goes with"),
-        ({"method": "uniform-grid", "cells": -3}, "cells is a whole number"),
+        ({"mechanism": "voronoi"}, "mechanism 'voronoi' is not known"),
+        ({"mechanism": "adaptive-grid", "alpha": Fraction(1)}, "alpha lies between 0 and 1"),
+        ({"mechanism": "adaptive-grid", "alpha": Fraction(5, 4)}, "alpha lies between 0 and 1"),
+        ({"mechanism": "flat", "alpha": Fraction(1, 2)}, "alpha goes with adaptive-grid"),
+        ({"mechanism": "quadtree", "depth": 0}, "depth is a whole number"),
+        ({"mechanism": "flat", "depth": 2}, "depth goes with"),
+        ({"mechanism": "uniform-grid", "cells": -3}, "cells is a whole number"),
         ({"prune": float("nan")}, "prune"),
         ({"n_points": -1}, "n_points"),
     ],

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
+from tallytree.maps.draft import Draft
 from tallytree.maps.methods import GROW, LINE
-from tallytree.measure.spatial import CellCharges, PrivateSurvey, measure_map, median_scores
+from tallytree.measure.spatial import CellCharges, PrivateSurvey, measure_map, median_scores, tree_deviations
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.limits import MOST_ENTITIES
@@ -15,6 +16,7 @@ from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import median_score_sensitivity
 from tests.reference.boxes import best_median_cuts
+from tests.reference.partitions import absolute_deviations
 
 
 def confidential(counts, **options):
@@ -80,9 +82,11 @@ def test_every_method_spends_the_whole_budget_on_every_cell_and_no_more(method, 
     charges = CellCharges(counts.shape)
     for one in noisy.measurements:
         charges.charge(noisy.tree.low[one.nodes], noisy.tree.high[one.nodes], one.share)
-    medians = sum((step.share for step in noisy.steps if step.rate is not None), Fraction(0))
-    assert charges.most() + medians == 1
-    if not medians:
+    # Choices, and counts that only served them, were asked of all cells.
+    kept = {one.query for one in noisy.measurements}
+    unseen = sum((step.share for step in noisy.steps if step.query not in kept), Fraction(0))
+    assert charges.most() + unseen == 1
+    if not unseen:
         assert charges.spent.min() == charges.denominator
 
 
@@ -106,6 +110,57 @@ def test_private_medians_find_the_middle_when_the_budget_is_large():
     assert 6 <= cut <= 20
     with pytest.raises(RequestError, match="one cell"):
         survey.cut(*boxes(((0, 0), (1, 8))), 0, Fraction(1, 8), "median")
+
+
+def test_costs_of_parts_are_those_of_the_slow_twin():
+    counts = np.random.default_rng(6).integers(0, 30, size=(5, 8))
+    draft = Draft(counts.shape, None)
+    nodes = draft.root
+    for _ in range(3):
+        nodes, _ = draft.split_grid(nodes, 2)
+    tree = draft.so_far()[0]
+    inside = [counts[a[0] : b[0], a[1] : b[1]].ravel().tolist() for a, b in zip(tree.low, tree.high)]
+    assert tree_deviations(confidential(counts), tree).tolist() == [absolute_deviations(part) for part in inside]
+
+
+def test_parts_are_even_and_splits_go_where_points_are_when_the_budget_is_large():
+    counts = np.zeros((16, 16), dtype=np.int64)
+    counts[:8, :8] = 1000
+    counts[12, 3] = 50_000
+    for method, even in (("dawa", 64), ("privtree", 1)):
+        noisy = measure_map(
+            confidential(counts),
+            Budget("pure", Fraction(60)),
+            MethodOptions(mechanism=method),
+            KeyStream.from_insecure_seed(2),
+        )
+        leaves = np.flatnonzero(noisy.leaves)
+        # Even and full, one full cell, even and empty: PrivTree splits what is full, DAWA what is uneven.
+        for cell, volume in (((2, 2), even), ((12, 3), 1), ((2, 12), 64)):
+            holds = leaves[np.all((noisy.tree.low[leaves] <= cell) & (noisy.tree.high[leaves] > cell), axis=1)]
+            assert noisy.tree.volume[holds].tolist() == [volume]
+
+
+def test_a_descent_goes_down_and_does_not_ask_twice():
+    def begun():
+        survey = PrivateSurvey(
+            confidential(np.full((4, 4), 10**6)), Budget("pure", Fraction(1)), KeyStream.from_insecure_seed(1)
+        )
+        descent = survey.descend(Fraction(1, 2), "splits")
+        assert descent.worth(*boxes(((0, 0), (4, 4)))).all()
+        return survey, descent
+
+    halves = boxes(((0, 0), (2, 4)), ((2, 0), (4, 4)))
+    survey, descent = begun()
+    assert descent.worth(*halves).all()
+    assert survey.charges.most() == Fraction(1, 2)
+    assert [(step.query, step.boxes) for step in survey.steps] == [("splits", 3)]
+    with pytest.raises(RequestError, match="inside one"):
+        descent.worth(*boxes(((1, 0), (3, 4))))  # lies in two of the boxes above
+    _, descent = begun()
+    with pytest.raises(RequestError, match="overlap"):
+        descent.worth(*boxes(((0, 0), (2, 4)), ((1, 0), (3, 4))))
+    assert "1000000" not in repr(descent)
 
 
 def test_confidential_grids_show_nothing_and_are_not_pickled():

@@ -8,7 +8,7 @@ import pytest
 from tallytree.model.attributes import Attributes
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.lattice import Family, Lattice
-from tallytree.planning.group_sizes.families import _Model, shares_for_families, wanted_families
+from tallytree.planning.group_sizes.families import _Model, shares_for_families, shares_for_people, wanted_families
 from tallytree.planning.group_sizes.first_look import FirstLook, look_ends
 from tests.reference.lattice import membership
 
@@ -53,7 +53,7 @@ def test_predicted_errors_are_those_of_dense_least_squares(
     """Where every size has the noise of its share and nothing is known beforehand."""
     model = _Model(look(), LATTICE, GROUPS, noise_std)
     n_blocks = len(model.shape.width)
-    monkeypatch.setattr(model, "_variance", lambda family, share: np.full(n_blocks, noise_std(share) ** 2))
+    monkeypatch.setattr(model.combined, "_variance", lambda family, share: np.full(n_blocks, noise_std(share) ** 2))
     monkeypatch.setattr(model, "spread", dict.fromkeys(LATTICE.families, np.inf))
     for family in LATTICE.families:
         predicted = model.error(family, shares) / model.shape.width.sum()
@@ -96,3 +96,30 @@ def test_names_of_tables() -> None:
     assert wanted_families("state", LATTICE) == (Family(1, ()),)
     assert wanted_families(["state: head, tenure", "US"], LATTICE) == (Family(1, (0, 1)), Family(0, ()))
     assert len(wanted_families((), LATTICE)) == 6
+
+
+@pytest.mark.parametrize("power", [1.0, 0.5])
+def test_people_are_counted_where_errors_are_smallest(power: float) -> None:
+    """Against every split in tenths over the leaves by tenure and one other table, by dense least squares; 1/2 as in zCDP."""
+    lattice = Lattice(TREE, Attributes(("tenure",), (("own", "rent", "other"),)))
+
+    def std(share: Fraction) -> float:
+        return 1.5 / float(share) ** power
+
+    def regret(shares: dict[Family, Fraction]) -> float:
+        precision = sum(
+            membership(lattice, f).T @ membership(lattice, f) / std(share) ** 2 for f, share in shares.items()
+        )
+        total = 0.0
+        for family in lattice.families:
+            rows = membership(lattice, family)
+            total += np.log(np.diag(rows @ np.linalg.inv(precision) @ rows.T).mean())
+        return total
+
+    found = shares_for_people(lattice, std)
+    assert sum(found.values()) == 1
+    others = [family for family in lattice.families if family != lattice.finest]
+    tenths = [Fraction(i, 10) for i in range(1, 10)]
+    candidates = [{other: share, lattice.finest: 1 - share} for other in others for share in tenths]
+    best = min(regret(shares) for shares in [{lattice.finest: Fraction(1)}, *candidates])
+    assert regret(found) <= best + 0.02 * len(lattice.families)

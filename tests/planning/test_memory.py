@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -5,8 +7,16 @@ from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.group_sizes.memory import available_memory, cells_per_level, check_memory, predicted_bytes
+from tallytree.planning.group_sizes.costs import PROGRAM_BYTES, predicted_cost
+from tallytree.planning.group_sizes.memory import (
+    available_memory,
+    cells_per_level,
+    check_memory,
+    most_sizes,
+    predicted_bytes,
+)
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release
+from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.group_sizes import measure_all, release
 from tests.reference.group_sizes import counts_from_lists
@@ -51,3 +61,52 @@ def test_it_is_refused_before_anything_is_measured() -> None:
 
 def test_available_memory_is_some() -> None:
     assert available_memory() > 10**8
+
+
+def test_costs_are_predicted_within_a_factor(tmp_path: Path) -> None:
+    """Numbers to measure and the folder on disk, of a tree of 3,000 leaves with some tens of groups each."""
+    rng = np.random.default_rng(4)
+    tree = hierarchy_from_leaves(["state", "county"], [(f"s{i // 60:02}", f"c{i:04}") for i in range(3_000)])
+    n_groups = rng.poisson(rng.lognormal(3, 1, 3_000))
+    counts = assumed_counts(tree, n_groups, named_shape("households"))
+    facts = PublicFacts(tree, groups_public=True, max_quantity=1)
+    asked = plan_release(ReleaseOptions(epsilon=1), facts)
+    assert asked.mechanism == "adaptive"
+    totals = tree.sum_from_leaves(n_groups)
+    made = release(counts, epsilon=1, insecure_seed=2)
+    measured = sum(len(query.values) for query in made.noisy.levels[-1].queries)
+    assert 0.7 < cells_per_level(asked, facts, totals)[-1] / measured < 1.6
+    on_disk = sum(file.stat().st_size for file in made.save(tmp_path / "out").iterdir())
+    cost = predicted_cost(asked, facts, totals)
+    assert 0.5 < cost.disk_bytes / on_disk < 3
+    assert cost.memory_bytes > 8 * measured
+
+
+def test_leaves_in_pieces_are_predicted_to_take_less_than_tables() -> None:
+    """The same regions take less room as leaves, of which there are no tables, than above leaves."""
+    wide = hierarchy_from_leaves(["a", "b"], [(f"{i // 1_000}", f"{i}") for i in range(20_000)])
+    chain = hierarchy_from_leaves(["a", "b"], [(f"{i}", f"{i}") for i in range(10_000)])
+    needed = []
+    for tree in (wide, chain):
+        facts = PublicFacts(tree, groups_public=True, max_quantity=1)
+        totals = tree.sum_from_leaves(np.full(tree.n_leaves, 10))
+        asked = plan_release(ReleaseOptions(epsilon=1), facts)
+        needed.append(predicted_cost(asked, facts, totals).memory_bytes - PROGRAM_BYTES)
+        assert most_sizes(facts.lattice) > 1_000
+    assert needed[0] < 0.5 * needed[1]
+
+
+@pytest.mark.parametrize(
+    ("above", "leaves", "sizes"), [(300_000, 8_100_000, 74), (1 << 20, 8_100_000, 32), (1, 3_000, 22_362)]
+)
+def test_however_many_leaves_there_are_some_sizes_are_told_apart(above: int, leaves: int, sizes: int) -> None:
+    class Tree:
+        n_regions, n_leaves = above + leaves, leaves
+
+    class Tables:
+        hierarchy, attributes, finest = Tree, (), None
+
+        def n_rows(self, family: object) -> int:
+            return leaves
+
+    assert most_sizes(Tables()) == sizes  # type: ignore[arg-type]

@@ -5,10 +5,17 @@ import pytest
 from scipy.optimize import check_grad
 
 from tallytree.errors import RequestError
+from tallytree.planning.ranges import optimiser
 from tallytree.planning.ranges.branching import regular_tree_error
 from tallytree.planning.ranges.errors import flat_range_error, wavelet_range_error
 from tallytree.planning.ranges.matrix_mechanism import expected_error
-from tallytree.planning.ranges.optimised import COLUMN_SUM, OptimisedMatrix, optimised_matrix, optimised_strategy
+from tallytree.planning.ranges.optimised import (
+    COLUMN_SUM,
+    OptimisedMatrix,
+    most_bins,
+    optimised_matrix,
+    optimised_strategy,
+)
 from tallytree.planning.ranges.optimised_tree import OptimisedTree, optimised_tree
 from tallytree.planning.ranges.optimiser import BumpObjective
 from tallytree.planning.ranges.strategy_cache import cache_file, cache_folder
@@ -162,3 +169,30 @@ def test_optimised_tree_is_at_least_as_good_as_every_regular_tree(n_bins: int) -
     found = optimised_tree(AllRanges(n_bins))
     assert found.error <= best * (1 + 1e-9)
     assert sum(found.shares) == 1
+
+
+def test_the_search_runs_on_one_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Products of small matrices, spread over cores, cost ten times the processor time; see the comment in the code."""
+    from threadpoolctl import threadpool_info
+
+    from tallytree.planning.ranges import optimised
+
+    seen: list[int] = []
+
+    def watched(workload: Workload) -> np.ndarray:
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return np.diag([COLUMN_SUM] * workload.n_bins)
+
+    monkeypatch.setattr(optimised, "whole_bumps", watched)
+    optimised_matrix(AllRanges(8), cache=tmp_path)
+    assert set(seen) == {1}
+
+
+def test_beyond_two_thousand_bins_all_ranges_still_get_bumps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After a few steps already; the whole search takes half a minute at 4,096 bins."""
+    monkeypatch.setattr(optimiser, "NEXT_STEPS", 1)
+    monkeypatch.setattr(optimiser, "LAST_STEPS", 1)
+    found = optimised_strategy(AllRanges(2200), cache=tmp_path)
+    assert isinstance(found, OptimisedMatrix)
+    assert found.error < 0.85 * optimised_tree(AllRanges(2200)).error
+    assert most_bins(AllRanges(2200), "gaussian") == most_bins(prefixes(2200), "laplace") == 2048

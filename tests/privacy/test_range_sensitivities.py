@@ -11,6 +11,7 @@ from tallytree.planning.ranges.level_budgets import equal_shares
 from tallytree.privacy.sensitivity import (
     block_differences_sensitivity,
     edge_degrees_sensitivity,
+    edge_nodes_sensitivity,
     histogram_sensitivity,
     linear_queries_sensitivity,
     sizes_sensitivity,
@@ -76,6 +77,23 @@ def test_sorted_degrees_change_by_two_when_an_edge_is_protected():
             worst = max(worst, int(change.sum()))
     bound = edge_degrees_sensitivity()
     assert (worst, bound.l1, bound.l2_squared) == (2, 2, 2)
+
+
+def test_the_number_of_nodes_changes_by_two_when_an_edge_is_protected():
+    edges = [(a, b) for a in range(4) for b in range(4) if a < b]
+    worst: dict[object, int] = dict.fromkeys(("nodes", *range(1, 6)), 0)
+    for chosen in product([False, True], repeat=len(edges)):
+        graph = [edge for edge, taken in zip(edges, chosen) if taken]
+        for removed in graph:
+            fewer = [edge for edge in graph if edge != removed]
+            ends = [np.unique(np.array(one, dtype=int)).size for one in (graph, fewer)]
+            worst["nodes"] = max(worst["nodes"], abs(ends[0] - ends[1]))
+            for number in range(1, 6):  # the largest degrees, filled up with zeros, whatever their number
+                padded = [np.pad(sorted_degrees(one, 4), (1, 0))[-number:] for one in (graph, fewer)]
+                worst[number] = max(worst[number], int(np.abs(padded[0] - padded[1]).sum()))
+    bound = edge_nodes_sensitivity()
+    assert (worst.pop("nodes"), bound.l1, bound.l2_squared) == (2, 2, 4)
+    assert max(worst.values()) == edge_degrees_sensitivity().l1
 
 
 def test_sorted_counts_change_by_one_when_a_count_is_protected():

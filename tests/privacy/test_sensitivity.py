@@ -19,6 +19,7 @@ from tallytree.privacy.sensitivity import (
     histogram_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
     sizes_sensitivity,
@@ -301,3 +302,16 @@ def test_a_whole_group_changes_other_views_by_more_or_as_much(query: Query) -> N
     found = whole_group_change(query)
     assert found.l1 >= 1
     assert (found.l1 > 1) == (query is cumulative)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3])
+def test_people_by_class(bound: int) -> None:
+    """All ways in which a unit of up to k entities, a person with several rows or a whole group, adds to tables of classes."""
+    entities = list(itertools.product(range(N_REGIONS), range(3)))
+    l1 = l2_squared = 0
+    for n_entities in range(1, bound + 1):
+        for unit in itertools.combinations_with_replacement(entities, n_entities):
+            change = np.zeros((N_REGIONS, 3), dtype=np.int64)
+            np.add.at(change, tuple(np.array(unit).T), 1)
+            l1, l2_squared = max(l1, np.abs(change).sum()), max(l2_squared, (change**2).sum())
+    assert people_sensitivity(contributions=bound) == Sensitivity(int(l1), int(l2_squared))

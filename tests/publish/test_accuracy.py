@@ -1,9 +1,13 @@
+import numpy as np
 import pytest
 
 from tallytree import evaluate, plan, release
 from tallytree.errors import RequestError
+from tallytree.model.classes import OPEN, classes_from
+from tallytree.model.confidential import in_classes
 from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import Target, compare, data_like, parse_target, predict, smallest_epsilon, trade_off
+from tallytree.publish.accuracy import compare, data_like, predict, smallest_epsilon, trade_off
+from tallytree.publish.targets import CountTarget, Target, parse_target
 from tallytree.reproduce.housing import housing_counts
 
 TRUTH = housing_counts(60_000)
@@ -36,12 +40,72 @@ def test_smallest_epsilon_meets_its_target() -> None:
     assert slightly_less.levels[2].emd > 15.0 * 0.97
 
 
+def test_counts_near_the_truth_in_most_regions() -> None:
+    target = parse_target("county: count of size 2 within 20 % in 80 % of regions")
+    assert target == CountTarget("county", 2, 2, 0.2, 0.8)
+    options = {"mechanism": "bottom-up", "view": "hybrid"}
+    epsilon, prediction = smallest_epsilon(TRUTH, target, runs=1, **options)
+    assert prediction.share is not None
+    assert prediction.share >= 0.8
+    made = release(TRUTH, epsilon=epsilon, insecure_seed=0, **options)
+    slow = []
+    for region in TRUTH.hierarchy.paths[TRUTH.hierarchy.level_slice(2)]:
+        true = TRUTH.leaf_counts.region(len(slow))
+        n_true = int(true.count[true.size == 2].sum())
+        slow.append(abs(made.region(region).of_size(2) - n_true) <= 0.2 * n_true if n_true else None)
+    counted = [near for near in slow if near is not None]
+    assert target.share(made, TRUTH) == pytest.approx(sum(counted) / len(counted))
+    assert predict(TRUTH, epsilon=epsilon / 4, target=target, runs=1, **options).share < 0.8
+
+
+@pytest.mark.parametrize(
+    ("sizes", "low", "high"), [("5", 5, 5), ("5-6", 5, 6), ("5 to 6", 5, 6), ("7+", 7, OPEN), ("7 or more", 7, OPEN)]
+)
+def test_sizes_of_targets_are_written_as_people_write_them(sizes: str, low: int, high: int) -> None:
+    for word in ("size", "sizes"):
+        found = parse_target(f"state: count of {word} {sizes} within 2.5 % in 90% of the regions")
+        assert found == CountTarget("state", low, high, 0.025, 0.9)
+
+
+def test_targets_in_classes_go_by_whole_classes() -> None:
+    classes = classes_from("1,2,3-4,5+")
+    assumed = in_classes(TRUTH, classes)
+    made = release(assumed, epsilon=10, insecure_seed=1)
+    assert 0 <= parse_target("county: count of size 3-4 within 5 % in 90 % of regions").share(made, assumed) <= 1
+    with pytest.raises(RequestError, match="do not end at"):
+        parse_target("county: count of size 3 within 5 % in 90 % of regions").share(made, assumed)
+
+
+def test_the_spread_holds_half_and_nine_in_ten_of_the_regions() -> None:
+    found, level = predict(TRUTH, epsilon=1, runs=2, view="hybrid"), TRUTH.hierarchy.level_slice(2)
+    runs = [evaluate(release(TRUTH, epsilon=1, insecure_seed=seed, view="hybrid"), TRUTH) for seed in range(2)]
+    emd = np.concatenate([run.emd[level] for run in runs])
+    spread = found.spread[2]
+    assert spread.name == "county"
+    for end, part in ((spread.half, 0.5), (spread.most, 0.9), (spread.largest, 1.0)):
+        assert (emd <= end).mean() >= part
+        assert (emd < end).mean() <= part
+    assert found.to_json()["spread"][2]["most"] == spread.most
+
+
 def test_compare_names_its_variants() -> None:
     both = compare(TRUTH, {"a": {"view": "hybrid"}, "b": {"view": "sizes"}}, epsilon=1, runs=1)
     assert [prediction.name for prediction in both] == ["a", "b"]
 
 
-@pytest.mark.parametrize("text", ["county", "county: beauty<=3", "county: emd<=much", "county: emd<=-1", ": emd<=3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "county",
+        "county: beauty<=3",
+        "county: emd<=much",
+        "county: emd<=-1",
+        ": emd<=3",
+        "county: count of size 5 within 0 % in 90 % of regions",
+        "county: count of size 5 within 5 % in 190 % of regions",
+        "county: count of size five within 5 % in 90 % of regions",
+    ],
+)
 def test_targets_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(RequestError, match="target"):
         parse_target(text)

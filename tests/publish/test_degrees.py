@@ -1,4 +1,5 @@
 import json
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +9,14 @@ from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.estimate.unattributed import estimate_sorted_counts, publishable_degrees
 from tallytree.ingest.read import read
 from tallytree.kernels.graphical import is_graphical
-from tallytree.kinds.verbs import load, verify
-from tallytree.publish.degrees import degrees
+from tallytree.kinds.verbs import evaluate, load, re_estimate, verify
+from tallytree.measure.sorted_counts import ConfidentialSizes, measure_sorted_counts
+from tallytree.model.unit import Unit
+from tallytree.options.degrees import DegreesOptions
+from tallytree.privacy.noise import DiscreteLaplace
+from tallytree.privacy.randomness import KeyStream
+from tallytree.privacy.sensitivity import Sensitivity
+from tallytree.publish.degrees import confidential_sizes, degrees, true_degrees
 from tests.forging import forge
 
 COUNTS = np.random.default_rng(2).zipf(1.7, 500).clip(max=200)
@@ -142,7 +149,46 @@ def test_bad_requests_are_refused(make, error, message):
         make()
 
 
-def test_private_group_totals_are_refused():
+GRAPH = pa.table({"a": [1, 1, 2, 3, 7], "b": [2, 3, 3, 4, 8]})
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "number", "sorted_counts"),
+    [
+        (GRAPH, {"edges": ("a", "b")}, ("nodes", 2, 4), ("edge degrees", 2, 2)),
+        (GRAPH, {"edges": ("a", "b"), "directed": True}, ("nodes", 2, 4), ("sizes", 1, 1)),
+        (GRAPH, {"column": "a"}, ("group totals", 1, 1), ("sizes", 1, 1)),
+    ],
+)
+def test_the_number_of_nodes_may_be_confidential(source, options, number, sorted_counts, tmp_path):
+    made = degrees(source, epsilon=1, public="none", insecure_seed=4, **options)
+    privacy = made.manifest["privacy"]
+    shown = [(q["query"], *q["sensitivity"].values(), q["epsilon"]) for q in privacy["side_queries"]]
+    assert shown == [(*number, "1/20"), (*sorted_counts, "19/20")]
+    assert made.manifest["public"]["groups"] is None
+    assert privacy["fixed"] == []
+    made.save(tmp_path / "out")
+    assert verify(tmp_path / "out")
+    assert load(tmp_path / "out").noise == made.noise
+    assert np.array_equal(re_estimate(tmp_path / "out").degrees, made.degrees)
+    n_true = len(true_degrees(source, DegreesOptions(epsilon=1, public="none", **options)))
+    assert evaluate(made, source, **options).classes[0].queries == max(len(made.degrees), n_true)
+
+
+def test_as_many_counts_are_measured_as_the_noisy_number_says():
+    counts = confidential_sizes([5, 1, 3], 1).counts
+    private = ConfidentialSizes(counts, "sizes", Sensitivity(1, 1), Unit(), None, "", number=Sensitivity(1, 1))
+    hardly_any, some = DiscreteLaplace(Fraction(1, 50)), DiscreteLaplace(Fraction(2))
+    lengths = set()
+    for seed in range(40):
+        noisy = measure_sorted_counts(private, hardly_any, KeyStream.from_insecure_seed(seed), some)
+        lengths.add(len(noisy))
+        # The largest counts, filled up with zeros from below; a number below 0 is none.
+        assert noisy[::-1].tolist() == ([5, 3, 1] + [0] * len(noisy))[: len(noisy)]
+    assert {0, 2, 3, 5} < lengths
+
+
+def test_counts_read_with_confidential_totals_are_private_too():
     rows = pa.table({"house": [1, 1, 2]})
-    with pytest.raises(RequestError, match="public number of groups"):
-        degrees(read(rows, group="house", public="regions"), epsilon=1)
+    made = degrees(read(rows, group="house", public="regions"), epsilon=1, insecure_seed=1)
+    assert made.manifest["privacy"]["side_queries"][0]["query"] == "group totals"

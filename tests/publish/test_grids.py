@@ -44,7 +44,7 @@ def test_errors_and_intervals_are_as_stated(method):
     truth = np.array([COUNTS[a:b, c:d].sum() for (a, b), (c, d) in boxes])
     squared, held, given, runs = np.zeros(3), np.zeros(3), np.zeros(3), 300
     for seed in range(runs):
-        options = MapOptions(epsilon=1, method=method, nonnegative="no", integers=False, insecure_seed=seed)
+        options = MapOptions(epsilon=1, mechanism=method, nonnegative="no", integers=False, insecure_seed=seed)
         answers = tt.spatial(None, options, counts=COUNTS).ranges(boxes)
         squared += (answers.estimate - truth) ** 2 * np.isfinite(answers.low)
         held += (answers.low <= truth) & (truth <= answers.high)
@@ -118,7 +118,7 @@ def test_points_between_edges_are_counted_alike_from_arrays_tables_and_counts():
     edges = [AGES, [0, 6, 7, 24]]
     counts = np.histogram2d(*points.T, bins=edges)[0].astype(np.int64)
     table = pa.table({"age": points[:, 0], "hour": points[:, 1]})
-    options = {"edges": edges, "columns": ["age", "hour"], "epsilon": 1, "method": "flat", "insecure_seed": 1}
+    options = {"edges": edges, "columns": ["age", "hour"], "epsilon": 1, "mechanism": "flat", "insecure_seed": 1}
     of_counts = tt.spatial(counts=counts, **options).table()
     assert tt.spatial(points, **options).table().equals(of_counts)
     assert tt.spatial(table, **options).table().equals(of_counts)

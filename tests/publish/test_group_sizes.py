@@ -1,8 +1,10 @@
 """Every release of every mechanism: integers, nonnegative, group totals and tree sums exact."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,11 +114,20 @@ def small() -> ConfidentialCounts:
         ({"epsilon": 1, "max_size": 0}, "at least 1"),
         ({"epsilon": 1, "max_size": "big"}, "or a whole number"),
         ({"epsilon": 1, "norm": 3}, "Choose one of: 1, 2"),
+        ({"epsilon": 1, "view": "sizes", "max_size_budget": 0.1}, "goes with the views naive"),
+        ({"epsilon": 1, "view": "naive", "max_size": 9, "max_size_budget": 0.1}, "without a public max_size"),
+        ({"epsilon": 1, "view": "naive", "max_size_budget": 1}, "leaves nothing of epsilon = 1"),
+        ({"epsilon": 1, "view": "naive", "max_size_budget": -1}, "max_size_budget must be greater than 0"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused_clearly(options: dict[str, object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         release(small(), **options)
+
+
+def test_a_table_is_to_be_read_first() -> None:
+    with pytest.raises(RequestError, match=r"got a pyarrow.Table. Read it first.*tallytree\.read\(table"):
+        release(pa.table({"household": [1]}), epsilon=1)  # type: ignore[arg-type]
 
 
 def test_the_same_seed_gives_the_same_release_and_marks_it() -> None:
@@ -133,12 +144,21 @@ def test_the_manifest_says_where_the_budget_went() -> None:
     privacy = made.manifest["privacy"]
     assert privacy["epsilon"] == "3/10"
     assert [level["sensitivity"]["l1"] for level in privacy["levels"]] == [1, 1, 2]
-    from fractions import Fraction
-
     parts = [Fraction(part["epsilon"]) for part in privacy["levels"] + privacy["side_queries"]]
     assert sum(parts) == Fraction(3, 10)
     for part in privacy["levels"]:
         assert Fraction(part["scale"]) == part["sensitivity"]["l1"] / Fraction(part["epsilon"])
+
+
+def test_a_bound_on_sizes_may_cost_an_absolute_amount() -> None:
+    """kuo2018 footnote 6 takes 0.0001, whatever the release costs; without it a hundredth of the budget."""
+    for asked, cost in (({"max_size_budget": "0.01"}, "1/100"), ({}, "1/20")):
+        made = release(small(), epsilon=5, view="cumulative", insecure_seed=1, **asked)
+        (bound,) = made.manifest["privacy"]["side_queries"]
+        assert (bound["query"], bound["epsilon"]) == ("largest size", cost)
+        levels = made.manifest["privacy"]["levels"]
+        assert sum(Fraction(level["epsilon"]) for level in levels) == 5 - Fraction(cost)
+        made.verify().raise_if_failed()
 
 
 def test_confidential_counts_show_nothing() -> None:

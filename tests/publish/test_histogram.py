@@ -16,7 +16,7 @@ NAMES = ["flat", "hierarchical", "wavelet", "optimised", "matrix"]
 
 def unbiased(strategy, seed, **options):
     return histogram(
-        COUNTS, epsilon=1, strategy=strategy, nonnegative="no", integers=False, insecure_seed=seed, **options
+        COUNTS, epsilon=1, mechanism=strategy, nonnegative="no", integers=False, insecure_seed=seed, **options
     )
 
 
@@ -92,7 +92,7 @@ def test_quantile_intervals_hold_the_true_quantile():
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=NAMES)
 @pytest.mark.parametrize("noisy", [True, False])
 def test_saved_histograms_load_verify_and_answer_alike(tmp_path, strategy, noisy):
-    released = histogram(counts=COUNTS, edges=np.arange(61) / 2, epsilon=1, strategy=strategy, insecure_seed=2)
+    released = histogram(counts=COUNTS, edges=np.arange(61) / 2, epsilon=1, mechanism=strategy, insecure_seed=2)
     released.save(tmp_path / "out", noisy=noisy)
     loaded = load(tmp_path / "out")
     assert verify(tmp_path / "out")
@@ -145,7 +145,7 @@ def test_budgets_across_levels_add_up(budget):
 def test_zero_shares_leave_levels_out(tmp_path):
     strategy = histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=4, insecure_seed=1).plan.strategy
     released = histogram(
-        COUNTS, epsilon=1, strategy="hierarchical", branching=4, budget=["0", "1/2", "1/2"], insecure_seed=1
+        COUNTS, epsilon=1, mechanism="hierarchical", branching=4, budget=["0", "1/2", "1/2"], insecure_seed=1
     )
     assert len(released.noisy.levels[0]) == 0
     assert strategy.tree == released.plan.strategy.tree
@@ -166,8 +166,8 @@ def test_fewest_blocks_use_the_noisy_blocks():
 def test_values_are_binned_by_public_bins():
     values = [3, 4, 5, 22, 30]
     by_edges = histogram(values, edges=[0, 10, 20, 30], epsilon=1000, mechanism="flat")
-    by_width = histogram(values, width=10, bounds=(0, 30), epsilon=1000, strategy="flat")
-    by_number = histogram(values, bins=3, bounds=(0, 30), epsilon=1000, strategy="flat")
+    by_width = histogram(values, width=10, bounds=(0, 30), epsilon=1000, mechanism="flat")
+    by_number = histogram(values, bins=3, bounds=(0, 30), epsilon=1000, mechanism="flat")
     by_list = histogram(values, bins=[0, 10, 20, 30], epsilon=1000, mechanism="flat")
     for released in (by_edges, by_width, by_number, by_list):
         np.testing.assert_array_equal(released.counts, [3, 0, 2])
@@ -197,7 +197,7 @@ def test_the_papers_matrix_mechanisms_run(strategy):
     released = histogram(COUNTS[:16], epsilon=1, mechanism=strategy, insecure_seed=1)
     assert released.range(0, 16).std_error > 0
     with pytest.raises(RequestError, match="at most 2,048 bins"):
-        histogram(np.zeros(3000, dtype=int), epsilon=1, strategy=strategy)
+        histogram(np.zeros(3000, dtype=int), epsilon=1, mechanism=strategy)
 
 
 def test_contributions_count_when_a_strategy_is_chosen():

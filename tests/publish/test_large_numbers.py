@@ -95,7 +95,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 CASES: dict[str, Callable[[int], Any]] = {
     "histogram": lambda large: tt.histogram(counts=[1, large, 3, large], epsilon=1, insecure_seed=1),
     "histogram, wavelet": lambda large: tt.histogram(
-        counts=[1, large, 3, large], epsilon=1, strategy="wavelet", insecure_seed=1
+        counts=[1, large, 3, large], epsilon=1, mechanism="wavelet", insecure_seed=1
     ),
     "histogram, column": lambda large: tt.histogram(
         counted(large), column="size", count="n", edges=[0, 2, 4], epsilon=1, insecure_seed=1
@@ -116,12 +116,12 @@ for method in ("auto", "uniform-grid", "adaptive-grid", "quadtree", "kd-tree", "
     CASES[f"map, {method}"] = lambda large, method=method: tt.spatial(  # type: ignore[misc]
         counts=np.array([[1, large, 3, large], [0, large, 1, 2]]).repeat(2, 0),
         epsilon=1,
-        method=method,
+        mechanism=method,
         insecure_seed=1,
     )
-for method in ("noisy-first", "structure-first"):
+for method in ("noisy-first", "structure-first", "noisy-merge", "structure-merge"):
     CASES[f"line, {method}"] = lambda large, method=method: tt.spatial(  # type: ignore[misc]
-        counts=np.array([1, large, 3, large]), epsilon=1, method=method, insecure_seed=1
+        counts=np.array([1, large, 3, large]), epsilon=1, mechanism=method, insecure_seed=1
     )
 for name, options in MECHANISMS.items():
     for how in ("sizes", "counts", "quantities"):

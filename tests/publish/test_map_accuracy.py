@@ -45,4 +45,4 @@ def test_a_map_takes_no_target():
     with pytest.raises(RequestError, match="no target"):
         tt.plan(EARLIER, target="county: emd<=20")
     with pytest.raises(RequestError, match="mechanism 'best' is not known"):
-        tt.plan(EARLIER, epsilon=1, method="best")
+        tt.plan(EARLIER, epsilon=1, mechanism="best")

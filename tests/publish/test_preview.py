@@ -40,6 +40,15 @@ def test_a_preview_does_not_depend_on_sizes() -> None:
     assert {**one.to_json(), "seconds": 0, "peak_bytes": 0} == {**other.to_json(), "seconds": 0, "peak_bytes": 0}
 
 
+def test_what_takes_too_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, how = ReadOptions(**READ, public="groups"), ReleaseOptions(epsilon=1)  # type: ignore[arg-type]
+    monkeypatch.setattr("tallytree.publish.preview.MOST_TRIAL_SECONDS", 0.5)
+    seen = preview(households(), data, how, shape="households", runs=2)
+    assert seen.prediction is None
+    assert seen.to_json()["prediction"] is None
+    assert seen.cost.cpu_seconds > 0.5
+
+
 def test_private_totals_are_not_read() -> None:
     outside = read_outside(households(), ReadOptions(**READ, public="regions"))  # type: ignore[arg-type]
     assert outside.n_groups is None
@@ -100,6 +109,7 @@ def test_the_command_writes_nothing_and_pays_nothing(tmp_path: Path, capsys: pyt
     assert [level["regions"] for level in facts["levels"]] == [1, 2, 3]
     assert [level["emd"] > 0 for level in facts["prediction"]["levels"]] == [True] * 3
     assert facts["peak_bytes"] > 0
+    assert all(facts["cost"][name] > 0 for name in ("cpu_seconds", "memory_bytes", "disk_bytes"))
 
 
 def test_what_public_facts_make_doubtful_is_said() -> None:

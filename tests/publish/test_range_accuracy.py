@@ -21,14 +21,14 @@ from tests.reference.ranges import all_ranges
 N_BINS = 64
 RUNS, RUNS_FOR_INTERVALS = 2000, 1000
 REQUESTS = {
-    "flat": StrategyOptions(strategy="flat"),
-    "hierarchical": StrategyOptions(strategy="hierarchical", branching=8),
-    "binary": StrategyOptions(strategy="hierarchical", branching=2),
-    "geometric": StrategyOptions(strategy="hierarchical", branching=2, budget="geometric"),
-    "optimal shares": StrategyOptions(strategy="hierarchical", branching=4, budget="optimal"),
-    "wavelet": StrategyOptions(strategy="wavelet"),
-    "optimised": StrategyOptions(strategy="optimised"),
-    "eigen-select": StrategyOptions(strategy="eigen-select"),
+    "flat": StrategyOptions(mechanism="flat"),
+    "hierarchical": StrategyOptions(mechanism="hierarchical", branching=8),
+    "binary": StrategyOptions(mechanism="hierarchical", branching=2),
+    "geometric": StrategyOptions(mechanism="hierarchical", branching=2, budget="geometric"),
+    "optimal shares": StrategyOptions(mechanism="hierarchical", branching=4, budget="optimal"),
+    "wavelet": StrategyOptions(mechanism="wavelet"),
+    "optimised": StrategyOptions(mechanism="optimised"),
+    "eigen-select": StrategyOptions(mechanism="eigen-select"),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import InputError, RequestError
-from tallytree.ingest.grids import count_points
+from tallytree.ingest.grids import bin_points
 from tallytree.maps.methods import GROW, LINE
 from tallytree.model.box_tree import box_sums, prefix_sums
 from tallytree.model.frame import Frame
@@ -91,7 +91,7 @@ def test_grid_adds_up_whatever_its_resolution():
 
 
 def test_errors_of_unbiased_answers_are_as_large_as_stated():
-    truth = prefix_sums(count_points(list(POINTS.T), Frame(((0.0, 10.0),) * 2, (32, 32)), "error"))
+    truth = prefix_sums(bin_points(list(POINTS.T), Frame(((0.0, 10.0),) * 2, (32, 32))).settle("error"))
     low = np.array([[0, 0], [3, 8], [10, 1], [5, 5]])
     high = np.array([[16, 16], [21, 13], [11, 30], [32, 32]])
     boxes = np.stack([low, high], axis=2) / 3.2
@@ -130,7 +130,7 @@ def test_points_arrive_in_every_form(tmp_path):
 def test_three_dimensions_and_zcdp():
     points = np.random.default_rng(9).uniform(0, 1, size=(3000, 3))
     made = tt.spatial(
-        points, box=[(0, 1)] * 3, rho="0.5", definition="zcdp", method="kd-tree", resolution=16, insecure_seed=2
+        points, box=[(0, 1)] * 3, rho="0.5", definition="zcdp", mechanism="kd-tree", resolution=16, insecure_seed=2
     )
     assert made.verify()
     assert made.range([(0, 0.5)] * 3).estimate == pytest.approx(375, abs=150)
@@ -158,8 +158,8 @@ def test_policies_for_points_outside():
         ({"points": POINTS, "box": [(0, 10)]}, "1 sides for 2 columns"),
         ({"points": POINTS, "box": None}, "must be public"),
         ({"points": POINTS, "outside": "ignore"}, "outside .ignore. is not known"),
-        ({"points": POINTS, "alpha": 1.5, "method": "adaptive-grid"}, "alpha"),
-        ({"points": POINTS, "method": "octree"}, "mechanism .octree. is not known"),
+        ({"points": POINTS, "alpha": 1.5, "mechanism": "adaptive-grid"}, "alpha"),
+        ({"points": POINTS, "mechanism": "octree"}, "mechanism .octree. is not known"),
         ({"points": POINTS, "resolution": 100_000}, "GiB"),
         ({"points": POINTS, "resolution": (4, 4, 4)}, "one per column"),
         ({"points": POINTS, "epsilon": 0}, "greater than 0"),

@@ -59,3 +59,37 @@ def dense_least_squares(
         told = np.concatenate([h[:, size] / np.sqrt(v[:, size]) for h, v in measured.values()])
         columns.append(np.linalg.lstsq(stacked, told, rcond=None)[0])
     return np.stack(columns, axis=1)
+
+
+def dense_joint_entities(
+    lattice: Lattice, sizes: Mapping[Family, Any], groups: Lattice, people: Mapping[Family, Any]
+) -> npt.NDArray[np.float64]:
+    """Curves of the finest cells that fit sizes and classes best together, where both tell the same number of entities.
+
+    One unknown per cell and size, and per cell of people and class; that sums agree is a row of nearly infinite weight.
+    """
+    n_sizes = next(iter(sizes.values())).height.shape[1]
+    n_classes = next(iter(people.values())).height.shape[1]
+    n_cells, n_rows = lattice.n_rows(lattice.finest), groups.n_rows(groups.finest)
+    rows, told = [], []
+    for family, curves in sizes.items():
+        for size in range(n_sizes):
+            block = np.zeros((lattice.n_rows(family), n_cells * n_sizes + n_rows * n_classes))
+            block[:, size : n_cells * n_sizes : n_sizes] = membership(lattice, family)
+            weight = 1 / np.sqrt(curves.variance[:, size])
+            rows.append(block * weight[:, None])
+            told.append(curves.height[:, size] * weight)
+    for family, counted in people.items():
+        for place in range(n_classes):
+            block = np.zeros((groups.n_rows(family), n_cells * n_sizes + n_rows * n_classes))
+            block[:, n_cells * n_sizes + place :: n_classes] = membership(groups, family)
+            weight = 1 / np.sqrt(counted.variance[:, 0])
+            rows.append(block * weight[:, None])
+            told.append(counted.height[:, place] * weight)
+    names = [lattice.attributes.names.index(name) for name in groups.attributes.names]
+    same = membership(lattice, Family(groups.finest.level, tuple(names)))
+    block = np.concatenate([np.repeat(same, n_sizes, axis=1), -np.repeat(np.eye(n_rows), n_classes, axis=1)], axis=1)
+    rows.append(1e5 * block)
+    told.append(np.zeros(n_rows))
+    found = np.linalg.lstsq(np.concatenate(rows), np.concatenate(told), rcond=None)[0]
+    return found[: n_cells * n_sizes].reshape(n_cells, n_sizes)

@@ -83,6 +83,8 @@ def test_the_law_of_a_difference_is_that_of_two_laplace_variables() -> None:
             (drawn > far).mean(), rel=0.05
         )
     assert (drawn > _half_width(np.ones(1), 0.05)[0]).mean() == pytest.approx(0.05, rel=0.05)
+    alone = np.abs(rng.laplace(size=400_000)) / np.sqrt(2)
+    assert (alone > _half_width(np.ones(1), 0.05, single=True)[0]).mean() == pytest.approx(0.05, rel=0.05)
 
 
 def test_regions_of_one_release_alone_are_left_out() -> None:
@@ -104,6 +106,46 @@ def test_what_cannot_be_compared_is_refused() -> None:
         tt.compare(MAKERS["degrees"](), MAKERS["degrees"]())
     with pytest.raises(RequestError, match="between 0 and 1"):
         tt.compare(one, one, rate=2)
+    with pytest.raises(RequestError, match="A second release needs no size"):
+        tt.compare(one, one, size="size")
+
+
+def published(shift: float, data: int = 1) -> pa.Table:
+    """The numbers that an office published about :func:`homes`: leaf, size, how many."""
+    rng = np.random.default_rng(data)
+    size = rng.choice([1, 2, 3, 4], p=[0.3, 0.4 - shift, 0.2, 0.1 + shift], size=2000)
+    county = rng.integers(0, 8, 2000)
+    rows = pa.table({"state": county // 4, "county": county, "size": size})
+    return rows.group_by(["state", "county", "size"]).aggregate([([], "count_all")])
+
+
+READ = {"size": "size", "count": "count_all", "levels": ["state", "county"]}
+
+
+def test_a_release_is_compared_with_a_published_table() -> None:
+    one, table = released(0.0, 1), published(0.2)
+    found = tt.compare(one, table, **READ)
+    exact = tt.read(table, **READ, public="groups")
+    root = exact.leaf_counts.size, exact.leaf_counts.count
+    for row in found.table.to_pylist():
+        assert row["first"] == one.region(row["region"]).of_size(row["size"])
+        if row["level"] == "total":
+            assert row["second"] == root[1][root[0] == row["size"]].sum()
+    clear = {row["size"] for row in found.table.to_pylist() if row["level"] == "total" and row["clear"]}
+    assert {2, 4} <= clear
+    assert "taken as exact" in found.to_json()["note"]
+
+
+def test_the_truth_itself_is_seldom_called_a_change() -> None:
+    """10 releases against their own truth: at most 3 have a clear change on a level; with errors four times too small more."""
+    alarms, bold = np.zeros(3), np.zeros(3)
+    for seed in range(2, 12):
+        one = released(0.0, seed)
+        alarms += [level.clear > 0 for level in tt.compare(one, published(0.0), **READ).levels]
+        small = replace(one, intervals=replace(one.intervals, std_error=one.intervals.std_error / 4))
+        bold += [level.clear > 0 for level in tt.compare(small, published(0.0), **READ).levels]
+    assert np.all(alarms <= 3)
+    assert bold.max() > alarms.max()
 
 
 def test_the_command_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +158,14 @@ def test_the_command_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     table = pyarrow.csv.read_csv(tmp_path / "c.csv")
     assert sum(level["counts"] for level in facts["levels"]) == len(table)
     assert sum(level["clear"] for level in facts["levels"]) == table["clear"].to_pylist().count(True)
+    pyarrow.csv.write_csv(published(0.2), tmp_path / "published.csv")
+    page = tmp_path / "page.html"
+    how = ["--size", "size", "--count", "count_all", "--levels", "state,county", "--page", str(page), "--json"]
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(tmp_path / "a"), str(tmp_path / "published.csv"), *how])
+    assert end.value.code == 0
+    assert "taken as exact" in json.loads(capsys.readouterr().out)["note"]
+    assert "a and published.csv" in page.read_text(encoding="utf-8")
     with pytest.raises(SystemExit) as end:
         main(["compare", str(tmp_path / "a"), str(tmp_path / "b")])
     assert "bears the loss of both" in capsys.readouterr().err.replace("\n", " ")

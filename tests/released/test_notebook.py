@@ -29,7 +29,7 @@ def counts() -> tt.ConfidentialCounts:
 def objects(counts: tt.ConfidentialCounts) -> dict[str, Any]:
     release = tt.release(counts, epsilon=100, insecure_seed=1)
     values = np.arange(300) % 50
-    histogram = tt.histogram(values, bins=50, bounds=(0, 50), strategy="flat", epsilon=1, insecure_seed=1)
+    histogram = tt.histogram(values, bins=50, bounds=(0, 50), mechanism="flat", epsilon=1, insecure_seed=1)
     by_name = tt.histogram([EVIL, "b"], categories=[EVIL, "b"], mechanism="flat", epsilon=1, insecure_seed=1)
     points = np.random.default_rng(1).random((500, 2))
     city = tt.spatial(points, columns=[EVIL, "y"], box=[(0, 1), (0, 1)], resolution=64, epsilon=1, insecure_seed=1)

@@ -11,7 +11,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import VerificationError
-from tallytree.kinds.verbs import write_report
+from tallytree.kinds.showing import write_report
 from tallytree.released.older_grids import nested_blocks
 from tallytree.storage.folder import write_manifest
 

@@ -58,12 +58,12 @@ RELEASES: dict[str, Callable[[], Any]] = {
     "private groups": private_groups,
     "private groups, zcdp": lambda: private_groups(epsilon=None, rho=0.2, definition="zcdp", view="cumulative"),
     "quantities": quantities,
-    "flat": lambda: ranges(strategy="flat"),
-    "hierarchical": lambda: ranges(strategy="hierarchical", branching=2, budget="geometric", contributions=3),
-    "wavelet, zcdp": lambda: ranges(strategy="wavelet", epsilon=None, rho="0.1", definition="zcdp"),
+    "flat": lambda: ranges(mechanism="flat"),
+    "hierarchical": lambda: ranges(mechanism="hierarchical", branching=2, budget="geometric", contributions=3),
+    "wavelet, zcdp": lambda: ranges(mechanism="wavelet", epsilon=None, rho="0.1", definition="zcdp"),
     "degrees of groups": lambda: degrees([3, 1, 4, 1, 5], epsilon=0.5, contributions=2),
     "degrees of a graph, zcdp": lambda: degrees(FRIENDS, edges=("a", "b"), rho=1, definition="zcdp", public="nodes"),
-    "matrix": lambda: ranges(strategy=np.vstack([np.eye(8), np.ones((2, 8))])),
+    "matrix": lambda: ranges(mechanism=np.vstack([np.eye(8), np.ones((2, 8))])),
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tallytree import ConfidentialCounts, Release, release, with_intervals
-from tallytree.kinds.verbs import write_report
+from tallytree.kinds.showing import write_report
 from tallytree.model.count_of_counts import counts_from_dense
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.kinds.verbs import report_html, write_report
+from tallytree.kinds.showing import report_html, write_report
 from tallytree.report import maps
 from tests.report.browsing import Visit
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
-from tallytree.kinds.verbs import report_html
+from tallytree.kinds.showing import report_html
 from tallytree.options.asking import PageOptions
 from tallytree.report.payload import group_names, group_sizes_payload
 from tallytree.shapes.drawing import MOST_POINTS, draw_outlines
@@ -113,7 +114,24 @@ def test_a_page_in_classes_names_them(browser: Any, tmp_path: Path) -> None:
     shown = visit.page.locator("#bars title").all_text_contents()
     assert [text.split(":")[0] for text in shown] == ["size 1-4", "size 5-9", "size 10+"]
     assert "mean" not in visit.page.inner_text("#facts")
+    counts = [float(text.split(": ")[1].split(" ")[0].replace(",", "")) for text in shown]
+    visit.page.check("#dense")
+    shown = visit.page.locator("#bars title").all_text_contents()
+    dense = [float(text.split(": ")[1].split(" ")[0].replace(",", "")) for text in shown]
+    assert dense == pytest.approx([counts[0] / 4, counts[1] / 5, 0], abs=0.006)
     visit.assert_clean()
+
+
+def test_codes_have_the_names_of_their_outlines(tmp_path: Path) -> None:
+    file = Path(outlines(tmp_path))
+    facts = json.loads(file.read_text(encoding="utf-8"))
+    for place, feature in enumerate(facts["features"]):
+        feature["properties"] = {**(feature.get("properties") or {}), "name": f"Place {place}"}
+    file.write_text(json.dumps(facts), encoding="utf-8")
+    labels = group_sizes_payload(homes(), None, PageOptions(shapes=str(file)))["regions"]["labels"]
+    drawn = group_sizes_payload(homes(), None, PageOptions(shapes=str(file)))["outlines"]["members"]
+    assert all(re.fullmatch(r"Place \d+ \(\d+\)", labels[region]) for region in drawn)
+    assert labels[0] == "total"
 
 
 def test_neighbours_share_their_border_after_rounding() -> None:
@@ -145,8 +163,10 @@ def test_real_counties_fit_a_page(data_folder: Path) -> None:
 def test_outlines_and_names_are_checked(tmp_path: Path) -> None:
     assert group_names("taxi") == ("taxi", "taxis")
     assert group_names(None) == ("group", "groups")
-    with pytest.raises(RequestError, match="has no 'named_page'"):
-        report_html(MAKERS["degrees"](), None, PageOptions(title="x"))
+    with pytest.raises(RequestError, match="this release has no places"):
+        report_html(MAKERS["degrees"](), None, PageOptions(shapes="x.json"))
+    with pytest.raises(RequestError, match="named when it is released"):
+        report_html(MAKERS["histogram"](), None, PageOptions(group_name="x"))
     shaped = match_outlines(read_outlines(outlines(tmp_path)), homes().hierarchy)
     with pytest.raises(RequestError, match="does not fit into this page"):
         group_sizes_payload(homes(), None, PageOptions(shapes=outlines(tmp_path)), n_levels=2)

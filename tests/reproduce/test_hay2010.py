@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tallytree.errors import StorageError
-from tallytree.reproduce import hay2010
+from tallytree.reproduce import hay2010, hay2010_theorems
 from tallytree.reproduce.cells import tables
 
 
@@ -20,10 +20,37 @@ def test_the_query_of_theorem_4():
     assert measured.ours > bound.ours
 
 
+def test_errors_of_sorted_counts_stay_below_theorem_2():
+    cells = hay2010_theorems.theorem_2({"steps": np.repeat([0, 3, 9], [50, 40, 10])}, runs=10)
+    found = {(cell.row, cell.column): cell.ours for cell in cells}
+    assert found["steps", "distinct counts d"] == 3
+    assert found["steps", "Σ (ln³ n_i + 1)"] == pytest.approx(3 + sum(np.log(n) ** 3 for n in (50, 40, 10)))
+    assert found["steps", "error of S̃"] == pytest.approx(200, rel=0.01)
+    assert found["steps", "least c"] == found["steps", "error of S̄, measured"] / found["steps", "Σ (ln³ n_i + 1)"]
+    # A thousand times as many equal counts cost S̃ a thousand times the error, S̄ a few times.
+    few, many = (found[f"{n:,} equal counts", "error of S̄, measured"] for n in (100, 100_000))
+    assert many < 8 * few
+    assert all(c < 1 for (_, column), c in found.items() if column == "least c")
+
+
+def test_all_ranges_stay_within_appendix_e():
+    cells = hay2010_theorems.appendix_e(16, runs=40)
+    found = {(cell.row.split(",")[0], cell.column): cell.ours for cell in cells}
+    bound = found["bound on the error of all ranges", "alpha = 1"]
+    assert bound == pytest.approx(16 * 5**1.5 * np.log(2 * 16**2 / 0.05))
+    assert found["records for an error of 1 %", "alpha = 1"] == pytest.approx(100 * bound)
+    assert found["runs of H̃ within the bound", "alpha = 1"] == 1
+    assert found["H̄", "alpha = 1"] < found["H̃", "alpha = 1"] < bound / 10
+    assert found["H̃", "alpha = 0.1"] == pytest.approx(10 * found["H̃", "alpha = 1"], rel=0.3)
+
+
 def test_inference_beats_sorting_and_noise_on_unattributed_histograms():
     cells = hay2010.figure_5("synthetic", hay2010.synthetic_counts(), runs=3)
-    noisy, ordered, isotonic = (by_column(cells, row) for row in ("S̃", "S̃_r", "S̄"))
+    noisy, ordered, isotonic = (by_column(cells, row) for row in ("S̃", "S̃_r", hay2010.CUT_OFF))
+    plain, gains = by_column(cells, "S̄"), by_column(cells, "synthetic")
     for column in noisy:
+        assert isotonic[column] <= plain[column] < noisy[column]  # no count is below 0, so cutting off there is nearer
+        assert gains[column] == pytest.approx(noisy[column] / plain[column])
         assert isotonic[column] < noisy[column] / 10  # at least an order of magnitude (§5.1)
         assert isotonic[column] <= ordered[column] * 1.05
 
@@ -52,7 +79,7 @@ def test_all_cells_without_data(monkeypatch):
     monkeypatch.setattr(hay2010, "synthetic_counts", lambda: np.arange(64) % 5)
     cells = hay2010.reproduce(quick=True)
     assert {cell.table.split(",")[0] for cell in cells} == {
-        "Theorem 4 (iv)", "Figure 5", "Figure 5 in ratios", "Figure 6", "Figure 7",
+        "Theorem 4 (iv)", "Theorem 2", "Appendix E", "Figure 5", "Figure 5 in ratios", "Figure 6", "Figure 7",
     }  # fmt: skip
     assert all(cell.ours is not None for cell in cells)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 
 from tallytree import release
 from tallytree.cli import main
+from tallytree.cli.reproduce import Paper
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.reproduce import kuo2018
-from tallytree.reproduce.cells import Cell
+from tallytree.reproduce.cells import Cell, mean_of_runs
 from tests.reference.distances import earth_movers_distance
 from tests.reference.group_sizes import counts_from_lists, lists_from_counts
 
@@ -93,13 +95,54 @@ def test_piped_tables_and_json_name_table_and_settings(
         main(["reproduce", "kuo2018", "--quick", "--json", str(tmp_path / "cells.json")])
     assert ended.value.code == 0
     printed = capsys.readouterr()
-    assert "quick: True; data: built-in, synthetic; noise: insecure seeds" in printed.err
+    assert f"quick: True; cut: {kuo2018.CUTS}; data: built-in, synthetic; noise: insecure seeds" in printed.err
     rows = [line.split("\t") for line in printed.out.splitlines()]
-    assert rows[0] == ["table", "row", "column", "paper", "ours", "unit"]
+    assert rows[0] == ["table", "row", "column", "paper", "ours", "±", "unit"]
     assert rows[1][:3] == ["§6.2.1 naive, ε = 1", "housing", "level 0"]
     written = json.loads((tmp_path / "cells.json").read_text(encoding="utf-8"))
     assert written["settings"]["quick"] is True
     assert len(written["cells"]) == len(cells)
+
+
+@pytest.mark.parametrize("paper", list(Paper))
+def test_every_reproduction_says_what_a_quick_run_cuts(paper: Paper) -> None:
+    module = importlib.import_module(f"tallytree.reproduce.{paper.value}")
+    assert "instead of" in module.CUTS
+
+
+def test_data_that_are_not_at_hand_have_printed_figures_alone(cells: list[Cell]) -> None:
+    white = [cell for cell in cells if cell.row.startswith("White")]
+    assert [cell.paper for cell in white] == [4_809_679_734, 448_909, 8_722, 152.3, 17_000, 1_511.8, 363.8]
+    assert all(cell.ours is None for cell in white)
+
+
+def test_errors_by_place_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kuo2018, "PARTS", (0.0, 0.5, 1.0))
+    truth, estimate = (counts_from_lists([sizes]).region(0) for sizes in ([1, 1, 3, 9], [0, 1, 5, 6]))
+    assert kuo2018.errors_by_place(truth, estimate) == [0.5, 2.5]
+    fewer = counts_from_lists([[1, 1, 3]]).region(0)  # a missing group counts as empty
+    assert kuo2018.errors_by_place(truth, fewer) == [0, 4.5]
+
+
+def test_figure_1_has_both_views_at_the_root(cells: list[Cell]) -> None:
+    rows = [cell for cell in cells if cell.table == "Figure 1, housing"]
+    assert {cell.row for cell in rows} == {"sizes", "cumulative"}
+    assert len(rows) == 2 * (len(kuo2018.PARTS) - 1)
+
+
+def test_levels_without_consistency_are_estimated_by_themselves(cells: list[Cell]) -> None:
+    alone = by_hand(
+        kuo2018.upper_levels(country(), 2), [[ROOT], STATES], epsilon="0.5", mechanism="bottom-up", view="sizes"
+    )
+    assert found(cells, "Figure 6", "housing sizes without consistency")[1] == pytest.approx(alone[1])
+    root = by_hand(kuo2018.upper_levels(country(), 1), [[ROOT]], epsilon="0.5", mechanism="bottom-up", view="sizes")
+    assert found(cells, "Figure 6", "housing sizes without consistency")[0] == pytest.approx(root[0])
+
+
+def test_error_bars_are_of_the_mean(cells: list[Cell]) -> None:
+    assert mean_of_runs([1.0, 2.0, 6.0]) == (3.0, pytest.approx(np.std([1, 2, 6], ddof=1) / np.sqrt(3)))
+    figures = [cell for cell in cells if cell.table.startswith("Figure") and "omniscient" not in cell.row]
+    assert all(cell.spread is not None for cell in figures)
 
 
 def test_cutting_levels_off_keeps_the_groups() -> None:
@@ -114,7 +157,7 @@ def test_printed_figures_stand_only_beside_the_printed_setting() -> None:
     tables = {}
     for name, counts in (("taxi", country()), ("Hawaiian", kuo2018.upper_levels(country(), 1))):
         rows = kuo2018._bottom_up_table({name: counts}, SCALE)
-        tables[name] = {(cell.row, cell.column): cell.paper for cell in rows}
+        tables[name] = {(cell.row, cell.column): cell.paper for cell in rows if cell.row.startswith(name)}
     assert tables["taxi"]["taxi BU", "level 2"] == 772.8
     assert tables["taxi"]["taxi H_c", "level 0"] == 10_547
     assert set(tables["Hawaiian"].values()) == {None}

@@ -9,6 +9,7 @@ from tallytree.planning.ranges.branching import regular_tree_error
 from tallytree.reproduce.cells import Cell
 from tallytree.reproduce.plots import write_plots
 from tallytree.reproduce.qardaji2013 import reproduce
+from tallytree.reproduce.qardaji2013_figures import query_errors
 from tallytree.reproduce.qardaji2013_tables import perfect_weights_error
 
 
@@ -103,6 +104,26 @@ def test_figure_3_runs_agree_with_the_predicted_errors(cells: list[Cell]) -> Non
     mean = {row: np.mean([c.ours for c in rows if c.row == row]) for row in {c.row for c in rows}}
     assert mean["H_b^c"] < mean["W_H"] < mean["F"]
     assert mean["auto (ours)"] < 1.2 * mean["H_b^c"]
+
+
+def test_figure_3_has_candlesticks_error_bars_and_structure_first(cells: list[Cell]) -> None:
+    table = "Figure 3, size of age data, N = 96"
+    assert {c.row for c in cells if c.table == table} == {"F", "W_H", "H_b^c", "auto (ours)", "SF"}
+    assert all(c.spread is not None for c in cells if c.table == table)
+    for row in ("F", "SF"):
+        sticks = {c.column: c.ours for c in cells if (c.table, c.row) == (f"Candlesticks of {table}", row)}
+        low, middle, high, most, mean = sticks.values()
+        assert 0 <= low <= middle <= high <= most
+        assert low < mean < most
+    assert not any(c.row == "SF" and "2414" in c.table for c in cells)  # cubic time
+
+
+def test_query_errors_by_hand() -> None:
+    errors = query_errors(np.array([1, 2, 3]), np.array([1, 3]), lambda counts, seed: counts + seed, runs=2)
+    assert errors.shape == (2, 2, 100)
+    assert np.array_equal(np.unique(errors[0]), [0])
+    assert (errors[1, 0] == 1).all()
+    assert (errors[1, 1] == 3).all()
 
 
 def test_plots_hold_every_number_of_the_figures(cells: list[Cell], tmp_path: Path) -> None:

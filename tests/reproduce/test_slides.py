@@ -43,9 +43,9 @@ def test_inference_and_nonnegativity_help_trees(cells):
 
 def test_merged_bins_are_at_least_three_times_as_good_on_steps(cells):
     for epsilon in ("0.01", "0.1"):
-        found = of(cells, f"Merged bins, epsilon {epsilon}")
+        found = of(cells, f"Merged bins, 4,096 of them, epsilon {epsilon}")
         for name in {row for row, _ in found}:
-            for method in ("noisy-first", "structure-first"):
+            for method in ("noisy-merge", "structure-merge"):
                 assert found[name, method] < found[name, "flat (exact)"] / 3, (epsilon, name, method)
 
 
@@ -79,3 +79,14 @@ def test_the_default_holds_its_own_where_all_points_lie_on_two_lines(name, epsil
         runs = [slides.measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(20)]
         errors[method] = np.mean([slides.box_error(truth, one, nonnegative=True) for one in runs])
     assert errors["auto"] < errors[rival]
+
+
+def test_all_four_ways_to_merge_bins_stand_side_by_side(cells):
+    found = of(cells, "Merged bins, 1,024 of them, epsilon 0.1")
+    assert {column for _, column in found} == {
+        "flat (exact)", "noisy-first", "structure-first", "noisy-merge", "structure-merge",
+    }  # fmt: skip
+    for name in {row for row, _ in found}:
+        # The price of the slides merges too little, and their boundaries share their budget.
+        assert found[name, "noisy-merge"] < found[name, "noisy-first"] < found[name, "flat (exact)"]
+        assert found[name, "structure-merge"] < found[name, "structure-first"]

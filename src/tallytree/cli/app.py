@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Annotated, Any, NoReturn
@@ -54,6 +55,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a console may lack a letter
+    warnings.showwarning = lambda message, *origin, **more: say(f"tallytree: {message}")
     try:
         app(args=list(arguments) if arguments is not None else None, prog_name="tallytree", standalone_mode=True)
         code: Any = DONE

@@ -1,9 +1,9 @@
-"""``tallytree compare``: two releases side by side."""
+"""``tallytree compare``: two releases side by side, or a release and a published table."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,23 +13,35 @@ from tallytree.cli.sources import Folder
 from tallytree.exporting.files import write_table, writing
 from tallytree.kinds.verbs import compare as compare_releases
 from tallytree.kinds.verbs import load
+from tallytree.model.notebook import write_shown
 from tallytree.options.asking import CompareOptions
-from tallytree.released.group_sizes.comparison import COMPOSITION
+from tallytree.options.reading import ReadOptions
+from tallytree.report.html import changes_page
+from tallytree.storage.folder import MANIFEST
 
-Second = Annotated[Path, typer.Argument(help="Folder of the other release.", metavar="DIR")]
+Second = Annotated[
+    str, typer.Argument(help="Folder of the other release, or a table of published numbers.", metavar="OTHER")
+]
 
 
 @command(app)
-def compare(folder: Folder, second: Second, how: CompareOptions) -> None:
-    """Compare two releases: differences with intervals, and which of them are clear of noise.
+def compare(folder: Folder, second: Second, how: CompareOptions, data: ReadOptions) -> None:
+    """Compare two releases, or a release and a published table: differences with intervals, and which are clear of noise.
 
-    Example: tallytree compare out2012 out2014 --out changes.csv
+    Example: tallytree compare out2012 out2014 --out changes.csv --page changes.html
+    Example: tallytree compare out published.csv --size size --count n --levels state,county --root US
     """
+    is_release = (Path(second) / MANIFEST).exists()
+    other: Any = load(second) if is_release else second
     with progress_bar() as progress:
-        found = compare_releases(load(folder), load(second), rate=how.rate, copies=how.copies, progress=progress)
+        found = compare_releases(
+            load(folder), other, rate=how.rate, copies=how.copies, progress=progress, **data.given()
+        )
     if how.out is not None:
         with writing(how.out, folder=False, overwrite=True) as place:
             write_table(place, found.table)
+    if how.page is not None:
+        write_shown(how.page, changes_page(found, Path(folder).name, Path(second).name))
     if how.json:
         print_json({"first": str(folder), "second": str(second), **found.to_json()})
         return
@@ -38,5 +50,5 @@ def compare(folder: Folder, second: Second, how: CompareOptions) -> None:
     print_table(f"Changes from {folder} to {second}", head, rows)
     say(f"Of the changes that are clear among all counts of a level, at most {how.rate:.0%} are expected to be noise.")
     if found.left_out:
-        say(f"{found.left_out:,} regions are in one of the releases only and were left out.")
-    say(COMPOSITION)
+        say(f"{found.left_out:,} regions are in one of the two only and were left out.")
+    say(found.note)

@@ -1,4 +1,4 @@
-"""``tallytree export``: a release for other programs."""
+"""``tallytree export`` and ``microdata``: a release for other programs, as tables and as synthetic rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from tallytree.cli.app import app, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import Folder
 from tallytree.kinds.verbs import export as export_release
-from tallytree.options.exporting import ExportOptions
+from tallytree.kinds.verbs import microdata as write_microdata
+from tallytree.options.exporting import ExportOptions, MicrodataOptions
 
 
 @command(app, needs=("out",))
@@ -18,3 +19,13 @@ def export(folder: Folder, how: ExportOptions) -> None:
     """
     target = export_release(folder, how)
     say(f"Wrote {target}. Standard errors and flags go along where the release has them.")
+
+
+@command(app, needs=("out",))
+def microdata(folder: Folder, how: MicrodataOptions) -> None:
+    """Write synthetic groups and entities whose tables are exactly those of a release.
+
+    Example: tallytree microdata out --out synthetic
+    """
+    target = write_microdata(folder, how)
+    say(f"Wrote {target}: synthetic rows, none of a real group or entity, that tabulate to the release.")

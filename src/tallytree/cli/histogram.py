@@ -29,6 +29,8 @@ def histogram(source: SourceOrConfig, where: Output, how: HistogramOptions) -> N
         say(f"Released {facts['bins']:,} bins ({facts['strategy']}) to {where.out}")
         say(f"Why this strategy: {facts['reason']}")
         say(facts["statement"])
+        if made.density is not None and made.density.far_too_fine:
+            say(str(made.density))
         say(f"A range of half of all bins has a standard error of about {facts['std_error_of_half']:.3g}.")
 
 
@@ -45,4 +47,5 @@ def summary(made: RangeHistogram) -> dict[str, Any]:
         "statement": privacy["statement"],
         "total": asdict(made.total()),
         "std_error_of_half": half.std_error,
+        "density": None if made.density is None else made.density.to_json(),
     }

@@ -42,11 +42,19 @@ COMMANDS = {
     ),
     "compare": (
         "compare",
-        "Compare two releases: differences with intervals, and which of them are clear of noise.",
+        "Compare two releases, or a release and a published table: differences with intervals, and which are clear of noise.",
     ),
     "export": (
         "export",
         "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
+    ),
+    "card": (
+        "card",
+        "Write card.json and card.md into a release folder: what it is and promises, as registries of deployments ask for it.",
+    ),
+    "microdata": (
+        "export",
+        "Write synthetic groups and entities whose tables are exactly those of a release.",
     ),
     "resume": (
         "finish",

@@ -20,7 +20,7 @@ from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
 from tallytree.publish.copies import check_copies
 from tallytree.publish.group_sizes import release as release_counts
-from tallytree.publish.intervals import refuse_attributes, with_intervals
+from tallytree.publish.intervals import with_intervals
 from tallytree.publish.preview import preview, reversed_levels, single_groups
 from tallytree.released.group_sizes.release import Release
 
@@ -47,7 +47,6 @@ def release(
         raise RequestError("--out is missing: the folder to write. To look only, say --dry-run.")
     if where.intervals:
         check_copies(where.intervals)  # before anything is paid for
-        refuse_attributes(data.by)
 
     def make() -> Release:
         with progress_bar() as progress:
@@ -87,10 +86,18 @@ def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: Gro
         say(f"Doubtful: {doubt}")
     for assumption in seen.assumptions:
         say(f"Assumed: {assumption}")
-    rows = [[level.name, level.regions, level.emd, level.l1, level.count_error] for level in seen.prediction.levels]
-    print_table("Predicted mean error per region", ["level", "regions", "EMD", "L1", "one count"], rows)
-    say(f"Measuring and estimating: about {seen.seconds:,.1f} s of CPU time; reading comes on top.")
-    say(f"Memory: about {seen.peak_bytes / 1e6:,.0f} MB.")
+    cost = seen.cost
+    if seen.prediction is None:
+        say("Errors: not tried, which would take as long as the release; `tallytree plan` predicts them.")
+    else:
+        levels = seen.prediction.levels
+        rows = [[level.name, level.regions, level.emd, level.l1, level.count_error] for level in levels]
+        print_table("Predicted mean error per region", ["level", "regions", "EMD", "L1", "one count"], rows)
+        say(f"Tried on assumed data: {seen.seconds:,.1f} s of CPU time and {seen.peak_bytes / 1e6:,.0f} MB of memory.")
+    say(
+        f"The release: about {cost.cpu_seconds:,.0f} s of CPU time, {cost.memory_bytes / 1e6:,.0f} MB of memory and "
+        f"{cost.disk_bytes / 1e6:,.1f} MB on disk; reading comes on top."
+    )
 
 
 def summary(made: Release) -> dict[str, Any]:

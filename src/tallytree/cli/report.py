@@ -6,7 +6,8 @@ from tallytree.cli.app import app, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import Folder
 from tallytree.kinds.group_sizes import read_truth
-from tallytree.kinds.verbs import evaluate, load, write_report
+from tallytree.kinds.showing import write_report
+from tallytree.kinds.verbs import evaluate, load
 from tallytree.options.asking import ReportOptions
 from tallytree.options.reading import ReadOptions
 

@@ -22,6 +22,7 @@ class Paper(StrEnum):
     slides = "slides"
     hay2010 = "hay2010"
     fioretto2021 = "fioretto2021"
+    dpbench = "dpbench"
 
 
 @app.command()
@@ -46,15 +47,16 @@ def reproduce(
     settings = {
         "paper": paper.value,
         "quick": quick,
+        **({"cut": module.CUTS} if quick else {}),
         "data": "built-in, synthetic" if data is None else str(data),
-        "noise": "insecure seeds 0, 1, 2, …, one per run",
+        "noise": getattr(module, "SEEDS", "insecure seeds 0, 1, 2, …, one per run"),
     }
     say("; ".join(f"{name}: {value}" for name, value in settings.items()))
     for name, rows in tables(cells).items():
         print_table(
             name,
-            ["table", "row", "column", "paper", "ours", "unit"],
-            [[c.table, c.row, c.column, _shown(c.paper), _shown(c.ours), c.unit] for c in rows],
+            ["table", "row", "column", "paper", "ours", "±", "unit"],
+            [[c.table, c.row, c.column, *map(_shown, (c.paper, c.ours, c.spread)), c.unit] for c in rows],
         )
     if json is not None:
         write_cells(cells, json, settings)

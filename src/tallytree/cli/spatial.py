@@ -13,18 +13,19 @@ from tallytree.errors import RequestError
 from tallytree.options.asking import VariantOptions
 from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
 from tallytree.privacy.budget import Exact
-from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, points_like
+from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, flat_density, points_like
 from tallytree.publish.spatial import spatial as release_spatial
 from tallytree.ranges.metrics import HEAD
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.query_evaluation import error_rows
 
 
-@command(app, needs=("out", "columns"))
+@command(app, needs=("out",))
 def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     """Release a map of points that answers how many lie in any box.
 
     Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
+    Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     """
     made, found = publish(how, where, lambda: release_spatial(source, how))
     if where.picture is not None:
@@ -36,6 +37,8 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
         say(f"Released a map of {facts['boxes']:,} boxes ({facts['mechanism']}) to {where.out}")
         say(facts["statement"])
         say(facts["note"])
+        if made.density is not None and made.density.far_too_fine:
+            say(str(made.density))
 
 
 def summary(made: SpatialRelease) -> dict[str, Any]:
@@ -47,6 +50,7 @@ def summary(made: SpatialRelease) -> dict[str, Any]:
         "statement": made.manifest["privacy"]["statement"],
         "note": made.note,
         "total": asdict(made.total()),
+        "density": None if made.density is None else made.density.to_json(),
     }
 
 
@@ -59,12 +63,15 @@ def plan_map(earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, 
         mechanisms = (
             known if asked.mechanism is None else (MethodOptions(mechanism=cast(Any, asked.mechanism)).mechanism,)
         )
-        predictions = compare_maps(points_like(earlier), mechanisms, epsilon=epsilon, runs=runs, progress=progress)
+        assumed = points_like(earlier)
+        predictions = compare_maps(assumed, mechanisms, epsilon=epsilon, runs=runs, progress=progress)
+    density = flat_density(assumed, epsilon)
     if json:
-        print_json({"predictions": [prediction.to_json() for prediction in predictions]})
+        print_json({"predictions": [prediction.to_json() for prediction in predictions], "density": density.to_json()})
         return
     say(
         "No confidential data were read: the mechanisms ran on points spread at random in the boxes of the earlier map."
     )
+    say(str(density))
     rows = [[one.name, *row] for one in predictions for row in error_rows(one.classes)]
     print_table("Predicted errors of boxes", ["mechanism", *HEAD], rows)

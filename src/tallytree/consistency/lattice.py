@@ -13,16 +13,14 @@ is then a sum of x, and whole numbers are handed down one path through the latti
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 
-from tallytree.consistency.staircases import whole_leaves
+from tallytree.consistency.staircases import shifted, whole_leaves
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Curves
-from tallytree.kernels.staircase.rows import Rows
-from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
+from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
 from tallytree.model.lattice import Family, Lattice
 
@@ -40,11 +38,12 @@ def consistent_cells(
     measured: Mapping[Family, Staircases],
     look: Curves,
     max_size: int | None = None,
+    shift: FloatArray | None = None,
 ) -> CountsBySize:
     """Counts by size of the finest cells from the staircases of the measured families, the finest among them.
 
     ``n_groups`` holds the number of groups of every cell, ``look`` the root's curve as the first look alone shows it; no group
-    is larger than a public ``max_size``.
+    is larger than a public ``max_size``. ``shift`` is what other tables add to the number of entities of each cell.
     """
     top = Family(0, ())
     curves = {family: staircases.curves for family, staircases in measured.items()}
@@ -58,8 +57,11 @@ def consistent_cells(
         Curves(lattice.sums(family, height)[order], lattice.sums(family, variance)[order], np.empty((0, 0)))
         for family, order in zip(path, orders)
     ]
-    levels = [_in_order(measured[family], order) if family in measured else None for family, order in zip(path, orders)]
-    leaves = whole_leaves(tree, groups, combined, levels, max_size)
+    if shift is not None:
+        moved = (lattice.sums(family, shift)[order] for family, order in zip(path, orders))
+        combined = [shifted(curves, by) for curves, by in zip(combined, moved)]
+    told = [measured[family].largest.at(order) if family in measured else None for family, order in zip(path, orders)]
+    leaves = whole_leaves(tree, groups, combined, told, max_size)
     return sum_over_regions(leaves, orders[-1], len(orders[-1]))
 
 
@@ -111,13 +113,3 @@ def _added(parts: Iterable[FloatArray]) -> FloatArray:
 
 def _variance(curves: Curves) -> FloatArray:
     return np.maximum(curves.variance, LEAST_VARIANCE)
-
-
-def _in_order(staircases: Staircases, order: IntArray) -> Staircases:
-    """What is told of the largest groups, with the rows of a family in another order."""
-    rows = staircases.rows
-    lengths = np.diff(rows.offsets)[order]
-    offsets = offsets_from_lengths(lengths)
-    sizes = rows.sizes[np.repeat(rows.offsets[:-1][order] - offsets[:-1], lengths) + np.arange(offsets[-1])]
-    moved = Rows(offsets, sizes, rows.n_hidden[order], rows.hidden[order], rows.noise_variance)
-    return replace(staircases, rows=moved, clear=staircases.clear[order])

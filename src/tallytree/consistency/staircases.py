@@ -4,110 +4,308 @@ Curves N(i) are additive, so a parent's curve and the sum of its children's are 
 answers are summed as they are, since whatever bends each of them a little bends the sum of thousands by much. Going down,
 curves are smoothed with the shape above, cut off at 0, and what is missing is shared out. Then the root is rounded, and
 children take the sizes of their parent as they are, so no level spoils the one above.
+
+The levels above the leaves are held as tables of regions × sizes. Leaves, most of all regions, are estimated in pieces: once to
+be summed up and once more to be rounded, from the same noisy answers. A piece is some whole families of siblings, and what
+becomes of a family depends on it and its parent alone, so that the cut changes no number.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from tallytree.estimate.hybrid import laplace_scale
+from tallytree.consistency.largest import affordable, clear_groups, deal, large_sizes, rows_of_levels
+from tallytree.estimate.largest import Largest, Rows, joined
 from tallytree.estimate.staircases import Staircases
+from tallytree.kernels.jit import side_by_side
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.kernels.staircase.sums import Sums, as_answered, bias_log_likelihood, find_bias, sum_children
 from tallytree.kernels.staircase.tree import allocate, make_falling, share_out
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.tuning.curves import BIASES, NEARBY
 
+# Cells of the tables of regions × sizes that a piece of the leaves may have: a few MiB each, so that they stay in the cache of
+# a core, and enough that pieces cost nothing by being many.
+PIECE_CELLS = 1 << 19
 _NO_BOUND = np.iinfo(np.int64).max
+_NONE = np.empty((0, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """The leaves of a hierarchy, estimated piece by piece.
+
+    Attributes
+    ----------
+    estimate
+        The staircases of consecutive leaves, the same ones whenever it is called.
+    n_sizes
+        Sizes that curves tell apart.
+    """
+
+    hierarchy: Hierarchy
+    estimate: Callable[[slice], Staircases]
+    n_sizes: int
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The first leaf below each parent, and the end of all."""
+        return child_starts(self.hierarchy, self.hierarchy.n_levels - 1)
+
+    @cached_property
+    def pieces(self) -> list[slice]:
+        """Families of siblings, as ranges of their parents: about ``PIECE_CELLS`` cells each, one family at least."""
+        starts = self.starts
+        n_parents, most = len(starts) - 1, max(1, PIECE_CELLS // self.n_sizes)
+        found, first = [], 0
+        while first < n_parents:
+            stop = int(np.searchsorted(starts, starts[first] + most, side="right")) - 1
+            stop = min(max(stop, first + 1), n_parents)
+            found.append(slice(first, stop))
+            first = stop
+        return found
+
+    def children(self, parents: slice) -> slice:
+        """The leaves below some consecutive parents."""
+        return slice(int(self.starts[parents.start]), int(self.starts[parents.stop]))
+
+    def families(self, parents: slice) -> IntArray:
+        """The first of these leaves below each parent, counted from the first of all, and the end."""
+        return self.starts[parents.start : parents.stop + 1] - self.starts[parents.start]
+
+    @cached_property
+    def _kept(self) -> Staircases:
+        return self.estimate(slice(0, self.hierarchy.n_leaves))
+
+    def below(self, parents: slice) -> Staircases:
+        """Estimates of the leaves below some parents; kept where they are all leaves, made anew otherwise."""
+        return self._kept if len(self.pieces) == 1 else self.estimate(self.children(parents))
+
+
+class _FromBelow(NamedTuple):
+    """What the children of a level tell about it, by answers without bias and by smoothed curves."""
+
+    answered: Sums
+    summed: Curves
+
+    def piece(self, regions: slice) -> _FromBelow:
+        """The rows of some regions."""
+        height, variance, _ = self.summed
+        return _FromBelow(
+            Sums(*(table[regions] for table in self.answered)), Curves(height[regions], variance[regions], _NONE)
+        )
+
+    def write(self, regions: slice, found: _FromBelow) -> None:
+        """Put rows into their places."""
+        for table, rows in zip((*self.answered, *self.summed[:2]), (*found.answered, *found.summed[:2])):
+            table[regions] = rows
 
 
 def consistent_leaves(
     hierarchy: Hierarchy,
     n_groups: IntArray,
-    levels: Sequence[Staircases | None],
+    above: Sequence[Staircases | None],
+    leaves: Leaves,
     look: Curves,
     max_size: int | None = None,
+    shift: FloatArray | None = None,
 ) -> CountsBySize:
-    """Counts by size of the leaves from the staircases of all levels; None for levels that were not measured.
+    """Counts by size of the leaves from the staircases of all levels above, None for those that were not measured, and of the
+    leaves in pieces.
 
-    ``look`` is the root's curve as the first look alone shows it; no group is larger than a public ``max_size``.
+    ``look`` is the root's curve as the first look alone shows it; no group is larger than a public ``max_size``. ``shift`` is
+    what other tables add to the number of entities of each leaf.
     """
     groups = [n_groups[hierarchy.level_slice(level)] for level in range(hierarchy.n_levels)]
-    return whole_leaves(hierarchy, groups, _combine(hierarchy, groups, levels, look), levels, max_size)
+    if hierarchy.n_levels == 1:
+        only = leaves.estimate(slice(0, 1))
+        curves = only.curves if shift is None else shifted(only.curves, shift)
+        return whole_leaves(hierarchy, groups, [curves], [only.largest], max_size)
+    told, below = _sum_leaves(groups[-1], leaves)
+    combined = _combine(hierarchy, groups, above, below, look)
+    for level in range(1, len(combined)):
+        _share_out(combined[level - 1].height, combined[level], child_starts(hierarchy, level))
+    sizes = [None if level is None else level.largest for level in above]
+    room = _Room.of(hierarchy, [*sizes, told], leaves.n_sizes)
+    # Before they are moved and made falling: children add up to these.
+    shared = combined[-1].height.copy()
+    if shift is not None:
+        starts = [hierarchy.leaf_starts[hierarchy.level_slice(level)] for level in range(len(combined))]
+        combined = [shifted(curves, np.add.reduceat(shift, first)) for curves, first in zip(combined, starts)]
+    whole, large = _whole_levels(hierarchy, groups, combined, room, max_size)
+    first_large = np.append(0, np.cumsum(whole[:, -1]))
+
+    def finish(parents: slice) -> CountsBySize:
+        here, own = leaves.children(parents), leaves.families(parents)
+        curves = leaves.below(parents).curves
+        _share_out(shared[parents], curves, own)
+        curves = curves if shift is None else shifted(curves, shift[here])
+        parts = slice(first_large[parents.start], first_large[parents.stop])
+        above = whole[parents], large[parts]
+        below, dealt = _hand_down(above, groups[-1][here], curves, room.piece(-1, here), own)
+        return _counts(groups[-1][here], below, dealt)
+
+    return concatenate(side_by_side(finish, leaves.pieces))
+
+
+def _sum_leaves(n_groups: IntArray, leaves: Leaves) -> tuple[Largest, _FromBelow]:
+    """What the leaves tell about their largest groups and about the level above."""
+    shape = len(leaves.starts) - 1, leaves.n_sizes
+    tables = _FromBelow(Sums(np.empty(shape), np.empty(shape)), Curves(np.empty(shape), np.empty(shape), _NONE))
+
+    def told(parents: slice) -> Largest:
+        found = leaves.below(parents)
+        answered = as_answered(found.blocks, found.curves)
+        here = n_groups[leaves.children(parents)]
+        tables.write(parents, _from_children(here, answered, found.curves, leaves.families(parents)))
+        return found.largest
+
+    return joined(side_by_side(told, leaves.pieces)), tables
+
+
+def shifted(curves: Curves, shift: FloatArray) -> Curves:
+    """Curves whose sums over sizes have moved by so much, each size in proportion to its variance."""
+    weight = np.maximum(curves.variance, 1e-12)
+    moved = curves.height + shift[:, None] * weight / weight.sum(axis=1, keepdims=True)
+    return curves._replace(height=moved)
 
 
 def whole_leaves(
     hierarchy: Hierarchy,
     groups: Sequence[IntArray],
     combined: Sequence[Curves],
-    levels: Sequence[Staircases | None],
+    told: Sequence[Largest | None],
     max_size: int | None,
 ) -> CountsBySize:
     """Whole counts by size of the leaves from curves of all levels that add up but are real, and what the levels tell about
     their largest groups. Curves are made falling in place.
     """
-    n_sizes = combined[0].height.shape[1]
-    least = _clear_groups(hierarchy, levels)
-    for level, curves in enumerate(combined):
-        make_falling(groups[level], curves.height, curves.variance)
-    whole = np.maximum(np.rint(combined[0].height).astype(np.int64), least[0][:, None])
-    whole = np.minimum(whole, groups[0][:, None])
-    large = np.minimum(_large_sizes(levels, int(whole[0, -1]), n_sizes), max_size or _NO_BOUND)
-    rows = _rows(hierarchy, levels)
-    for level in range(1, hierarchy.n_levels):
-        starts = _child_starts(hierarchy, level)
-        kept = _affordable(least[level], whole[:, -1], starts)
-        whole = allocate(whole, groups[level], kept, combined[level].height, starts)
-        large = _deal(large, whole[:, -1], rows[level], hierarchy.parent[hierarchy.level_slice(level)])
+    room = _Room.of(hierarchy, told, combined[0].height.shape[1])
+    whole, large = _whole_levels(hierarchy, groups, combined, room, max_size)
     return _counts(groups[-1], whole, large)
 
 
-def _child_starts(hierarchy: Hierarchy, level: int) -> IntArray:
+@dataclass(frozen=True, eq=False)
+class _Room:
+    """What the largest groups of every level need: room for those that must be kept, and rows that say whose they are."""
+
+    told: Sequence[Largest | None]
+    least: list[IntArray]
+    rows: list[Rows]
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy, told: Sequence[Largest | None], n_sizes: int) -> _Room:
+        """The same from what the levels tell."""
+        starts = [child_starts(hierarchy, level) for level in range(1, hierarchy.n_levels)]
+        return cls(told, clear_groups(told, starts, n_sizes), rows_of_levels(told, starts))
+
+    def piece(self, level: int, regions: slice) -> tuple[IntArray, Rows]:
+        """The same of some regions of a level."""
+        return self.least[level][regions], self.rows[level].piece(regions)
+
+
+def _whole_levels(
+    hierarchy: Hierarchy, groups: Sequence[IntArray], combined: Sequence[Curves], room: _Room, max_size: int | None
+) -> tuple[IntArray, IntArray]:
+    """Whole curves of the last of some levels from the root down, and the sizes of its groups past them."""
+    height, variance, _ = combined[0]
+    n_sizes = height.shape[1]
+    make_falling(groups[0], height, variance)
+    whole = np.maximum(np.rint(height).astype(np.int64), room.least[0][:, None])
+    whole = np.minimum(whole, groups[0][:, None])
+    large = np.minimum(large_sizes(room.told, int(whole[0, -1]), n_sizes), max_size or _NO_BOUND)
+    for level in range(1, len(combined)):
+        every = slice(0, hierarchy.level_size(level))
+        starts = child_starts(hierarchy, level)
+        whole, large = _hand_down((whole, large), groups[level], combined[level], room.piece(level, every), starts)
+    return whole, large
+
+
+def _hand_down(
+    above: tuple[IntArray, IntArray], groups: IntArray, curves: Curves, room: tuple[IntArray, Rows], starts: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Whole curves of children, and the sizes of their groups past them, from those of their parents."""
+    whole, large = above
+    least, rows = room
+    make_falling(groups, curves.height, curves.variance)
+    kept = affordable(least, whole[:, -1], starts)
+    below = allocate(whole, groups, kept, curves.height, starts)
+    return below, deal(large, below[:, -1], rows, np.repeat(np.arange(len(starts) - 1), np.diff(starts)))
+
+
+def child_starts(hierarchy: Hierarchy, level: int) -> IntArray:
     """Children of the regions of the level above, counted within the level."""
     above = hierarchy.level_slice(level - 1)
     return hierarchy.child_starts[above.start : above.stop + 1] - hierarchy.level_starts[level]
 
 
+def _from_children(n_groups: IntArray, answered: Sums, fitted: Curves, starts: IntArray) -> _FromBelow:
+    """What children tell about their parents; ``n_groups`` are those of the children."""
+    sums = sum_children(n_groups, answered, fitted.height, starts)
+    height, variance = (np.add.reduceat(values, starts[:-1], axis=0) for values in fitted[:2])
+    return _FromBelow(sums, Curves(height, variance, _NONE))
+
+
 def _combine(
-    hierarchy: Hierarchy, groups: Sequence[IntArray], levels: Sequence[Staircases | None], look: Curves
+    hierarchy: Hierarchy,
+    groups: Sequence[IntArray],
+    levels: Sequence[Staircases | None],
+    below: _FromBelow,
+    look: Curves,
 ) -> list[Curves]:
-    """Curves of all levels that add up."""
-    leaves = levels[-1]
-    assert leaves is not None, "the leaves are always measured"
-    found = [leaves.curves]
-    answered = as_answered(leaves.blocks, leaves.curves)
+    """Curves of all levels above the leaves, each from its own measurements and from what its children tell."""
+    found: list[Curves] = []
     for level in range(hierarchy.n_levels - 2, -1, -1):
-        starts = _child_starts(hierarchy, level + 1)
-        fitted = found[0]
-        answered = sum_children(groups[level + 1], answered, fitted.height, starts)
-        height, variance = (np.add.reduceat(values, starts[:-1], axis=0) for values in fitted[:2])
-        summed = Curves(height, variance, fitted.fall_variance)
-        summed = _without_bias(groups[level], summed, answered)
         own = levels[level]
-        if own is not None:
-            summed = _together(own.curves, summed)
-            answered = _both(as_answered(own.blocks, own.curves), answered)
-        elif level == 0:
-            summed = _together(look, summed)
-        found.insert(0, summed)
-    for level in range(1, hierarchy.n_levels):
-        below = found[level]
-        share_out(found[level - 1].height, below.height, below.variance, _child_starts(hierarchy, level))
+        _add_own(groups[level], below, own, look if own is None and level == 0 else None)
+        found.insert(0, below.summed)
+        if level > 0:
+            below = _from_children(groups[level], *below, child_starts(hierarchy, level))
     return found
 
 
-def _without_bias(n_groups: IntArray, summed: Curves, answered: Sums) -> Curves:
-    """Sums of smoothed curves, corrected by what the sums of the noisy answers say they are off by.
+def _add_own(n_groups: IntArray, below: _FromBelow, own: Staircases | None, look: Curves | None) -> None:
+    """Correct what children tell, and combine it with what the level itself tells; in place, some regions at a time."""
+    spread = _likely_bias(n_groups, below)
 
-    How far sums may be off at all is chosen once per level, by the likelihood of the answers.
-    """
-    likely = [bias_log_likelihood(n_groups, summed.height, answered, spread**2) for spread in BIASES]
-    bias = find_bias(n_groups, summed.height, answered, BIASES[int(np.argmax(likely))] ** 2)
+    def combine(regions: slice) -> None:
+        answered, summed = below.piece(regions)
+        summed = _without_bias(n_groups[regions], summed, answered, spread)
+        if own is not None:
+            curves = Curves(own.curves.height[regions], own.curves.variance[regions], _NONE)
+            summed = _together(curves, summed)
+            answered = _both(as_answered(own.blocks.piece(regions), curves), answered)
+        elif look is not None:
+            summed = _together(look, summed)
+        below.write(regions, _FromBelow(answered, summed))
+
+    at_once = max(1, PIECE_CELLS // below.summed.height.shape[1])
+    n_regions = len(n_groups)
+    side_by_side(combine, [slice(start, min(start + at_once, n_regions)) for start in range(0, n_regions, at_once)])
+
+
+def _share_out(parents: FloatArray, children: Curves, starts: IntArray) -> None:
+    """Make children add up to their parents, in place."""
+    share_out(parents, children.height, children.variance, starts)
+
+
+def _likely_bias(n_groups: IntArray, below: _FromBelow) -> float:
+    """How far sums may be off at all: chosen once per level, by the likelihood of the answers."""
+    height, answered = below.summed.height, below.answered
+    likely = [bias_log_likelihood(n_groups, height, answered, spread**2) for spread in BIASES]
+    return BIASES[int(np.argmax(likely))]
+
+
+def _without_bias(n_groups: IntArray, summed: Curves, answered: Sums, spread: float) -> Curves:
+    """Sums of smoothed curves, corrected by what the sums of the noisy answers say they are off by."""
+    bias = find_bias(n_groups, summed.height, answered, spread**2)
     return Curves(summed.height + bias.height, summed.variance + bias.variance, summed.fall_variance)
 
 
@@ -142,91 +340,6 @@ def _window_means(values: FloatArray) -> FloatArray:
     high = np.minimum((size * NEARBY).astype(np.int64), n_sizes)
     means: FloatArray = (sums[:, high] - sums[:, low]) / (high - low)
     return means
-
-
-def _clear_groups(hierarchy: Hierarchy, levels: Sequence[Staircases | None]) -> list[IntArray]:
-    """Large groups that a region must keep room for: those that it or its children show clear of noise.
-
-    Of thousands of leaves one shows a ghost now and then, as large as the noise of thousands reaches; a measured level above
-    knows better, and its rows that may be as large bound the claim.
-    """
-    least: list[IntArray] = []
-    claimed_from = math.inf
-    for level in range(hierarchy.n_levels - 1, -1, -1):
-        own = levels[level]
-        here = np.zeros(hierarchy.level_size(level), dtype=np.int64) if own is None else own.clear
-        if least:
-            claimed = np.add.reduceat(least[0], _child_starts(hierarchy, level + 1)[:-1])
-            here = np.maximum(here, claimed if own is None else np.minimum(claimed, own.possible(claimed_from)))
-        if own is not None:
-            claimed_from = min(claimed_from, own.clear_from)
-        least.insert(0, here)
-    return least
-
-
-def _affordable(least: IntArray, room: IntArray, starts: IntArray) -> IntArray:
-    """The claims of children, cut where together they exceed the large groups of their parent: the last children first."""
-    before = np.cumsum(least) - least
-    ahead = before - np.repeat(before[starts[:-1]], np.diff(starts))
-    return np.clip(np.repeat(room, np.diff(starts)) - ahead, 0, least)
-
-
-def _large_sizes(levels: Sequence[Staircases | None], n_large: int, n_sizes: int) -> IntArray:
-    """Sizes of the root's groups past the last size, falling: the k-th largest rows of every level, by inverse variance.
-
-    The k-th largest of M values that are all noise stands ln(M/2k) scales too high, give or take 1/√k. Unless a row stands
-    clear of that by three such deviations it is lowered by as much, and its variance grows by the square of it.
-    """
-    weighted, weights = np.zeros(n_large), np.full(n_large, 1e-300)
-    for level in levels:
-        if level is None:
-            continue
-        noise_variance = level.rows.noise_variance
-        scale = laplace_scale(noise_variance)
-        largest = np.sort(level.rows.sizes)[::-1][:n_large]
-        k = np.arange(1, len(largest) + 1)
-        too_high = np.maximum(np.log((len(level.rows.sizes) + 1) / (2 * k)), 0.0) * scale
-        lowered = np.where(largest > n_sizes + too_high + 3 * scale / np.sqrt(k), 0.0, too_high)
-        largest = np.maximum(largest - lowered, n_sizes)
-        weight = 1 / (noise_variance + lowered**2)
-        weighted[: len(largest)] += weight * largest
-        weights[: len(largest)] += weight
-    sizes = np.maximum(np.rint(weighted / weights), n_sizes).astype(np.int64)
-    return np.sort(sizes)[::-1]
-
-
-def _rows(hierarchy: Hierarchy, levels: Sequence[Staircases | None]) -> list[tuple[IntArray, FloatArray]]:
-    """Sizes of the largest groups per level, as offsets and falling sizes; those of the children where they have less noise."""
-    rows: list[tuple[IntArray, FloatArray]] = []
-    least = np.inf
-    for level in range(hierarchy.n_levels - 1, -1, -1):
-        own = levels[level]
-        if own is not None and own.rows.noise_variance <= least:
-            least = own.rows.noise_variance
-            rows.insert(0, (own.rows.offsets, own.rows.sizes))
-            continue
-        below, sizes = rows[0]
-        offsets = below[_child_starts(hierarchy, level + 1)]
-        region = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        rows.insert(0, (offsets, sizes[np.lexsort((-sizes, region))]))
-    return rows
-
-
-def _deal(large: IntArray, n_large: IntArray, rows: tuple[IntArray, FloatArray], parent: IntArray) -> IntArray:
-    """The parents' large sizes, dealt to their children in the order of the children's rows; falling within each child.
-
-    ``large`` holds the sizes of the parents one after the other, falling within each; ``n_large`` how many each child has.
-    """
-    child = np.repeat(np.arange(len(n_large)), n_large)
-    rank = np.arange(len(child)) - np.repeat(np.cumsum(n_large) - n_large, n_large)
-    row = np.zeros(len(child))
-    offsets, sizes = rows
-    has_row = rank < np.diff(offsets)[child]
-    row[has_row] = sizes[offsets[child[has_row]] + rank[has_row]]
-    by_parent = np.lexsort((-row, parent[child]))
-    dealt = np.empty(len(child), dtype=np.int64)
-    dealt[by_parent] = large
-    return dealt[np.lexsort((-dealt, child))]
 
 
 def _counts(n_groups: IntArray, whole: IntArray, large: IntArray) -> CountsBySize:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import pyarrow as pa
 from tallytree.consistency.matching import counts_of, match_runs_down, runs_of
 from tallytree.distributed.pieces import Arrays, Piece, cut_piece, pack, piece_arrays, unpack
 from tallytree.distributed.session import PACKAGE_PARENT, cached
-from tallytree.distributed.tasks import Job, noisy_level, run_arrays
+from tallytree.distributed.tasks import Job, noisy_level, prior_arrays, run_arrays
 from tallytree.errors import RequestError
 from tallytree.estimate.views import estimate_view
 from tallytree.kernels.matching import Runs
+from tallytree.kernels.staircase.blocks import Prior
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
@@ -24,13 +26,16 @@ from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize, concatenate
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.model.unit import ONE_ROW, Unit
-from tallytree.planning.group_sizes.plan import Plan
+from tallytree.planning.group_sizes.plan import Plan, QueryPlan
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.adaptive import Groups, measure_in_turns
+from tallytree.publish.group_sizes import facts_about
 from tallytree.publish.progress import Progress
 
-MECHANISMS = ("matching", "bottom-up")
-VIEWS = ("hybrid", "cumulative", "sizes", "naive")
+MECHANISMS = ("adaptive", "matching", "bottom-up")
+VIEWS = ("staircase", "hybrid", "cumulative", "sizes", "naive")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +67,7 @@ class SparkCounts(Confidential):
     part: Part | None = None
     least_size: int = 0
     attributes: Attributes = NO_ATTRIBUTES
+    people: People = NO_PEOPLE
     classes: None = None
 
     def check_plan(self, plan: Plan) -> None:
@@ -73,17 +79,26 @@ class SparkCounts(Confidential):
             )
             raise RequestError(
                 f"The Spark engine cannot run {asked!r}. It knows the mechanisms {', '.join(MECHANISMS)} with the views "
-                f"{', '.join(VIEWS)}; leave out --engine spark for the others."
+                f"{', '.join(VIEWS[1:])}; leave out --engine spark for the others."
             )
 
     def forget(self) -> None:
         """Take the exact counts out of the caches of the executors; another release would count again."""
         self.frame.unpersist()
 
-    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
+    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
+        """Measure on the executors, and match there too; staircases are estimated here, from noisy answers."""
+        if plan.mechanism != "adaptive":
+            return (plan, *self._match(plan, stream, progress))
+        facts = facts_about(self)
+        groups = Groups(facts.lattice, self._totals, None)
+        run = measure_in_turns(_There(self, plan, stream), plan, facts, groups, lambda split, noisy: None, progress)
+        return run.plan, run.noisy, run.leaf_counts(facts.lattice)
+
+    def _match(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
         """Measure and match on the executors, the levels down to the cut apart from those below it."""
         hierarchy = self.hierarchy
-        sizes = tuple(hierarchy.level_size(level) for level in range(hierarchy.n_levels))
+        sizes = self._level_sizes
         job = Job(plan, stream.export_key(), stream.secure, sizes, plan.max_size)
         progress(0, 3, f"measuring {' to '.join(dict.fromkeys((plan.levels[0].name, plan.levels[self.cut].name)))}")
         upper = self._measure_upper(job)
@@ -108,11 +123,27 @@ class SparkCounts(Confidential):
         """Public number of groups of every region."""
         return self.hierarchy.sum_from_leaves(self.n_groups)
 
-    def _measure_upper(self, job: Job) -> Arrays:
-        """Noisy measurements of the levels down to the cut, made in one task."""
-        piece = cut_piece(self.hierarchy, 0, self.cut, 0, 1)
+    @cached_property
+    def _level_sizes(self) -> tuple[int, ...]:
+        return tuple(self.hierarchy.level_size(level) for level in range(self.hierarchy.n_levels))
+
+    @cached_property
+    def _upper(self) -> tuple[Any, Piece]:
+        """Confidential rows of the regions at the cut, for one task, and the piece from the root down to them."""
         counted = self.frame.groupBy("top", "size").sum("n").withColumnRenamed("sum(n)", "n")
         rows = counted.selectExpr("0L as piece", "top as region", "size", "n")
+        return rows, cut_piece(self.hierarchy, 0, self.cut, 0, 1)
+
+    @cached_property
+    def _lower(self) -> tuple[Any, list[Piece]]:
+        """Confidential rows of the leaves, and the pieces from the cut down to them."""
+        bottom, bounds = self.hierarchy.n_levels - 1, self.bounds.tolist()
+        pieces = [cut_piece(self.hierarchy, self.cut, bottom, start, stop) for start, stop in pairwise(bounds)]
+        return self.frame.selectExpr("piece", "leaf as region", "size", "n"), pieces
+
+    def _measure_upper(self, job: Job) -> Arrays:
+        """Noisy measurements of the levels down to the cut, made in one task."""
+        rows, piece = self._upper
         public = [pack(piece_arrays(piece) | self._groups(piece, range(self.cut + 1)))]
         return _run(rows, public, job, "measure_upper_levels")[0]
 
@@ -129,14 +160,32 @@ class SparkCounts(Confidential):
 
     def _release_below(self, job: Job, runs: Runs | None) -> list[Arrays]:
         """Measurements and released leaves of each piece, made where its rows are."""
-        bottom = self.hierarchy.n_levels - 1
+        rows, pieces = self._lower
+        below = range(self.cut + 1, self.hierarchy.n_levels)
         public = []
-        for start, stop in zip(self.bounds[:-1], self.bounds[1:]):
-            piece = cut_piece(self.hierarchy, self.cut, bottom, int(start), int(stop))
-            arrays = piece_arrays(piece) | self._groups(piece, range(self.cut + 1, bottom + 1))
+        for piece, start, stop in zip(pieces, self.bounds[:-1], self.bounds[1:]):
+            arrays = piece_arrays(piece) | self._groups(piece, below)
             public.append(pack(arrays | ({} if runs is None else run_arrays(_some(runs, int(start), int(stop))))))
-        rows = self.frame.selectExpr("piece", "leaf as region", "size", "n")
         return _run(rows, public, job, "release_subtrees")
+
+    def measure_staircases(self, job: Job, level: int, prior: Prior) -> NoisyLevel:
+        """Noisy blocks and rows of a level, answered where its rows are; ``prior`` is what levels above tell about it."""
+        rows, pieces = (self._upper[0], [self._upper[1]]) if level <= self.cut else self._lower
+        public = [
+            pack(
+                piece_arrays(piece)
+                | self._groups(piece, range(level, level + 1))
+                | prior_arrays(prior.piece(piece.regions(level)))
+                | {"level": np.array([level])}
+            )
+            for piece in pieces
+        ]
+        return noisy_level(job.plan, level, _run(rows, public, job, "measure_staircase_level"))
+
+    def measure_first_look(self, job: Job) -> IntArray:
+        """The first look at the root, answered in one task."""
+        rows, piece = self._upper
+        return _run(rows, [pack(piece_arrays(piece))], job, "measure_look")[0]["look"].astype(np.int64)
 
     def _groups(self, piece: Piece, levels: range) -> Arrays:
         return {
@@ -145,6 +194,24 @@ class SparkCounts(Confidential):
 
     def _shown(self) -> str:
         return repr(self.hierarchy)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _There(Confidential):
+    """Counts that Spark holds, for the turns of the adaptive mechanism."""
+
+    counts: SparkCounts
+    plan: Plan
+    stream: KeyStream
+
+    def _job(self, plan: Plan) -> Job:
+        return Job(plan, self.stream.export_key(), self.stream.secure, self.counts._level_sizes, plan.max_size)
+
+    def first_look(self, query: QueryPlan) -> IntArray:
+        return self.counts.measure_first_look(self._job(self.plan))
+
+    def level(self, plan: Plan, place: int, prior: Prior) -> NoisyLevel:
+        return self.counts.measure_staircases(self._job(plan), plan.levels[place].level, prior)
 
 
 def _some(runs: Runs, start: int, stop: int) -> Runs:

@@ -70,20 +70,20 @@ def is_spark(source: Any) -> bool:
 def read_with_spark(source: str, options: ReadOptions, *, master: str | None = None) -> SparkCounts:
     """Read Parquet or CSV files with Spark, on a master such as ``spark://host:7077`` or ``local[4]``."""
     session = spark_session(master)
-    opened = {"source": _open(session, source)}
+    opened = {"source": _open(session, source, options.encoding)}
     if options.groups is not None:
         opened["groups"] = _open(session, str(options.groups))
-    return _count_on_spark(opened.pop("source"), replace(options, **opened))
+    return _count_on_spark(opened.pop("source"), replace(options, encoding=None, **opened))
 
 
-def _open(session: Any, path: str) -> Any:
+def _open(session: Any, path: str, encoding: str | None = None) -> Any:
     if "://" not in path:
         if "*" not in path and not Path(path).exists():
             raise InputError(f"There is no file {path}; check the path or the pattern.")
         path = str(Path(path).absolute())  # the folder that Spark was started in may be another one
     if path.lower().endswith(CSV):
         separator = "\t" if path.lower().endswith(".tsv") else ","
-        return session.read.csv(path, header=True, inferSchema=False, sep=separator, escape='"')
+        return session.read.csv(path, header=True, inferSchema=False, sep=separator, escape='"', encoding=encoding)
     return session.read.parquet(path)
 
 
@@ -94,8 +94,11 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
 
     shape = checked_shape(options)
     public = declared_by(options)
-    if shape.by:
-        raise RequestError("The Spark engine counts no attributes; read the table without Spark.")
+    if shape.by or shape.people:
+        raise RequestError(
+            "The Spark engine counts no attributes (by=) and no people (people=): all their tables tell about one another, and "
+            "are estimated together on one machine. Read the table without Spark, or leave them out."
+        )
     if not public.groups_public or options.group_totals is not None:
         raise RequestError(
             'The Spark engine takes numbers of groups that are public by public="groups" or groups=; say so, or read the '

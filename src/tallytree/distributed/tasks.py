@@ -11,8 +11,10 @@ from tallytree.consistency.matching import counts_of, runs_of
 from tallytree.distributed.pieces import Arrays, Piece, pack, piece_from_arrays, unpack
 from tallytree.estimate.views import estimate_view
 from tallytree.kernels.matching import Runs, match_children
+from tallytree.kernels.staircase.blocks import Prior
 from tallytree.measure.group_sizes import Place, measure_regions, noisy_largest_size
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
+from tallytree.measure.staircases import measure_first_look, measure_staircases
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.planning.group_sizes.plan import Plan
@@ -52,6 +54,36 @@ def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> b
         answers |= noisy_arrays(noisy)
     stream.forget()
     return pack(answers)
+
+
+def measure_look(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
+    """The first look at the root, from the counts of the regions at the cut."""
+    assert job.plan.first_look is not None
+    truth = _truth(piece_from_arrays(unpack(public)), runs)
+    stream = KeyStream.from_key(job.key, secure=job.secure)
+    look = measure_first_look(truth[0], job.plan.first_look, stream)
+    stream.forget()
+    return pack({"look": look})
+
+
+def measure_staircase_level(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
+    """Measure the staircases of one level of a piece, with what the levels above tell about them."""
+    arrays = unpack(public)
+    piece, level = piece_from_arrays(arrays), int(arrays["level"][0])
+    stream = KeyStream.from_key(job.key, secure=job.secure)
+    fall, fall_variance, excess = (arrays[name].astype(np.float64) for name in ("fall", "fall_variance", "excess"))
+    prior = Prior(fall, fall_variance, excess, arrays["row"].astype(np.int64))
+    place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
+    n_groups = arrays[f"groups_{level}"].astype(np.int64)
+    truth = _truth(piece, runs)[level - piece.top]
+    noisy = measure_staircases(truth, job.plan.levels[level], n_groups, prior, place)
+    stream.forget()
+    return pack(noisy_arrays(noisy))
+
+
+def prior_arrays(prior: Prior) -> Arrays:
+    """A prior as arrays to pack."""
+    return prior._asdict()
 
 
 def release_subtrees(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:

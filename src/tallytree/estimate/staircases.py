@@ -1,28 +1,32 @@
 """From noisy blocks and rows to the curve N(i) of every region of a level, with its variance.
 
-The roughness κ of falls and the window over which the prior's shape is smoothed
-are chosen once per level, by the marginal likelihood of the noisy answers; everything here is post-processing.
+The roughness κ of falls and the window over which the prior's shape is smoothed are chosen once per level, by the marginal
+likelihood of the noisy answers of a fixed sample of its regions; everything else concerns one region. So the regions of a level
+may be estimated in any pieces, at any time, and always have the same curves. Everything here is post-processing.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tallytree.errors import VerificationError
+from tallytree.estimate import largest
 from tallytree.estimate.hybrid import laplace_scale
+from tallytree.estimate.largest import Largest
 from tallytree.kernels.isotonic import isotonic_runs
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Blocks, Curves, final_fits, first_fits, log_likelihood
-from tallytree.kernels.staircase.rows import Rows, finish_with_rows
+from tallytree.kernels.staircase.rows import Rows, finish_with_rows, hidden_excess
 from tallytree.kernels.staircase.shapes import shapes, smoothed
 from tallytree.kernels.staircase.steps import fit_steps, steps_log_likelihood
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import sum_runs
 from tallytree.planning.group_sizes.first_look import FirstLook
-from tallytree.tuning.curves import DROP_CHANCES, LIKELIHOOD_SAMPLE, ROUGHNESSES, WINDOWS
+from tallytree.tuning.curves import DROP_CHANCES, HIDDEN_SAMPLE, LIKELIHOOD_SAMPLE, ROUGHNESSES, WINDOWS
 from tallytree.tuning.rows import CLEAR_SCALES, ROW_DEVIATIONS
 
 
@@ -42,8 +46,6 @@ class Staircases:
         Groups per region that stand clear of all noise of the level, past the last size that curves tell apart.
     reach
         How far noise may move a row of the level, (ln M + 3) scales for M rows.
-    in_steps
-        Whether the curves were taken as level stretches with drops between them.
     """
 
     curves: Curves
@@ -51,21 +53,79 @@ class Staircases:
     rows: Rows
     clear: IntArray
     reach: float
-    in_steps: bool = False
 
     @property
     def last(self) -> IntArray:
         """Size at which the blocks of each region end."""
-        return self.blocks.ends[self.blocks.offsets[1:] - 1]
+        return _last_ends(self.blocks)
 
     @property
-    def clear_from(self) -> float:
-        """No group below this size stands clear of the level's noise."""
-        return max(float(self.last.min()) + self.reach, float(self.curves.height.shape[1]))
+    def largest(self) -> Largest:
+        """What the level tells about its largest groups."""
+        offsets, sizes, *_, noise_variance = self.rows
+        lengths, last = np.diff(offsets), self.last
+        standing = sizes > np.repeat(last, lengths)
+        kept = offsets_from_lengths(sum_runs(offsets, standing.astype(np.int64)))
+        return Largest(largest.Rows(kept, sizes[standing], last), lengths, self.clear, self.reach, noise_variance)
 
-    def possible(self, size: float) -> IntArray:
-        """Groups per region that may be as large as this, as far as noise goes."""
-        return sum_runs(self.rows.offsets, (self.rows.sizes + self.reach >= size).astype(np.int64))
+
+@dataclass(frozen=True)
+class Choices:
+    """What a level chooses once.
+
+    Attributes
+    ----------
+    window, kappa
+        Over how many sizes the prior's shape is smoothed, and how rough falls are.
+    drop_chance
+        Chance of a drop before any one block, where curves are taken as level stretches; 0 where they are smooth.
+    excess
+        At the topmost measured level, the mean excess of groups that noise hides; -1 below it.
+    reach
+        How far noise may move a row of the level.
+    """
+
+    window: float
+    kappa: float
+    drop_chance: float
+    excess: float
+    reach: float
+
+    @property
+    def is_top(self) -> bool:
+        """Whether no level above was measured."""
+        return self.excess >= 0
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredLevel:
+    """The noisy answers of the regions of a level, and all that is needed to estimate any of them.
+
+    Attributes
+    ----------
+    n_groups
+        Number of groups of each region.
+    prior
+        What the levels above tell about them.
+    """
+
+    noisy: NoisyLevel
+    n_groups: IntArray
+    prior: Prior
+
+    def at(self, regions: IntArray) -> MeasuredLevel:
+        """Some of the regions, with no more of the prior than concerns them."""
+        return MeasuredLevel(self.noisy.at(regions), self.n_groups[regions], self.prior.at(regions))
+
+    def piece(self, regions: slice) -> MeasuredLevel:
+        """Consecutive regions, whose shapes are consecutive too."""
+        return MeasuredLevel(self.noisy.piece(regions), self.n_groups[regions], self.prior.piece(regions))
+
+    @property
+    def blocks(self) -> Blocks:
+        """What was measured below the rows."""
+        sums, ends = self.noisy["blocks"], self.noisy["block ends"]
+        return Blocks(sums.offsets, ends.values, sums.values, sums.noise.variance)
 
 
 def prior_of_root(look: FirstLook, n_sizes: int) -> Prior:
@@ -110,57 +170,87 @@ def _sums(offsets: IntArray, values: FloatArray) -> FloatArray:
     return partial[offsets[1:]] - partial[offsets[:-1]]
 
 
-def estimate_staircases(
-    noisy: NoisyLevel, n_groups: IntArray, prior: Prior, *, is_top: bool, is_leaf: bool
-) -> Staircases:
-    """Smooth the blocks of every region of a level with the prior, and add the rows.
-
-    ``is_top`` says that no level above was measured.
-    """
-    measured = noisy["blocks"]
-    blocks = Blocks(measured.offsets, noisy["block ends"].values, measured.values, measured.noise.variance)
-    first = first_fits(n_groups, prior, blocks)
-    fitted, kappa, likelihood = _best_prior(n_groups, prior, blocks, first)
-    chance, in_steps = _best_steps(n_groups, blocks, first) if is_top else (0.0, -math.inf)
-    if in_steps > likelihood:
-        curves = fit_steps(n_groups, blocks, first, chance)
-    else:
-        curves = final_fits(n_groups, fitted, blocks, kappa, first, keep_falls=not is_leaf, empty_tails=is_top)
-    scale = laplace_scale(measured.noise.variance)
-    last = blocks.ends[blocks.offsets[1:] - 1]
-    rows = estimate_rows(noisy["tail"], last)
-    finish_with_rows(curves, fitted, blocks, rows, is_top=is_top)
-    reach = (math.log(len(rows.sizes) + 1) + CLEAR_SCALES) * scale
-    bar = np.repeat(last, np.diff(rows.offsets)) + reach
-    clear = sum_runs(rows.offsets, ((rows.sizes > bar) & (rows.sizes >= first.shape[1])).astype(np.int64))
-    return Staircases(curves, blocks, rows, clear, reach, in_steps > likelihood)
+def choose_once(level: MeasuredLevel, *, is_top: bool) -> Choices:
+    """What is chosen once for a level, from a fixed sample of its regions; ``is_top`` says that no level above was measured."""
+    _refuse_wrong_blocks(level)
+    tail = level.noisy["tail"]
+    reach = (math.log(len(tail.values) + 1) + CLEAR_SCALES) * laplace_scale(tail.noise.variance)
+    sample = level.at(_sample(len(level.n_groups), LIKELIHOOD_SAMPLE))
+    first = first_fits(sample.n_groups, sample.prior, sample.blocks)
+    window, kappa, likelihood = _best_prior(sample, first)
+    if not is_top:
+        return Choices(window, kappa, 0.0, -1.0, reach)
+    chance, in_steps = _best_steps(sample, first)
+    choices = Choices(window, kappa, chance if in_steps > likelihood else 0.0, 0.0, reach)
+    sample = level.at(_sample(len(level.n_groups), HIDDEN_SAMPLE))
+    curves, _ = _fitted_curves(sample, choices, keep_falls=False)
+    rows = estimate_rows(sample.noisy["tail"], _last_ends(sample.blocks))
+    return replace(choices, excess=hidden_excess(curves, sample.blocks, rows))
 
 
-def _best_prior(n_groups: IntArray, prior: Prior, blocks: Blocks, first: FloatArray) -> tuple[Prior, float, float]:
+def _refuse_wrong_blocks(level: MeasuredLevel) -> None:
+    """Refuse ends of blocks that are none, as a changed table may have: kernels go by them through memory."""
+    sums, ends, tail = (level.noisy[name] for name in ("blocks", "block ends", "tail"))
+    firsts = sums.offsets[:-1]
+    if len(sums.offsets) == len(level.n_groups) + 1 == len(tail.offsets) and np.array_equal(sums.offsets, ends.offsets):
+        steps = np.diff(ends.values, prepend=0)
+        steps[firsts[firsts < len(steps)]] = ends.values[firsts[firsts < len(steps)]]
+        if np.all(np.diff(sums.offsets) > 0) and np.all(steps > 0) and np.all(ends.values <= level.prior.fall.shape[1]):
+            return
+    raise VerificationError("The answers do not fit together: blocks of sizes must follow one another in every region.")
+
+
+def estimate_staircases(level: MeasuredLevel, choices: Choices, *, is_leaf: bool) -> Staircases:
+    """Smooth the blocks of every region of a level with the prior, and add the rows."""
+    blocks = level.blocks
+    curves, fitted = _fitted_curves(level, choices, keep_falls=not is_leaf)
+    last = _last_ends(blocks)
+    rows = estimate_rows(level.noisy["tail"], last)
+    finish_with_rows(curves, fitted, blocks, rows, choices.excess)
+    bar = np.repeat(last, np.diff(rows.offsets)) + choices.reach
+    is_clear = (rows.sizes > bar) & (rows.sizes >= curves.height.shape[1])
+    return Staircases(curves, blocks, rows, sum_runs(rows.offsets, is_clear.astype(np.int64)), choices.reach)
+
+
+def _last_ends(blocks: Blocks) -> IntArray:
+    return blocks.ends[blocks.offsets[1:] - 1]
+
+
+def _fitted_curves(level: MeasuredLevel, choices: Choices, *, keep_falls: bool) -> tuple[Curves, Prior]:
+    """Curves below the last block of each region, and the prior that they follow."""
+    blocks, groups = level.blocks, level.n_groups
+    first = first_fits(groups, level.prior, blocks)
+    fitted = smoothed(level.prior, choices.window)
+    if choices.drop_chance:
+        return fit_steps(groups, blocks, first, choices.drop_chance), fitted
+    kappa, is_top = choices.kappa, choices.is_top
+    return final_fits(groups, fitted, blocks, kappa, first, keep_falls=keep_falls, empty_tails=is_top), fitted
+
+
+def _best_prior(sample: MeasuredLevel, first: FloatArray) -> tuple[float, float, float]:
     """The window and roughness under which the answers of the level are most likely, and their log-likelihood."""
-    sample = _sample(n_groups)
-    best: tuple[float, Prior, float] | None = None
+    every = np.arange(len(sample.n_groups))
+    best: tuple[float, float, float] | None = None
     for window in WINDOWS:
-        candidate = smoothed(prior, window)
+        candidate = smoothed(sample.prior, window)
         for kappa in ROUGHNESSES:
-            found = log_likelihood(n_groups, candidate, blocks, kappa, first, sample)
-            if best is None or found > best[0]:
-                best = found, candidate, kappa
+            found = log_likelihood(sample.n_groups, candidate, sample.blocks, kappa, first, every)
+            if best is None or found > best[2]:
+                best = window, kappa, found
     assert best is not None
-    return best[1], best[2], best[0]
+    return best
 
 
-def _best_steps(n_groups: IntArray, blocks: Blocks, first: FloatArray) -> tuple[float, float]:
+def _best_steps(sample: MeasuredLevel, first: FloatArray) -> tuple[float, float]:
     """The chance of a drop under which the answers of the level are most likely, and their log-likelihood."""
-    sample = _sample(n_groups)
-    found = [steps_log_likelihood(blocks, first, chance, sample) for chance in DROP_CHANCES]
+    every = np.arange(len(sample.n_groups))
+    found = [steps_log_likelihood(sample.blocks, first, chance, every) for chance in DROP_CHANCES]
     return DROP_CHANCES[int(np.argmax(found))], max(found)
 
 
-def _sample(n_groups: IntArray) -> IntArray:
+def _sample(n_regions: int, most: int) -> IntArray:
     """Regions that tell what is chosen once for a level."""
-    n_regions = len(n_groups)
-    return np.unique(np.linspace(0, n_regions - 1, min(LIKELIHOOD_SAMPLE, n_regions)).astype(np.int64))
+    return np.unique(np.linspace(0, n_regions - 1, min(most, n_regions)).astype(np.int64))
 
 
 def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:

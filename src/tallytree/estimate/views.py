@@ -30,5 +30,5 @@ def estimate_view(plan: LevelPlan, noisy: NoisyLevel, n_groups: IntArray) -> Est
             return estimate_hybrid(
                 below.values, below.offsets, tail.values, tail.offsets, n_groups, below.noise.variance
             )
-        case "chain" | "staircase" | "bins" | "blocks":
+        case "chain" | "staircase" | "bins" | "blocks" | "people":
             raise ValueError(f"the view {plan.view!r} is fitted over all levels, by its own mechanism")

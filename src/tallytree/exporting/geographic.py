@@ -22,6 +22,8 @@ from tallytree.shapes.outlines import Polygon
 
 # A table with a column per size is for people who draw; beyond this many columns it serves nobody.
 MOST_SIZES = 200
+# Longitude and latitude on WGS 84, which both formats mean where they say nothing.
+WORLD = ("OGC:CRS84", "EPSG:4326")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +38,14 @@ class Features:
         The polygons of every row.
     about
         Sentences about the release.
+    crs
+        Coordinate system, such as ``EPSG:27700``; empty for longitude and latitude.
     """
 
     table: pa.Table
     shapes: Sequence[tuple[Polygon, ...]]
     about: tuple[str, ...]
+    crs: str = ""
 
 
 def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Features:
@@ -79,14 +84,16 @@ def box_features(release: SpatialRelease, sheet: Sheet) -> Features:
     for west, east, south, north in zip(*ends):
         corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]
         shapes.append(((np.array(corners),),))
-    return Features(sheet.table, shapes, sheet.about)
+    crs = release.manifest.get("crs", "")
+    return Features(sheet.table, shapes, sheet.about, "" if crs in WORLD else crs)
 
 
 def write_geojson(features: Features, file: Path) -> None:
-    """A FeatureCollection as in RFC 7946."""
+    """A FeatureCollection as in RFC 7946; in other coordinates than WGS 84 with the member that GeoJSON had for them before."""
     rows = features.table.to_pylist()
     made = {
         "type": "FeatureCollection",
+        **_named_system(features.crs),
         "about": list(features.about),
         "features": [
             {"type": "Feature", "properties": _json_ready(row), "geometry": geometry(shape)}
@@ -95,6 +102,14 @@ def write_geojson(features: Features, file: Path) -> None:
     }
     text = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     file.write_text(text, encoding="utf-8")
+
+
+def _named_system(crs: str) -> dict[str, Any]:
+    authority, colon, code = crs.partition(":")
+    if crs and not colon:
+        raise RequestError(f"GeoJSON has no words for the coordinate system {crs!r}; take geoparquet or csv.")
+    name = f"urn:ogc:def:crs:{authority}::{code}"
+    return {"crs": {"type": "name", "properties": {"name": name}}} if crs else {}
 
 
 def geometry(shape: tuple[Polygon, ...]) -> dict[str, Any]:
@@ -111,7 +126,9 @@ def geometry(shape: tuple[Polygon, ...]) -> dict[str, Any]:
 
 
 def write_geoparquet(features: Features, file: Path) -> None:
-    """GeoParquet 1.1: the rows and a column of well-known binary, in longitude and latitude."""
+    """GeoParquet 1.1: the rows and a column of well-known binary. Other coordinates than longitude and latitude are marked as
+    unknown, since the format wants their full definition; their name stands beside.
+    """
     import pyarrow.parquet as pq
 
     kinds = sorted({"Polygon" if len(shape) == 1 else "MultiPolygon" for shape in features.shapes})
@@ -120,13 +137,13 @@ def write_geoparquet(features: Features, file: Path) -> None:
         np.min([ring.min(axis=0) for ring in corners], axis=0),
         np.max([ring.max(axis=0) for ring in corners], axis=0),
     )
-    facts = {
-        "version": "1.1.0",
-        "primary_column": "geometry",
-        "columns": {"geometry": {"encoding": "WKB", "geometry_types": kinds, "bbox": [*low.tolist(), *high.tolist()]}},
-    }
+    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": kinds, "bbox": [*low.tolist(), *high.tolist()]}
+    if features.crs:
+        column["crs"] = None
+    facts = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
     table = features.table.append_column("geometry", pa.array([_binary(shape) for shape in features.shapes]))
     named = {"geo": json.dumps(facts), "about": "\n".join(features.about)}
+    named |= {"crs": features.crs} if features.crs else {}
     pq.write_table(table.replace_schema_metadata(named), file, compression="zstd")
 
 

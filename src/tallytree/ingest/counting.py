@@ -16,11 +16,13 @@ from tallytree.ingest.columns import Problem, identifier, require_columns, whole
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.group_sizes import (
+    ALTERED,
     Key,
     Rows,
     compacted,
     counts_of,
     leaves_of,
+    people_of,
     rows_of,
     with_bounded_units,
     with_groups,
@@ -43,9 +45,11 @@ from tallytree.ingest.regions import (
 )
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import UNALTERED, Altered, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.part import Part
+from tallytree.model.place import ANYWHERE, Place
 from tallytree.model.unit import Unit
 
 
@@ -57,8 +61,7 @@ class Inputs:
     groups: Any = None
     hierarchy: Any = None
     group_totals: Any = None
-    table: str | None = None
-    sql: str | None = None
+    place: Place = ANYWHERE
     where: Part | None = None
 
 
@@ -91,12 +94,13 @@ def count_groups(
         opened, rows = open_inputs(session, inputs, shape, groups_private=not public.groups_public)
         rows, regions = find_regions(session, rows, opened, shape, root)
         runs = _runs(session, rows, regions, opened)
+        people = _people(session, rows, regions, opened) if shape.people else None
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
     leaf, size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("leaf", "size", "n"))
     n_leaves, attributes = regions.hierarchy.n_leaves, regions.attributes
     cells = counts = counts_from_runs(leaf, size, count, n_leaves * attributes.n_cells)
     if opened.totals is not None:
-        cells = counts = with_empty_groups(counts, _totals_of(opened.totals, regions, shape))
+        cells = counts = with_empty_groups(counts, totals_of(opened.totals, regions, shape))
     if attributes:
         counts = sum_over_regions(cells, np.arange(cells.n_regions) // attributes.n_cells, n_leaves)
     return ConfidentialCounts(
@@ -106,8 +110,28 @@ def count_groups(
         remarks=regions.remarks,
         attributes=attributes,
         cell_counts=cells if attributes else None,
+        people=shape.people.checked(attributes),
+        entity_counts=None if people is None else _entity_counts(people, n_leaves * attributes.n_cells, shape),
+        altered=_altered(runs, opened, shape, public=public, entity=entity),
         **description(opened, shape, public=public, entity=entity),
     )
+
+
+def _altered(runs: pa.Table, opened: Opened, shape: RowShape, **described: Any) -> Altered:
+    """What was done to rows to keep within the bounds on quantities and contributions."""
+    sums = {name: pc.sum(runs[name]).as_py() or 0 for name in ALTERED if name in runs.column_names}
+    altered = UNALTERED
+    if "lowered" in sums:
+        altered = altered.also(f"quantities above {shape.max_quantity:,}, lowered to it", int(sums["lowered"]))
+    return altered.also_rows_of(description(opened, shape, **described)["unit"], int(sums.get("left_out", 0)))
+
+
+def _entity_counts(people: pa.Table, n_cells: int, shape: RowShape) -> IntArray:
+    """Entities of each class per leaf, or per combination of values of each leaf."""
+    counts = np.zeros((n_cells, shape.people.classes.n_cells), dtype=np.int64)
+    leaf, place, n = (people[column].cast(pa.int64()).to_numpy() for column in ("leaf", "c", "n"))
+    np.add.at(counts, (leaf, place), n)
+    return counts
 
 
 def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> ConfidentialCounts:
@@ -121,7 +145,7 @@ def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> Confidential
     return ConfidentialCounts(regions.hierarchy, counts, counts.n_groups())
 
 
-def _totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
+def totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
     """The public totals of every leaf, or of every combination of values of every leaf, none where the table has no row."""
     if not shape.by:
         return totals
@@ -173,10 +197,9 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
     """Open the inputs, check their columns, and give them their meaning."""
     hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
     totals = None if inputs.group_totals is None else _open_totals(session, inputs.group_totals, shape.labels)
-    place = {"table": inputs.table, "sql": inputs.sql}
     filtered = part_columns(inputs.where)
     if inputs.groups is None:
-        source = open_source(session, inputs.source, Wanted((*shape.columns, *filtered)), **place)
+        source = open_source(session, inputs.source, Wanted((*shape.columns, *filtered)), inputs.place)
         source = rows_of_part(source, inputs.where)
         rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
         return Opened(source, None, hierarchy, totals, inputs.where), rows
@@ -186,7 +209,7 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
         # Groups of other parts would count as empty; a table without the column is taken to list those of the part.
         groups = rows_of_part(groups, inputs.where)
     bare = replace(shape, levels=(), by=())
-    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), **place)
+    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), inputs.place)
     source = rows_of_part(source, inputs.where)
     own_shape = shape if any(label in source.columns for label in shape.labels) else bare
     require_columns(own_shape.columns, source.columns, source.name)
@@ -284,11 +307,29 @@ def _all_different(values: npt.NDArray[Any]) -> bool:
 
 def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
     """The counts with the number of their leaf, in its order."""
-    counts = session.bring(counts_of(rows), opened.source.name)
+    return _numbered(session, counts_of(rows), rows, regions, opened, ("size", "n", "problem"))
+
+
+def _people(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
+    """The numbers of entities by class with the number of their leaf, in its order."""
+    if rows.some_unlabelled:
+        raise InputError(
+            "people= needs the columns of regions and attributes of groups in the table of entities itself; add them there."
+        )
+    return _numbered(session, people_of(rows), rows, regions, opened, ("c", "n"))
+
+
+def _numbered(
+    session: Session, query: Any, rows: Rows, regions: Regions, opened: Opened, columns: tuple[str, ...]
+) -> pa.Table:
+    """Rows of a query by the key of a leaf, with the number of the leaf in place of it."""
+    found = session.bring(query, opened.source.name)
     if not rows.n_key_columns:
-        return session.fetch(counts.mutate(leaf=ibis.literal(0, "int64")), opened.source.name)
-    numbered = counts.left_join(session.register(regions.leaf_of_key), rows.keys)
-    return session.fetch(numbered.order_by(["leaf", "size"]).select("leaf", "size", "n", "problem"), opened.source.name)
+        return session.fetch(found.mutate(leaf=ibis.literal(0, "int64")), opened.source.name)
+    numbered = found.left_join(session.register(regions.leaf_of_key), rows.keys)
+    altered = [name for name in ALTERED if name in found.columns]
+    in_order = numbered.order_by(["leaf", columns[0]]).select("leaf", *columns, *altered)
+    return session.fetch(in_order, opened.source.name)
 
 
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:

@@ -20,6 +20,7 @@ from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.confidential import ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.part import Part
+from tallytree.model.place import ANYWHERE, Place
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,7 @@ class EdgeList:
     src: str
     dst: str
     nodes: Any = None
-    table: str | None = None
-    sql: str | None = None
+    place: Place = ANYWHERE
     where: Part | None = None
 
 
@@ -39,7 +39,7 @@ def count_degrees(edges: EdgeList, *, directed: bool) -> ConfidentialDegrees:
     """Count the nodes of each degree; each node is a group, and its edges are what is counted."""
     with open_session() as session:
         wanted = Wanted([edges.src, edges.dst, *part_columns(edges.where)])
-        opened = open_source(session, edges.source, wanted, table=edges.table, sql=edges.sql)
+        opened = open_source(session, edges.source, wanted, edges.place)
         opened = rows_of_part(opened, edges.where)
         pairs = _pairs(edges, opened)
         _refuse_missing_nodes(session, pairs, edges, opened)

@@ -7,6 +7,7 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialDegrees
 from tallytree.model.part import Part, part_from
+from tallytree.model.place import Place
 
 
 def read_degrees(
@@ -16,16 +17,15 @@ def read_degrees(
     *,
     directed: bool = False,
     nodes: Any = None,
-    table: str | None = None,
-    sql: str | None = None,
     where: str | tuple[str, str] | Part | None = None,
+    **place: str | None,
 ) -> ConfidentialDegrees:
     """Count the nodes of each degree in a graph given by its edges, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, table, sql
-        As for :func:`tallytree.ingest.read`; one row per edge.
+    source, place
+        As for :func:`tallytree.ingest.read`, ``place`` being its ``table``, ``sql`` and ``encoding``; one row per edge.
     src, dst
         Columns that name the two nodes of an edge.
     directed
@@ -51,4 +51,4 @@ def read_degrees(
         raise RequestError(f"The two nodes of an edge are in two columns; got {src!r} for both.")
     from tallytree.ingest.degree_queries import EdgeList, count_degrees  # loads Ibis and DuckDB
 
-    return count_degrees(EdgeList(source, src, dst, nodes, table, sql, part_from(where)), directed=directed)
+    return count_degrees(EdgeList(source, src, dst, nodes, Place(**place), part_from(where)), directed=directed)

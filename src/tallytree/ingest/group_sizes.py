@@ -24,10 +24,12 @@ from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
-from tallytree.model.attributes import OTHER
+from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS_OF_SIZE
 
 Key = Literal["half hash", "hash", "labels"]
+ALTERED = ("lowered", "left_out")
+"""Columns that mark rows which were changed to keep within public bounds."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,10 @@ class Rows:
     """Rows of the input with columns of known meaning.
 
     ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels of regions, then of attributes), ``size`` and
-    ``n`` (groups), ``problem``, ``kept`` (0 on entities that do not count, where a group exists through those that do), and
-    from a groups table ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are
-    left to the groups table.
+    ``n`` (groups), ``c`` (number of an entity's class), ``problem``, ``kept`` (0 on entities that do not count, where a group
+    exists through those that do), ``lowered`` and ``left_out`` (1 on rows with which that was done), and from a groups table
+    ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are left to the groups
+    table.
     """
 
     table: Any
@@ -68,14 +71,30 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
     if number is not None:
         columns["size"], columns["problem"] = whole_number(table, number, name)
     if shape.quantity is not None:
+        columns["lowered"] = (columns["size"] > shape.max_quantity).cast("int64")
         columns["size"] = ibis.least(columns["size"], ibis.literal(shape.max_quantity, "int64"))
     if shape.count is not None:
         columns["n"], count_problem = whole_number(table, shape.count, name, count=True)
         columns["problem"] = ibis.least(columns["problem"], count_problem)
     if shape.unit is not None:
         columns["u"] = identifier(table, shape.unit, name)
+    elif shape.whole_groups and shape.people:
+        columns["u"] = columns["g"]
+    if shape.people:
+        columns["c"] = _class_of(source, shape.people.classes)
     made = _long(source, shape, columns) if shape.sizes else table.select(**columns)
     return Rows(made, len(shape.labels), shape.group is not None, shape.rows_are_entities)
+
+
+def _class_of(source: Source, classes: Attributes) -> Any:
+    """Number of the class of an entity: a value that is missing, or stands on no list, counts as other."""
+    number = ibis.literal(0, "int64")
+    for name, values in zip(classes.names, classes.values):
+        text = identifier(source.table, name, source.name).cast("string")
+        known = [(text == value, ibis.literal(place, "int64")) for place, value in enumerate(values) if value != OTHER]
+        other = ibis.literal(values.index(OTHER), "int64")
+        number = number * len(values) + (ibis.cases(*known, else_=other) if known else other)
+    return number
 
 
 def label_columns(source: Source, shape: RowShape) -> dict[str, Any]:
@@ -104,13 +123,16 @@ def with_bounded_units(session: Session, rows: Rows, shape: RowShape, source: st
     Where groups are public the others stay as rows that add nothing: a group does not go when its rows are left out.
     Where groups are private a group exists through the entities that count, so these are marked.
     """
-    if shape.unit is None:
+    if "u" not in rows.table.columns:
         return rows
     table = rows.table
     if shape.quantity is None:
         table = table.mutate(size=ibis.literal(1, "int64"), problem=_code(Problem.NONE))
-    marked = with_kept(session, table, ["g", *rows.labels, "size"], shape.contributions, source)
-    counted = marked.mutate(size=marked["size"] * marked.kept)
+    identity = ["g", *rows.labels, "size", *_class_column(table)]
+    marked = with_kept(session, table, identity, shape.contributions, source)
+    counted = marked.mutate(size=marked["size"] * marked.kept, left_out=1 - marked.kept)
+    if "lowered" in counted.columns:
+        counted = counted.mutate(lowered=counted.lowered * counted.kept)
     return replace(rows, table=counted if groups_private else counted.drop("kept"))
 
 
@@ -119,9 +141,9 @@ def compacted(rows: Rows) -> Any:
     table = rows.table
     if not rows.rows_are_entities:
         return table
-    by_group = table.group_by(["g", *rows.labels])
+    by_group = table.group_by(["g", *rows.labels, *_class_column(table)])
     if "size" in table.columns:
-        return by_group.agg(size=_sum_of_sizes(table), problem=table.problem.min())
+        return by_group.agg(size=_sum_of_sizes(table), problem=table.problem.min(), **_altered(table))
     return by_group.agg(size=table.count()).mutate(problem=_code(Problem.NONE))
 
 
@@ -137,9 +159,12 @@ def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
         **label_columns(groups, shape),
     ).mutate(size=ibis.literal(0, "int64"), problem=ibis.literal(0, "int8"), listed=ibis.literal(1, "int64"))
     own = rows.table
+    if _class_column(own):
+        public = public.mutate(c=ibis.literal(0, "int64"))
     if "size" not in own.columns:
         own = own.mutate(size=ibis.literal(1, "int64"), problem=ibis.literal(0, "int8"))
     own = own.mutate(listed=ibis.literal(0, "int64"))
+    public = public.mutate(**{name: ibis.literal(0, "int64") for name in _altered(own)})
     if not regions_in_rows:
         own = own.mutate(**{label: ibis.null(public[label].type()) for label in rows.labels})
     elif rows.labels:
@@ -200,16 +225,29 @@ def leaves_of(rows: Rows, key: Key) -> Any:
 
 
 def counts_of(rows: Rows) -> Any:
-    """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst ``problem`` among them."""
+    """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst ``problem`` among them, and how many
+    rows were lowered or left out.
+    """
     table = _one_row_per_group(rows) if rows.has_group else rows.table
     n = at_most(table.n.sum(), MOST_GROUPS_OF_SIZE).cast("int64") if "n" in table.columns else table.count()
-    return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min())
+    return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min(), **_altered(table))
+
+
+def people_of(rows: Rows) -> Any:
+    """Query for the number of entities ``n`` of each class ``c`` per leaf key, those that do not count left out."""
+    table = rows.table
+    n = _sum_of_sizes(table) if "size" in table.columns else table.count()
+    return table.group_by([*rows.keys, "c"]).agg(n=n)
+
+
+def _class_column(table: Any) -> list[str]:
+    return ["c"] if "c" in table.columns else []
 
 
 def _one_row_per_group(rows: Rows) -> Any:
     table = rows.table
     summed, listed = "size" in table.columns, "listed" in table.columns
-    sums = {"size": _sum_of_sizes(table) if summed else table.count()}
+    sums = {"size": _sum_of_sizes(table) if summed else table.count(), **_altered(table)}
     for key in rows.keys:
         sums |= {key: table[key].min(), f"{key}_last": table[key].max()}
     if summed:
@@ -231,7 +269,13 @@ def _one_row_per_group(rows: Rows) -> Any:
         checks.append((grouped.n_rows > 1, Problem.GROUP_LISTED_TWICE))
     checks += [(grouped[key] != grouped[f"{key}_last"], Problem.GROUP_IN_TWO_LEAVES) for key in rows.keys]
     problem = ibis.cases(*((test, _code(what)) for test, what in checks), else_=_code(Problem.NONE))
-    return grouped.select(*rows.keys, "size", *(["n"] if "kept" in table.columns else []), problem=problem)
+    further = [*(["n"] if "kept" in table.columns else []), *_altered(table)]
+    return grouped.select(*rows.keys, "size", *further, problem=problem)
+
+
+def _altered(table: Any) -> dict[str, Any]:
+    """Sums of the rows that were lowered or left out, where some may be."""
+    return {name: table[name].sum().cast("int64") for name in ALTERED if name in table.columns}
 
 
 def _sum_of_sizes(table: Any) -> Any:

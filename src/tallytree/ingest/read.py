@@ -7,10 +7,12 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.public import Declared, declared
-from tallytree.ingest.shapes import RowShape, row_shape
+from tallytree.ingest.shapes import RowShape, attributes_asked, row_shape
+from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.classes import SizeClasses, class_span, classes_from
 from tallytree.model.confidential import ConfidentialCounts, in_classes
 from tallytree.model.part import part_from
+from tallytree.model.people import People, classes_of_entities
 from tallytree.options.reading import ReadOptions
 from tallytree.options.spelled import spelled
 
@@ -22,7 +24,7 @@ def read(source: Any, options: ReadOptions) -> ConfidentialCounts:
     Parameters
     ----------
     source
-        Parquet or CSV file, glob or folder; pandas, Polars (lazy too), Arrow or Ibis table; or a database URL
+        Parquet or CSV file, glob or folder; pandas, Polars (lazy too), Arrow or Ibis table; DuckDB relation; or a database URL
         (``duckdb://``, ``postgres://``, ``sqlite://``) together with ``table`` or ``sql``.
     options
         What one row is; may be spelled as keywords, ``read(source, group="household", …)``.
@@ -100,6 +102,7 @@ def checked_shape(options: ReadOptions) -> RowShape:
         contributions=options.contributions,
         by=options.by,
         sizes=_wide_columns(options),
+        people=_people(options),
     )
     _check_attributes(shape, options)
     if options.groups is not None and options.group is None:
@@ -118,10 +121,23 @@ def checked_shape(options: ReadOptions) -> RowShape:
     return shape
 
 
+def _people(options: ReadOptions) -> People:
+    """The classes that entities are counted by."""
+    by = (options.people_by,) if isinstance(options.people_by, str) else tuple(options.people_by)
+    asked = attributes_asked(options.people)
+    if asked and options.classes is not None:
+        raise RequestError(
+            "Sizes in classes do not say how many entities there are, so people= cannot agree with them; leave out classes=."
+        )
+    return People(classes_of_entities(asked), by).checked(Attributes(*_named(attributes_asked(options.by))))
+
+
+def _named(asked: Sequence[tuple[str, Any]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    return tuple(name for name, _ in asked), tuple((OTHER,) for _ in asked)
+
+
 def _check_attributes(shape: RowShape, options: ReadOptions) -> None:
     """Refuse attributes whose protection would not be what a reader of the statement expects."""
-    if shape.by and classes_of(options) is not None:
-        raise RequestError("by= goes with sizes themselves; leave out classes=, and columns of several sizes.")
     if not shape.by:
         if options.public == "cells":
             raise RequestError('public="cells" goes with by=, the columns with attributes of groups.')
@@ -160,4 +176,4 @@ def inputs_of(source: Any, options: ReadOptions) -> Any:
     from tallytree.ingest.counting import Inputs
 
     tables = (options.groups, options.hierarchy, options.group_totals)
-    return Inputs(source, *tables, options.table, options.sql, part_from(options.where))
+    return Inputs(source, *tables, options.place(), part_from(options.where))

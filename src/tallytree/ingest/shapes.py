@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import RequestError
-from tallytree.model.unit import ENTITY, GROUP
-
-COLUMN = "column:"
-"""Before the name of a unit column that would otherwise be read as a reserved word."""
+from tallytree.model.people import NO_PEOPLE, People
+from tallytree.model.unit import COLUMN, ENTITY, GROUP
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class RowShape:
         regions.
     by
         Columns with attributes of groups, each with its public values, None where these are read.
+    people
+        Classes that entities are counted by, and attributes of groups beside them; none where entities are not counted.
     """
 
     group: str | None
@@ -54,6 +54,7 @@ class RowShape:
     whole_groups: bool = False
     sizes: tuple[tuple[str, int], ...] = ()
     by: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
+    people: People = NO_PEOPLE
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -79,7 +80,16 @@ class RowShape:
     def columns(self) -> tuple[str, ...]:
         """All columns that the request names, each once."""
         wide = (column for column, _ in self.sizes)
-        named = (self.group, *self.labels, self.size, self.count, self.quantity, self.unit, *wide)
+        named = (
+            self.group,
+            *self.labels,
+            self.size,
+            self.count,
+            self.quantity,
+            self.unit,
+            *wide,
+            *self.people.classes.names,
+        )
         return tuple(dict.fromkeys(column for column in named if column is not None))
 
 
@@ -95,12 +105,14 @@ def row_shape(
     contributions: int | None = None,
     sizes: tuple[tuple[str, int], ...] = (),
     by: str | Sequence[str] | Mapping[str, Sequence[str] | None] = (),
+    people: People = NO_PEOPLE,
 ) -> RowShape:
     """Check that the columns make up one of the shapes, and put them in order."""
     levels = (levels,) if isinstance(levels, str) else tuple(levels)
     attributes = attributes_asked(by)
     wide = [column for column, _ in sizes]
-    columns = (group, *levels, *(name for name, _ in attributes), size, count, quantity, *wide)
+    names = [name for name, _ in attributes]
+    columns = (group, *levels, *names, *people.classes.names, size, count, quantity, *wide)
     named = [column for column in columns if column is not None]
     for column in named:
         if not isinstance(column, str) or not column:
@@ -124,18 +136,40 @@ def row_shape(
             "count= (a row stands for several groups) and group= (it stands for one) exclude each other."
         )
     whole_groups = unit == GROUP
-    if whole_groups and contributions is not None:
+    _check_people(people, rows_are_entities=size is None and not sizes and quantity is None)
+    if whole_groups and people and (contributions is None or contributions < 2):
+        raise RequestError(
+            "people= with unit='group' needs contributions=, a public bound of at least 2 on the rows that count of one group: "
+            "the noise follows from it. Choose it without looking at the data; further rows are left out."
+        )
+    if whole_groups and contributions is not None and not people:
         raise RequestError(
             "contributions= goes with a unit column; unit='group' protects a group with all its rows. A column of that name is "
             "given as unit='column:group'."
         )
-    protected, bound = checked_unit(ENTITY if whole_groups else unit, contributions)
+    protected, bound = checked_unit(
+        "group" if whole_groups and people else ENTITY if whole_groups else unit, contributions
+    )
+    protected = None if whole_groups else protected
     if protected is not None and (size is not None or sizes):
         raise RequestError(
             "unit= goes with rows that are entities; with size= or sizes= a row is no entity, and its units are unknown."
         )
     largest = _checked_max_quantity(max_quantity, size or (wide[0] if wide else None), quantity)
-    return RowShape(group, levels, size, count, quantity, largest, protected, bound, whole_groups, sizes, attributes)
+    return RowShape(
+        group, levels, size, count, quantity, largest, protected, bound, whole_groups, sizes, attributes, people
+    )
+
+
+def _check_people(people: People, *, rows_are_entities: bool) -> None:
+    """Classes belong to single entities, so rows must be such, and each must add one to the size of its group."""
+    if people and not rows_are_entities:
+        raise RequestError(
+            "people= counts entities by class, so a row must be one entity: name group=, and leave out size=, sizes=, count= "
+            "and quantity=. Sizes of groups alone, or top-coded ones, do not say who is in them."
+        )
+    if people.by and not people:
+        raise RequestError("people_by= goes with people=, the classes that entities are counted by.")
 
 
 def attributes_asked(

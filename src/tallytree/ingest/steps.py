@@ -6,8 +6,10 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.shapes import checked_unit
+from tallytree.model.confidential import UNALTERED
 from tallytree.model.confidential_stream import ConfidentialArrivals
 from tallytree.model.part import Part
+from tallytree.model.place import Place
 from tallytree.model.steps import Steps
 from tallytree.model.unit import ENTITY, unit_from
 
@@ -21,18 +23,17 @@ def read_steps(
     n_steps: int,
     *,
     count: str | None = None,
-    table: str | None = None,
-    sql: str | None = None,
     unit: str = ENTITY,
     contributions: int = 1,
     entity: str = "row",
     where: Part | None = None,
+    **place: str | None,
 ) -> ConfidentialArrivals:
     """Count the rows of each of the first ``n_steps`` steps, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, count, table, sql, where
+    source, count, place, where
         As for :func:`tallytree.ingest.values.read_values`.
     column
         When a row came: the number of its step (of fractional numbers the whole part), or a date or time of day without a
@@ -54,8 +55,10 @@ def read_steps(
     from tallytree.ingest.step_queries import count_in_steps  # loads Ibis and DuckDB
     from tallytree.ingest.value_queries import Column
 
+    protected = unit_from(unit, entity, contributions, counted=count is not None)
     bound = checked_unit(unit, contributions) if unit != ENTITY else (None, 1)
-    where_from = Column(source, column, count, table, sql, *bound, where=where)
-    counts = count_in_steps(where_from, steps.cuts(n_steps), dates=steps.every is not None)
-    note = NOTE if unit == ENTITY else f"{NOTE}; of one {unit} the first rows by {column} count"
-    return ConfidentialArrivals(counts, note, unit_from(unit, entity, contributions), where)
+    where_from = Column(source, column, count, Place(**place), *bound, where=where)
+    counts, n_early, n_left_out = count_in_steps(where_from, steps.cuts(n_steps), dates=steps.every is not None)
+    note = NOTE if unit == ENTITY else f"{NOTE}; of one {protected.column} the first rows by {column} count"
+    altered = UNALTERED.also_rows_of(protected, n_left_out).also("entities before the first step, left out", n_early)
+    return ConfidentialArrivals(counts, note, protected, where, altered)

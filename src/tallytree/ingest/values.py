@@ -13,10 +13,11 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.shapes import checked_unit
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.frame import Frame
 from tallytree.model.part import Part, part_from
-from tallytree.model.unit import ENTITY
+from tallytree.model.place import Place
+from tallytree.model.unit import ENTITY, Unit
 from tallytree.options.choices import Outside
 
 
@@ -35,7 +36,9 @@ class BinnedValues(Confidential):
     n_missing
         Values that are null or NaN; points with a coordinate that is null, NaN or infinite.
     source
-        What messages call the input.
+        What messages call the input; nothing where it has no name.
+    n_left_out
+        Rows beyond those that count of one unit.
     """
 
     counts: IntArray
@@ -43,6 +46,7 @@ class BinnedValues(Confidential):
     n_unlisted: int
     n_missing: int
     source: str
+    n_left_out: int = 0
 
     def __post_init__(self) -> None:
         read_only(self.counts)
@@ -61,10 +65,21 @@ class BinnedValues(Confidential):
         if outside not in ("error", "clip", "drop"):
             raise RequestError(f"outside is one of error, clip, drop; got {outside!r}.")
         if outside == "error" and (self.n_unlisted or self.outside.any()):
+            what = ("values" if self.counts.ndim == 1 else "points") + (f" of {self.source}" if self.source else "")
+            where = "bins" if self.counts.ndim == 1 else "box"
             raise InputError(
-                f"Some values of {self.source} lie outside the bins; widen the bins, or choose outside='clip' or 'drop'."
+                f"Some {what} lie outside the {where}; widen the {where}, or choose outside='clip' or 'drop'."
             )
         return self.counts + self.outside if outside == "clip" else self.counts.copy()
+
+    def altered(self, outside: Outside, unit: Unit) -> Altered:
+        """What :meth:`settle` does to values outside, and what was done to rows of units that have too many."""
+        done = UNALTERED.also_rows_of(unit, self.n_left_out)
+        kept = "counted in the nearest" if outside == "clip" else "left out"
+        done = done.also(f"values outside all bins or the box, {kept}", int(self.outside.sum()))
+        return (
+            done.also("values that are none of the categories, left out", self.n_unlisted) if self.n_unlisted else done
+        )
 
     def _shown(self) -> str:
         return f"{' x '.join(f'{length:,}' for length in self.counts.shape)} bins"
@@ -77,18 +92,17 @@ def read_values(
     edges: Sequence[float] | FloatArray | None = None,
     categories: Sequence[object] | None = None,
     count: str | None = None,
-    table: str | None = None,
-    sql: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
     where: str | tuple[str, str] | Part | None = None,
+    **place: str | None,
 ) -> BinnedValues:
     """Count the values of a column per bin, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, table, sql
-        As for :func:`tallytree.ingest.read`.
+    source, place
+        As for :func:`tallytree.ingest.read`; ``place`` are its ``table``, ``sql`` and ``encoding``.
     column
         Numbers, with ``edges``; or anything that can be written as text, with ``categories``.
     edges
@@ -116,7 +130,7 @@ def read_values(
     from tallytree.ingest.value_queries import Column, count_in_categories, count_in_edges  # loads Ibis and DuckDB
 
     bound = _checked_unit(unit, contributions, count)
-    column_of = Column(source, column, count, table, sql, *bound, where=part_from(where))
+    column_of = Column(source, column, count, Place(**place), *bound, where=part_from(where))
     if categories is not None:
         return count_in_categories(column_of, _checked_categories(categories))
     return count_in_edges(column_of, _checked_edges(edges))
@@ -129,18 +143,17 @@ def read_points(
     shape: Sequence[int],
     *,
     count: str | None = None,
-    table: str | None = None,
-    sql: str | None = None,
     unit: str = ENTITY,
     contributions: int | None = None,
     where: str | tuple[str, str] | Part | None = None,
     axes: tuple[Bins, ...] | None = None,
+    **place: str | None,
 ) -> BinnedValues:
     """Count points per cell of a grid, inside the engine that holds the table.
 
     Parameters
     ----------
-    source, count, table, sql, unit, contributions, where
+    source, count, place, unit, contributions, where
         As for :func:`read_values`.
     columns
         One column of numbers per dimension.
@@ -175,7 +188,7 @@ def read_points(
     from tallytree.ingest.value_queries import Column
 
     bound = _checked_unit(unit, contributions, count)
-    points = Column(source, tuple(columns), count, table, sql, *bound, where=part_from(where))
+    points = Column(source, tuple(columns), count, Place(**place), *bound, where=part_from(where))
     return count_in_grid(points, Frame(tuple(sides), tuple(cells), axes))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
@@ -103,6 +104,7 @@ def _numba() -> Any:
     return numba
 
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -128,6 +130,31 @@ def n_workers() -> int:
 
 # Threads cost a fifth of a millisecond to start. What is done sooner than this is done without them.
 _SOON = 0.001  # seconds
+# Chunks whose results are collected, whatever the number of cores: sums over them have the same last digits everywhere.
+_COLLECTED = 64
+_own = threading.local()
+
+
+def _is_alone() -> bool:
+    """Whether kernels run in this thread alone: on one core, or because threads around it share the cores already."""
+    return n_workers() == 1 or getattr(_own, "busy", False)
+
+
+def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Call ``work`` on every item, as many at a time as there are cores, each in one thread; results in the order of items.
+
+    For work in several steps on pieces that do not touch each other: kernels inside it are not spread over threads again, and
+    never more pieces are in memory than cores.
+    """
+    if len(items) <= 1 or _is_alone():
+        return [work(item) for item in items]
+
+    def alone(item: Item) -> Result:
+        _own.busy = True
+        return work(item)
+
+    with ThreadPoolExecutor(n_workers()) as pool:
+        return list(pool.map(alone, items))
 
 
 def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: int = 1) -> None:
@@ -137,7 +164,7 @@ def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: i
     uneven items balance; a chunk holds at least ``smallest`` items. The first items are done here, in chunks that double, so
     that few and small items need no threads.
     """
-    if n_workers() == 1 or n_items < 2 * max(smallest, 1):
+    if _is_alone() or n_items < 2 * max(smallest, 1):
         work(0, n_items)
         return
     start, size, enough = 0, max(smallest, 1), max(smallest, n_items // (8 * n_workers()), 1)
@@ -147,17 +174,18 @@ def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: i
         work(start, stop)
         start, size = stop, min(2 * size, enough)
     if start < n_items:
-        _in_threads(work, _chunks(start, n_items, smallest))
+        _in_threads(work, _chunks(start, n_items, smallest, 8 * n_workers()))
 
 
 def collect_in_chunks(work: Callable[[int, int], Result], n_items: int, *, smallest: int = 1) -> list[Result]:
     """Like :func:`run_in_chunks`, for kernels that return what they made: the results in the order of the chunks.
 
-    Where chunks begin does not depend on how long they take, so that sums over chunks are always the same.
+    Where chunks begin depends neither on how long they take nor on the number of cores, so that sums over chunks are always
+    the same.
     """
-    chunks = _chunks(0, n_items, smallest)
-    if len(chunks) == 1 or n_workers() == 1:
-        return [work(0, n_items)]
+    chunks = _chunks(0, n_items, smallest, _COLLECTED)
+    if len(chunks) == 1 or _is_alone():
+        return [work(*chunk) for chunk in chunks]
     results: list[Result] = []
     soon = perf_counter() + _SOON
     while len(results) < len(chunks) and perf_counter() < soon:
@@ -172,8 +200,8 @@ def _in_threads(work: Callable[[int, int], Result], chunks: list[tuple[int, int]
         return [result.result() for result in [pool.submit(work, *chunk) for chunk in chunks]]
 
 
-def _chunks(start: int, stop: int, smallest: int) -> list[tuple[int, int]]:
-    """Consecutive chunks of about equal size, a few times as many as the cores."""
+def _chunks(start: int, stop: int, smallest: int, most: int) -> list[tuple[int, int]]:
+    """Consecutive chunks of about equal size, at most so many."""
     n_items = stop - start
-    n_chunks = max(1, min(n_items // max(smallest, 1), 8 * n_workers()))
+    n_chunks = max(1, min(n_items // max(smallest, 1), most))
     return list(pairwise(start + n_items * chunk // n_chunks for chunk in range(n_chunks + 1)))

@@ -6,12 +6,13 @@ from typing import Any
 
 from tallytree.exporting.sheets import degrees_sheet
 from tallytree.kinds.kind import Kind, No, kept_part
+from tallytree.kinds.plots import plot_degrees
 from tallytree.options.choices import PublicDegrees
 from tallytree.options.degrees import DegreesOptions
 from tallytree.publish.degrees import estimate_degrees, true_degrees
 from tallytree.released.degrees import DegreeSequence, load_degrees
 from tallytree.released.degrees_evaluation import evaluate_degrees
-from tallytree.released.privacy_checks import check_privacy
+from tallytree.released.privacy_checks import check_degrees_privacy
 from tallytree.released.query_evaluation import QueryEvaluation
 from tallytree.report.html import degrees_page
 
@@ -31,13 +32,14 @@ KIND = Kind(
     command="degrees",
     function="tallytree.degrees",
     load=load_degrees,
-    check_privacy=check_privacy,
+    check_privacy=check_degrees_privacy,
     page=degrees_page,
+    plot=plot_degrees,
     estimate=estimate_degrees,
     evaluate=evaluate,
-    evaluates_with=frozenset({"column", "edges", "directed", "nodes", "size", "table", "sql", "threshold"}),
+    evaluates_with=frozenset({"column", "edges", "directed", "nodes", "size", "table", "sql", "encoding", "threshold"}),
     plan=No("its error depends on how many degrees are alike, which is not public."),
     intervals=No("the isotonic fit has no simple error law."),
-    spark=No("aggregate on the cluster and hand over the counts."),
+    spark="nodes by degree, counted on the executors",
     sheet=degrees_sheet,
 )

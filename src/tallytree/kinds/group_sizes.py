@@ -7,24 +7,28 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.exporting.geographic import Features, region_features
+from tallytree.exporting.microdata import write_microdata
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import group_sizes_sheet
 from tallytree.ingest.read import read
 from tallytree.kinds.kind import Kind, kept_part
+from tallytree.kinds.plots import plot_group_sizes
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.publish.accuracy import plan_group_sizes
-from tallytree.publish.answers import answer
+from tallytree.publish.answers import answer, people_intervals
 from tallytree.publish.bands import count_band
 from tallytree.publish.copies import Copies, copy_release
 from tallytree.publish.group_sizes import estimate_group_sizes
 from tallytree.publish.intervals import count_intervals, with_intervals
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.asked import asked_by
-from tallytree.released.group_sizes.comparison import Comparison, compare_group_sizes
+from tallytree.released.group_sizes.comparison import Comparison, PublishedTable, compare_group_sizes
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.evaluation import evaluate as evaluate_group_sizes
+from tallytree.released.group_sizes.people import people_reply, refuse_people
 from tallytree.released.group_sizes.region import RegionCounts
 from tallytree.released.group_sizes.release import Release, load_release
 from tallytree.released.privacy_checks import check_group_sizes_privacy
@@ -39,6 +43,8 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     if not question.copies:
         return release.ask(question)
     confidence = 0.95 if question.confidence is None else question.confidence
+    if question.people:
+        return _people_with_intervals(release, question, confidence, progress)
     paths, asked = question.paths(release.root), asked_by(question, release.classes)
     counts = release.regions(paths, question.where)
     for one in asked.values():
@@ -47,18 +53,27 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
         raise RequestError("All counts at once have intervals for one region; of several, ask for a size or range.")
     copies = copy_release(release, copies=question.copies, progress=progress)
     if not asked:
-        return _counts_with_intervals(counts, copies, confidence)
+        return _counts_with_intervals(release.regions(paths, question.where), copies, confidence, question)
     found = {
         words: answer(copies, paths, one, confidence=confidence, where=question.where) for words, one in asked.items()
     }
     return release.reply(question, found)
 
 
-def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: float) -> Reply:
+def _people_with_intervals(release: Release, question: Question, confidence: float, progress: Progress) -> Reply:
+    """Numbers of entities of each class with intervals."""
+    people_reply(refuse_people(release.people), question, release.root)  # refuse what has no answer before simulating
+    copies = copy_release(release, copies=question.copies, progress=progress)
+    found = people_intervals(copies, question.paths(release.root), question.where, confidence)
+    return people_reply(refuse_people(release.people), question, release.root, found)
+
+
+def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: float, question: Question) -> Reply:
     """The counts of a region with single intervals, and with intervals that hold all counts at once."""
-    found, region = count_intervals(copies, confidence=confidence), copies.release.hierarchy.find(counts.path)
-    own = slice(*copies.release.counts.offsets[region : region + 2].tolist())
-    _, low, high = count_band(copies, counts.path, confidence=confidence)
+    release, (path,) = copies.release, question.paths(copies.release.root)
+    found, row = count_intervals(copies, confidence=confidence), release.row(path, question.where)
+    own = slice(*release.all_counts.offsets[row : row + 2].tolist())
+    _, low, high = count_band(copies, path, confidence=confidence, where=question.where)
     head = "size" if counts.classes is None else "class"
     columns = (head, "count", "std_error", "low", "high", "low of all at once", "high of all at once")
     ends = (found.std_error[own], found.low[own], found.high[own], low[counts.size], high[counts.size])
@@ -85,22 +100,35 @@ def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
 
 
 def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:
-    """Regions of one level with their outlines."""
+    """Regions of one level with their outlines, of all groups together."""
     if outlines.shapes is None:
         raise RequestError("The regions of a release have no shapes of their own: name a file of outlines (--shapes).")
     found = read_outlines(outlines.shapes, outlines.shapes_id)
+    if release.attributes:
+        release = release.without_attributes()
+        sheet = group_sizes_sheet(release)
     return region_features(release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level))
 
 
 def compare(
-    first: Release, second: Release, *, rate: float = 0.05, copies: int = 40, progress: Progress = silent
+    first: Release, second: Any, *, rate: float = 0.05, copies: int = 40, progress: Progress = silent, **source: Any
 ) -> Comparison:
-    """Differences of two releases; intervals that one of them lacks are simulated."""
-    both = [
-        made if made.intervals is not None else with_intervals(made, copies=copies, progress=progress)
-        for made in (first, second)
-    ]
-    return compare_group_sizes(both[0], both[1], rate=rate)
+    """Differences of two releases, or of a published table and how to read it; intervals that are missing are simulated."""
+
+    def certain(made: Release) -> Release:
+        return made if made.intervals is not None else with_intervals(made, copies=copies, progress=progress)
+
+    if not isinstance(second, Release):
+        return compare_group_sizes(certain(first), published_table(second, ReadOptions(**source)), rate=rate)
+    if source:
+        raise RequestError(f"A second release needs no {', '.join(source)}; they say how to read a table.")
+    return compare_group_sizes(certain(first), certain(second), rate=rate)
+
+
+def published_table(source: Any, options: ReadOptions) -> PublishedTable:
+    """A table of published numbers, read as confidential ones are."""
+    counts = source if isinstance(source, ConfidentialCounts) else read_truth(source, options)
+    return PublishedTable(counts.hierarchy, counts_on_all_levels(counts.hierarchy, counts.leaf_counts), counts.classes)
 
 
 KIND = Kind(
@@ -111,15 +139,16 @@ KIND = Kind(
     load=load_release,
     check_privacy=check_group_sizes_privacy,
     page=group_sizes_page,
-    named_page=group_sizes_page,
+    plot=plot_group_sizes,
     estimate=estimate_group_sizes,
     evaluate=evaluate,
     evaluates_with=frozenset(field.name for field in fields(ReadOptions)),
     plan=plan_group_sizes,
     intervals="simulated: with_intervals, query --copies",
-    spark="matching and bottom-up",
+    spark="adaptive, matching and bottom-up",
     compare=compare,
     sheet=group_sizes_sheet,
     features=features,
+    microdata=write_microdata,
     ask=ask,
 )

@@ -10,13 +10,14 @@ from tallytree.exporting.sheets import histogram_sheet
 from tallytree.ingest.binning import check_counts, count_values
 from tallytree.ingest.values import read_values
 from tallytree.kinds.kind import Kind, No, kept_part
+from tallytree.kinds.plots import plot_histogram
 from tallytree.model.arrays import IntArray
 from tallytree.options.choices import Outside
 from tallytree.options.text import value_range
 from tallytree.publish.histogram import estimate_histogram
 from tallytree.released.histogram.evaluation import evaluate_histogram
 from tallytree.released.histogram.release import RangeHistogram, load_histogram
-from tallytree.released.privacy_checks import check_privacy
+from tallytree.released.privacy_checks import check_histogram_privacy
 from tallytree.released.query_evaluation import QueryEvaluation
 from tallytree.report.html import histogram_page
 
@@ -61,13 +62,16 @@ KIND = Kind(
     command="histogram",
     function="tallytree.histogram",
     load=load_histogram,
-    check_privacy=check_privacy,
+    check_privacy=check_histogram_privacy,
     page=histogram_page,
+    plot=plot_histogram,
     estimate=estimate_histogram,
     evaluate=evaluate,
-    evaluates_with=frozenset({"column", "outside", "count", "table", "sql", "counts", "ranges", "threshold"}),
+    evaluates_with=frozenset(
+        {"column", "outside", "count", "table", "sql", "encoding", "counts", "ranges", "threshold"}
+    ),
     plan=No("its standard errors do not depend on the data; the reason of strategy auto states them."),
     intervals="exact, with every answer",
-    spark=No("aggregate on the cluster and hand over counts per bin."),
+    spark="counts per bin, made on the executors",
     sheet=histogram_sheet,
 )

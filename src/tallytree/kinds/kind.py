@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import RequestError
+from tallytree.model.notebook import Picture
 from tallytree.model.part import Part
 from tallytree.options.asking import PageOptions
 from tallytree.options.exporting import ShapesOptions
@@ -45,9 +47,9 @@ class Kind:
     check_privacy
         Recomputes the loss from the manifest and the raw measurements.
     page
-        The report as text, from a release and, for the owner, its evaluation.
-    named_page
-        The same with names, notes and outlines, from a release, its evaluation and these.
+        The report as text, from a release, for the owner its evaluation, and what things are called.
+    plot
+        The release, or one region of it, as a picture.
     estimate
         The release again from the raw measurements of a folder: post-processing only.
     ask
@@ -60,6 +62,9 @@ class Kind:
         Differences of two releases of the kind, with errors; makes intervals where they are missing.
     sheet
         The release as one flat table whose columns say what they are, from which every export is written.
+    microdata
+        Writes synthetic groups and entities whose tables are those of a release, from a release, a folder and whether to
+        replace one.
     features
         Its rows with shapes, from a release, its sheet and the outlines that were named.
     intervals, spark
@@ -72,17 +77,18 @@ class Kind:
     function: str
     load: Callable[[Folder], Published]
     check_privacy: Callable[[Folder], tuple[Check, ...]]
-    page: Callable[[Any, Any], str]
+    page: Callable[[Any, Any, PageOptions | None], str]
     estimate: Callable[..., Published] | No
     evaluate: Callable[..., Any] | No
     plan: Callable[..., Any] | No
     intervals: str | No
     spark: str | No
-    named_page: Callable[[Any, Any, PageOptions], str] | No = No("titles, notes and outlines go with group sizes.")
+    plot: Callable[..., Picture] | No = No("nobody has said what it looks like; draw its table() yourself.")
     evaluates_with: frozenset[str] = frozenset()
     compare: Callable[..., Any] | No = No("differences of such releases are to come.")
     sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")
     features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No("it has no places on a map.")
+    microdata: Callable[..., Path] | No = No("synthetic rows are made of group sizes.")
     ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
 
     def verb(self, name: str) -> Callable[..., Any]:
@@ -106,7 +112,7 @@ def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
         cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
         cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
         cells["export"] = _exports(kind)
-        for verb in ("estimate", "evaluate", "plan", "compare", "intervals", "spark"):
+        for verb in ("estimate", "evaluate", "plan", "compare", "microdata", "intervals", "spark"):
             found = getattr(kind, verb)
             cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
         rows.append(cells)

@@ -10,7 +10,8 @@ from tallytree.exporting.geographic import Features, box_features
 from tallytree.exporting.sheet import Sheet
 from tallytree.exporting.sheets import map_sheet
 from tallytree.ingest.grids import read_grid
-from tallytree.kinds.kind import Kind, No, kept_part
+from tallytree.kinds.kind import Kind, kept_part
+from tallytree.kinds.plots import plot_map
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.maps import GridOptions
@@ -61,12 +62,14 @@ KIND = Kind(
     load=load_map,
     check_privacy=check_map_privacy,
     page=map_page,
+    plot=plot_map,
     estimate=estimate_again,
     evaluate=evaluate,
-    evaluates_with=frozenset({"outside", "count", "table", "sql", "counts", "ranges", "threshold"}),
+    evaluates_with=frozenset({"outside", "count", "crs", "table", "sql", "encoding", "counts", "ranges", "threshold"}),
     plan=plan_map,
-    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid), else approximate",
-    spark=No("aggregate on the cluster and hand over counts per cell."),
+    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid, dawa, privtree), "
+    "else approximate",
+    spark="counts per cell of the fine grid, made on the executors",
     sheet=map_sheet,
     features=features,
 )

@@ -11,6 +11,7 @@ from tallytree.errors import RequestError
 from tallytree.exporting.sheets import stream_sheet
 from tallytree.ingest.binning import check_counts
 from tallytree.kinds.kind import Kind, No
+from tallytree.kinds.plots import plot_stream
 from tallytree.publish.stream import estimate_again
 from tallytree.ranges.metrics import query_errors
 from tallytree.released.privacy_checks import check_stream_privacy
@@ -62,6 +63,7 @@ KIND = Kind(
     load=load_stream,
     check_privacy=check_stream_privacy,
     page=stream_page,
+    plot=plot_stream,
     estimate=estimate_again,
     evaluate=evaluate,
     evaluates_with=frozenset({"ranges", "threshold"}),

@@ -13,24 +13,25 @@ from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, T
 from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.model.confidential import AssumedCounts, Confidential
-from tallytree.options.asking import PageOptions
 from tallytree.options.choices import MapMethod
-from tallytree.options.exporting import ExportOptions
+from tallytree.options.exporting import ExportOptions, MicrodataOptions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
 from tallytree.publish.keeping import finish, tell_measured, was_paid
 from tallytree.publish.payment import Payment, is_released, report_release
 from tallytree.publish.progress import Progress, silent
+from tallytree.released.card import card_problems
 from tallytree.released.checks import Check, Verification
 from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
-from tallytree.storage.folder import MANIFEST, page_with_digest
+from tallytree.released.rewriting import told_once
+from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Folder
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
-from tallytree.storage.work import MEASURED, Work, reopen
+from tallytree.storage.work import MEASURED, Work, reopen, reopen_any
 
 if TYPE_CHECKING:
     from tallytree.publish.accuracy import Prediction
@@ -95,10 +96,18 @@ def _verified(path: str | Path) -> Verification:
     try:
         with reading(path):
             promised = kind.load(folder).verify().checks
-            checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised)
-            return Verification(tuple({check.name: check for check in checks}.values()))
+            checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised, *_check_card(folder))
+            return Verification(told_once({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
+
+
+def _check_card(folder: Folder) -> tuple[Check, ...]:
+    """Whether the card of a folder is whole and says what the manifest says; nothing to check where there is none."""
+    if not any((folder.path / name).exists() for name in (CARD, CARD_TEXT)):
+        return ()
+    wrong = card_problems(folder.path, folder.manifest)
+    return (Check("the card says what the manifest says", not wrong, " ".join(wrong)),)
 
 
 def _problems(path: str | Path, look: Callable[[], list[str]]) -> list[str]:
@@ -118,7 +127,7 @@ def verify_privacy(path: str | Path) -> Verification:
     try:
         with reading(path):
             checks = (check_claims(folder), *kind.check_privacy(folder), check_secure(folder))
-            return Verification((Check(name, True), *checks))
+            return Verification(told_once((Check(name, True), *checks)))
     except TallytreeError as error:
         return Verification((Check(name, False, str(error)),))
 
@@ -210,16 +219,17 @@ def _resumed(work: Work, ledger: str | None) -> Any:
         work.release()
         raise RequestError(f"Nothing was paid or measured for {work.target}. Run the command again.")
     payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
-    if payment is not None and is_released(payment, work.target):
+    if work.is_in_place() or is_released(payment, work.target):
         made = load(work.target)
-        report_release(payment, work.target)
+        if payment is not None:
+            report_release(payment, work.target)
         work.release()
         return made
     if note["state"] != "measured":
         key = f" with --idempotency-key {note['key']}" if note["key"] else ""
         raise PaidNotFinishedError(
             f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
-            f"same command again{key}. Answers that were given are kept, and nothing is paid twice."
+            f"same command again{key}. Answers that were given are kept, and nothing is paid twice. {work.standing()}".rstrip()
         )
     tell_measured(work, payment)  # the run that died may not have come so far
     made = _estimated(work, note)
@@ -249,7 +259,7 @@ def _estimated(work: Work, note: dict[str, Any]) -> Any:
 
 def clean(target: str | Path) -> dict[str, Any]:
     """Drop what an unfinished release has left; what it paid stays paid. Returns what the run wrote down about itself."""
-    work = reopen(target)
+    work = reopen_any(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
     note = work.note()
@@ -310,41 +320,21 @@ def plan(
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)
 
 
-def write_report(
-    folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None, look: PageOptions | None = None
-) -> Path:
-    """Write the report of a release folder, ``report.html`` inside it unless told otherwise.
-
-    With ``evaluation`` the page shows true errors and is marked confidential; it must then go somewhere else than into the
-    release folder, which is meant to be published. Other pages end with their own digest, which :func:`verify` compares.
-    """
-    if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
-        raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
-    target = Path(folder) / "report.html" if out is None else Path(out)
-    made = load(folder)
-    with reading(folder):
-        text = report_html(made, evaluation, look)
-    text = text if evaluation is not None else page_with_digest(text)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}.") from None
-    return target
-
-
-def compare(first: Published, second: Published, **how: Any) -> Any:
-    """Differences of two releases of one kind, and which of them are clear of noise.
+def compare(first: Published, second: Any, **how: Any) -> Any:
+    """Differences of two releases of one kind, or of a release and a published table, and which of them are clear of noise.
 
     Parameters
     ----------
-    first, second
-        Releases of group sizes, such as those of two years.
+    first
+        A release of group sizes.
+    second
+        Another one, such as that of another year; or a table of published numbers, as :func:`tallytree.read` takes it.
     how
-        ``rate``, the share of clear changes that may be noise (0.05), and ``copies``, how often a release without intervals is
-        simulated for them (40).
+        ``rate``, the share of clear changes that may be noise (0.05); ``copies``, how often a release without intervals is
+        simulated for them (40); and of a table how to read it: ``size``, ``count``, ``levels``, ``root`` …
     """
     kind = kind_of(first)
-    if kind_of(second).name != kind.name:
+    if hasattr(second, "kind") and kind_of(second).name != kind.name:
         raise RequestError(f"Releases of one kind are compared; these are {kind.title} and {kind_of(second).title}.")
     return kind.verb("compare")(first, second, **how)
 
@@ -365,10 +355,19 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
 
 
-def report_html(release: Published, evaluation: Any = None, look: PageOptions | None = None) -> str:
-    """The page of a release as text; ``look`` names things and brings outlines."""
-    kind = kind_of(release)
-    if look is None or not any(getattr(look, name) for name in PageOptions.__dataclass_fields__):
-        return kind.page(release, evaluation)
-    page: str = kind.verb("named_page")(release, evaluation, look)
-    return page
+@spelled(MicrodataOptions)
+def microdata(release: Published | str | Path, options: MicrodataOptions) -> Path:
+    """Write synthetic groups, and entities where they were counted by class, whose tables are exactly those of a release.
+
+    Post-processing: no row is a real one, and nothing is paid. The files and ``microdata.json`` beside them say so.
+
+    Parameters
+    ----------
+    release
+        A release of group sizes, or the folder of one.
+    """
+    if options.out is None:
+        raise RequestError("Say where the files go (out=, --out), outside the release folder.")
+    made = load(release) if isinstance(release, str | Path) else release
+    written: Path = kind_of(made).verb("microdata")(made, options.out, overwrite=options.overwrite)
+    return written

@@ -12,13 +12,13 @@ from tallytree.maps.draft import Draft, combine_measurements
 from tallytree.maps.grids import check_nodes, noisy_total
 from tallytree.maps.shares import geometric_shares
 from tallytree.maps.smoothing import smooth_tree
-from tallytree.maps.trees import LEVEL_RATIO, first_level, halvings
+from tallytree.maps.trees import LEVEL_RATIO, first_level, geometric_ratio, halvings
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.options.maps import MethodOptions
 
 # The first question is about eighths of every column, or about fewer where there are many columns or few points.
 FIRST_DEPTH = 3
-# Between two questions boxes are cut into 2**4 pieces: few levels with much budget each (qardaji2013 §5 has the same reason).
+# Between two questions boxes are cut into up to 2**4 pieces: few levels with much budget each (qardaji2013 §5, same reason).
 PIECES_LOG2 = 4
 # A box is split if its count, times how unevenly counts divide, exceeds this many times 1 / ε of what is left of the budget.
 WORTH = 1.0
@@ -61,12 +61,14 @@ def adaptive(draft: Draft, options: MethodOptions) -> None:
 
 
 def asked_depths(shape: tuple[int, ...], points_times_epsilon: float) -> tuple[int, ...]:
-    """How often boxes are halved in every dimension before each question."""
+    """How often boxes are halved in every dimension before each question: as few questions as pieces allow, evenly apart.
+
+    A last question a single halving below the one before would tell little that is new and cost a whole share.
+    """
     last = halvings(shape)
-    depths = [min(last, FIRST_DEPTH, first_level(points_times_epsilon, len(shape)))]
-    while depths[-1] < last:
-        depths.append(min(last, depths[-1] + max(1, PIECES_LOG2 // len(shape))))
-    return tuple(depths)
+    first = min(last, FIRST_DEPTH, first_level(points_times_epsilon, len(shape)))
+    n_more = -(-(last - first) // max(1, PIECES_LOG2 // len(shape)))
+    return (first, *(first + round((last - first) * number / n_more) for number in range(1, n_more + 1)))
 
 
 def depth_shares(
@@ -75,12 +77,14 @@ def depth_shares(
     """What each question costs: the first an equal part of those within reach, the others nearly alike.
 
     Evenly spread points can be told apart from noise down to a depth of log₂(N ε) / d. With few points hardly any box is split
-    after the first question, so that it should have much of the budget.
+    after the first question, so that it should have much of the budget. With many it has what the best shares of trees of this
+    depth give it: a question weighs as much as the edges of queries cut boxes of its depth (see ``geometric_ratio``).
     """
     if len(depths) == 1:
         return (total,)
     reach = math.log2(max(2.0, points_times_epsilon)) / dimensions - depths[0]
-    within = DEEPER * max(0.0, reach) / max(1, PIECES_LOG2 // dimensions)
+    most = sum(geometric_ratio(dimensions) ** (depth - depths[0]) for depth in depths[1:])
+    within = min(most, DEEPER * max(0.0, reach) / max(1, PIECES_LOG2 // dimensions))
     first = total * Fraction(min(MOST_FOR_FIRST, 1 / (1 + within))).limit_denominator(1000)
     return (first, *geometric_shares(len(depths) - 1, LEVEL_RATIO, total - first))
 

@@ -17,7 +17,7 @@ from tallytree.kernels.boxes.trees import box_uncertainty
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.maps.estimates import MapEstimates
 from tallytree.maps.intervals import BoxLaw
-from tallytree.maps.nonuniformity import clustering, unknown_inside
+from tallytree.maps.nonuniformity import clustering, shared_along_borders, unknown_inside
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums, uniform_density
@@ -182,8 +182,13 @@ class MapSurface:
         return clustering(self.estimates, self._from_below)
 
     @cached_property
+    def along_border(self) -> float:
+        """What boxes along a border share of the error inside them, from 2/(π c₀) of the slides up to 1."""
+        return shared_along_borders(self.estimates)
+
+    @cached_property
     def _unknown(self) -> tuple[FloatArray, FloatArray]:
-        return unknown_inside(self.estimates, self.clustering)
+        return unknown_inside(self.estimates, self.clustering, self.along_border)
 
     def uncertainty(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
         """Variance of the unbiased estimate of each box, the part of the published one that rests on uniformity, how many

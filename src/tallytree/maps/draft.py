@@ -14,6 +14,13 @@ from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 
 
+class Descent(Protocol):
+    """Decisions of one descent; each question is about boxes inside those that the question before told to split."""
+
+    def worth(self, low: IntArray, high: IntArray) -> BoolArray:
+        """Which boxes hold enough points to be split."""
+
+
 class Survey(Protocol):
     """The door to the confidential points, as methods see it: everything asked is paid for and comes back noisy.
 
@@ -33,6 +40,15 @@ class Survey(Protocol):
 
     def part(self, low: IntArray, high: IntArray, share: Fraction, query: str, prior: Sequence[FloatArray]) -> IntArray:
         """A private boundary inside each stretch of bins of a line, between bins that differ; ``prior`` holds log weights."""
+
+    def parts(self, tree: BoxTree, share: Fraction, query: str, price: float) -> IntArray:
+        """A private tiling of the grid by nodes of a tree, of even counts each; one more node must save its ``price``."""
+
+    def descend(self, share: Fraction, query: str) -> Descent:
+        """Private decisions on the way down from the whole grid, of any number, for one share."""
+
+    def boundaries(self, n_parts: int, largest: int, share: Fraction, query: str) -> IntArray:
+        """Private boundaries between parts of a line with small squared deviations; counts are cut off at ``largest``."""
 
     def variance(self, share: Fraction) -> float:
         """Variance of a noisy count that costs ``share``."""

@@ -23,8 +23,8 @@ from tallytree.ranges.estimates import SMALLEST_VARIANCE
 from tallytree.ranges.intervals import SMALL_ERRORS, half_widths, whole_half_widths
 from tallytree.ranges.noise_moments import fourth_cumulant
 
-# Methods whose boxes are laid out beforehand, or by private medians whose randomness is not that of the counts.
-EXACT = ("flat", "hierarchical", "quadtree", "quad-opt", "kd-tree", "kd-hybrid")
+# Methods whose boxes are laid out beforehand, or by private choices whose randomness is not that of the counts.
+EXACT = ("flat", "hierarchical", "quadtree", "quad-opt", "kd-tree", "kd-hybrid", "dawa", "privtree")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from tallytree.errors import RequestError
 from tallytree.maps.adaptive import adaptive
 from tallytree.maps.draft import Draft
 from tallytree.maps.grids import adaptive_grid, flat, hierarchical, uniform_grid
-from tallytree.maps.partitions import noisy_first, structure_first
+from tallytree.maps.partitions import noisy_first, noisy_merge, structure_first, structure_merge
+from tallytree.maps.rivals import dawa, privtree
 from tallytree.maps.trees import adaptive_tree, kd_tree, quadtree
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
@@ -26,12 +27,16 @@ GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "kd-hybrid": kd_tree,
     "adaptive-tree": adaptive_tree,
     "adaptive": adaptive,
+    "dawa": dawa,
+    "privtree": privtree,
     "noisy-first": noisy_first,
     "structure-first": structure_first,
+    "noisy-merge": noisy_merge,
+    "structure-merge": structure_merge,
 }
 
 # Methods that merge the bins of one column.
-LINE = ("noisy-first", "structure-first")
+LINE = ("noisy-first", "structure-first", "noisy-merge", "structure-merge")
 
 # Methods whose counts are made nonnegative by how sparse they are; the others stay as near to least squares as can be.
 SPARSE = ("adaptive-tree",)
@@ -39,13 +44,13 @@ SPARSE = ("adaptive-tree",)
 SMOOTHED = ("adaptive",)
 
 # Up to so many cells the flat method is best or close to it, whatever the data (qardaji2013 §5: up to 4,096 in two dimensions
-# where all cells are dense; adaptive trees are ahead earlier where they are not).
-FEW_CELLS = 1024
+# where all cells are dense, some 45 in one; adaptive trees are ahead earlier where they are not).
+FEW_CELLS, FEW_BINS = 1024, 64
 
 
 def automatic_method(shape: tuple[int, ...]) -> MapMethod:
     """The method that ``auto`` takes, from the public size of the grid alone."""
-    return "flat" if math.prod(shape) <= FEW_CELLS else "adaptive"
+    return "flat" if math.prod(shape) <= (FEW_BINS if len(shape) == 1 else FEW_CELLS) else "adaptive"
 
 
 def refuse_unfit(method: MapMethod, n_columns: int) -> None:

@@ -1,21 +1,30 @@
-"""Merged bins in one dimension (slides, "Bottom-up Grouping"): noisy counts first, or the structure first."""
+"""Merged bins in one dimension (slides, "Bottom-up Grouping"): noisy counts first, or the structure first.
+
+``noisy_first`` and ``structure_first`` are the slides' methods, which are those of Xu et al. 2012; ``noisy_merge`` and
+``structure_merge`` are ours after them, with the reasons in their docstrings.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
 from tallytree.errors import RequestError
+from tallytree.kernels.boxes import squared_parts
 from tallytree.kernels.boxes.partitions import MOST_BINS, cut_deviations, merge_by_squares
 from tallytree.maps.draft import Draft
 from tallytree.model.arrays import IntArray
 from tallytree.options.maps import MethodOptions
 
 ALL = Fraction(1)
-# Structure first: half of the budget for the structure, most of that for where boundaries roughly are; half for the counts.
-FOR_NUMBER, FOR_BOUNDARIES, FOR_COUNTS = Fraction(3, 8), Fraction(1, 8), Fraction(1, 2)
+# Half of the budget for the structure and half for the counts (slides). Ours spends most of the first half on where boundaries
+# roughly are; as the slides have it, the number of parts and the boundaries get a quarter of the budget each.
+FOR_ROUGH, FOR_MOVES = Fraction(3, 8), Fraction(1, 8)
+FOR_NUMBER, FOR_BOUNDARIES = Fraction(1, 4), Fraction(1, 4)
+FOR_COUNTS = Fraction(1, 2)
 
 
 def price_of_part(variance: float, n_bins: int) -> float:
@@ -44,29 +53,58 @@ def merge_noisy_bins(noisy: IntArray, variance: float) -> IntArray:
     return edges if error < n_bins * variance else np.arange(n_bins + 1)
 
 
+def best_number_of_parts(noisy: IntArray, variance: float) -> IntArray:
+    """Edges of the partition of noisy bins with the least estimated error, whatever its number of parts (Xu et al. 2012).
+
+    Σ (noisy − mean)² + 2 σ² k − N σ² estimates the squared error of k parts without bias. The papers find the best partition
+    for every k and then take the best k; the best under a price of 2 σ² per part is the same one, at once.
+    """
+    return merge_by_squares(noisy.astype(np.float64), 2 * variance)
+
+
 def noisy_first(draft: Draft, options: MethodOptions) -> None:
-    """Measure every bin with all of the budget, then merge neighbours whose noisy counts do not differ enough."""
-    _check_line(draft)
-    bins = np.arange(draft.shape[0])[:, None]
-    noisy = draft.survey.count(bins, bins + 1, ALL, "bin")
-    parts = draft.split_line(merge_noisy_bins(noisy, draft.survey.variance(ALL)))
-    draft.record(_bins_below(draft, parts), noisy, ALL, "bin")
-    draft.close(parts)
+    """NoisyFirst of the slides: measure every bin with all of the budget, merge noisy bins by the best number of parts."""
+    _merge_bins(draft, best_number_of_parts)
+
+
+def noisy_merge(draft: Draft, options: MethodOptions) -> None:
+    """NoisyFirst at a higher price per part: neighbours are merged unless their noisy counts differ enough."""
+    _merge_bins(draft, merge_noisy_bins)
 
 
 def structure_first(draft: Draft, options: MethodOptions) -> None:
-    """Choose boundaries by the exponential mechanism, then measure the parts.
+    """StructureFirst of the slides: choose right boundaries by the exponential mechanism, then measure the parts.
 
-    Noisy-first with three eighths of the budget gives the number of parts and where roughly they meet. Each boundary is then
-    chosen anew between the middles of the two parts that it separates. These stretches do not overlap, so each choice has
-    the whole eighth meant for boundaries; Xu et al. choose from the last boundary to the first among all bins, and must
+    NoisyFirst with a quarter of the budget gives the number of parts k, and nothing else: its noisy bins are not used for the
+    counts. The boundaries get a quarter, divided by k − 1, the counts of parts a half. Scores are squared deviations, whose
+    sensitivity grows with the largest count F; Xu et al. take F as known. Here it is the largest of the noisy bins, which is
+    paid for, and counts are cut off at it for the scores.
+    """
+    _check_line(draft, squared_parts.MOST_BINS)
+    bins = np.arange(draft.shape[0])[:, None]
+    noisy = draft.survey.count(bins, bins + 1, FOR_NUMBER, "bin, for the number of parts")
+    edges = best_number_of_parts(noisy, draft.survey.variance(FOR_NUMBER))
+    if len(edges) > 2:
+        largest = int(np.clip(noisy.max(), 1, squared_parts.LARGEST_COUNT))
+        edges[1:-1] = draft.survey.boundaries(len(edges) - 1, largest, FOR_BOUNDARIES, "right boundaries")
+    parts = draft.split_line(edges)
+    draft.count(parts, FOR_COUNTS, "part")
+    draft.close(parts)
+
+
+def structure_merge(draft: Draft, options: MethodOptions) -> None:
+    """StructureFirst with rough boundaries from noisy bins: choose anew where parts meet, then measure the parts.
+
+    :func:`noisy_merge` with three eighths of the budget gives the number of parts and where roughly they meet. Each boundary
+    is then chosen anew between the middles of the two parts that it separates. These stretches do not overlap, so each choice
+    has the whole eighth meant for boundaries; Xu et al. choose from the last boundary to the first among all bins, and must
     divide that budget by the number of parts. What the noisy bins say about the place of a boundary, the log likelihood
     of their Laplace noise, is added to the score; and they sharpen the counts of the parts.
     """
     _check_line(draft)
     bins = np.arange(draft.shape[0])[:, None]
-    noisy = draft.survey.count(bins, bins + 1, FOR_NUMBER, "bin")
-    edges = merge_noisy_bins(noisy, draft.survey.variance(FOR_NUMBER))
+    noisy = draft.survey.count(bins, bins + 1, FOR_ROUGH, "bin")
+    edges = merge_noisy_bins(noisy, draft.survey.variance(FOR_ROUGH))
     middles = (edges[:-1] + edges[1:]) // 2
     # The outermost stretches reach to the ends of the line.
     first, last = np.where(np.arange(len(edges) - 2) == 0, 0, middles[:-1]), middles[1:].copy()
@@ -75,19 +113,29 @@ def structure_first(draft: Draft, options: MethodOptions) -> None:
         # A boundary next to a part of one bin may have no room to move.
         free = (first < edges[1:-1]) & (edges[1:-1] < last)
         if free.any():
-            scale = math.sqrt(draft.survey.variance(FOR_NUMBER) / 2)
+            scale = math.sqrt(draft.survey.variance(FOR_ROUGH) / 2)
             prior = [-cut_deviations(noisy[a:b]) / scale for a, b in zip(first[free].tolist(), last[free].tolist())]
-            cuts = draft.survey.part(first[free, None], last[free, None], FOR_BOUNDARIES, "boundary", prior)
+            cuts = draft.survey.part(first[free, None], last[free, None], FOR_MOVES, "boundary", prior)
             edges[1:-1][free] = cuts
     parts = draft.split_line(np.unique(edges))
-    draft.record(_bins_below(draft, parts), noisy, FOR_NUMBER, "bin")
+    draft.record(_bins_below(draft, parts), noisy, FOR_ROUGH, "bin")
     draft.count(parts, FOR_COUNTS, "part")
     draft.close(parts)
 
 
-def _check_line(draft: Draft) -> None:
-    if len(draft.shape) != 1 or draft.shape[0] > MOST_BINS:
-        raise RequestError(f"Bins are merged in one dimension and up to {MOST_BINS:,} of them; got {draft.shape}.")
+def _merge_bins(draft: Draft, merge: Callable[[IntArray, float], IntArray]) -> None:
+    """Measure every bin with all of the budget; parts are what ``merge`` makes of noisy bins and their variance."""
+    _check_line(draft)
+    bins = np.arange(draft.shape[0])[:, None]
+    noisy = draft.survey.count(bins, bins + 1, ALL, "bin")
+    parts = draft.split_line(merge(noisy, draft.survey.variance(ALL)))
+    draft.record(_bins_below(draft, parts), noisy, ALL, "bin")
+    draft.close(parts)
+
+
+def _check_line(draft: Draft, most: int = MOST_BINS) -> None:
+    if len(draft.shape) != 1 or draft.shape[0] > most:
+        raise RequestError(f"Bins are merged in one dimension and up to {most:,} of them; got {draft.shape}.")
 
 
 def _bins_below(draft: Draft, parts: IntArray) -> IntArray:

@@ -17,6 +17,7 @@ from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.lattice import Family
 from tallytree.options.choices import Totals
 from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
 from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, tail_lengths
@@ -71,7 +72,7 @@ def measure_level(
         Whether later steps know the totals of all regions or the root's alone. In the second case public totals are
         measured too, as the last cumulative count H_c[K].
     """
-    truth = counts.counts_on_levels.regions(counts.hierarchy.level_slice(plan.level))
+    truth = counts.counts_of(Family(plan.level, ()))
     last = totals == "root" and counts.groups_public
     return measure_regions(truth, plan, n_groups, max_size, Place(stream, 0, truth.n_regions), last=last)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from tallytree.model.arrays import IntArray, read_only
+import numpy as np
+
+from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only
 from tallytree.privacy.noise import Noise
 
 
@@ -21,6 +24,26 @@ class NoisyQuery:
         read_only(self.offsets)
         read_only(self.values)
 
+    def at(self, regions: IntArray) -> NoisyQuery:
+        """The answers of some regions, in this order."""
+        lengths = np.diff(self.offsets)[regions]
+        offsets = offsets_from_lengths(lengths)
+        places = np.repeat(self.offsets[:-1][regions] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return replace(self, offsets=offsets, values=self.values[places])
+
+    def piece(self, regions: slice) -> NoisyQuery:
+        """The answers of consecutive regions."""
+        offsets = self.offsets[regions.start : regions.stop + 1]
+        return replace(self, offsets=offsets - offsets[0], values=self.values[offsets[0] : offsets[-1]])
+
+
+def joined_queries(parts: Sequence[NoisyQuery]) -> NoisyQuery:
+    """The answers of the regions of all parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    return replace(parts[0], offsets=offsets_from_lengths(lengths), values=np.concatenate([q.values for q in parts]))
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyLevel:
@@ -36,6 +59,14 @@ class NoisyLevel:
                 return query
         raise KeyError(name)
 
+    def at(self, regions: IntArray) -> NoisyLevel:
+        """The answers of some regions, in this order."""
+        return replace(self, queries=tuple(query.at(regions) for query in self.queries))
+
+    def piece(self, regions: slice) -> NoisyLevel:
+        """The answers of consecutive regions."""
+        return replace(self, queries=tuple(query.piece(regions) for query in self.queries))
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
@@ -43,8 +74,10 @@ class NoisyCounts:
 
     ``n_groups`` holds the number of groups per region that every later step keeps to: the public one, or the one
     estimated from noisy totals. ``cell_groups`` the same per leaf and combination of values, where groups have attributes.
+    ``people`` holds the measured tables of entities by class.
     """
 
     n_groups: IntArray
     levels: tuple[NoisyLevel, ...]
     cell_groups: IntArray | None = None
+    people: tuple[NoisyLevel, ...] = ()

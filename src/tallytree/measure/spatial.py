@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes.partitions import cut_deviations
+from tallytree.kernels.boxes.partitions import box_deviations, cut_deviations
+from tallytree.kernels.boxes.squared_parts import SquaredParts
 from tallytree.maps.draft import Draft, Measurement
 from tallytree.maps.methods import grow
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
@@ -28,28 +29,39 @@ from tallytree.model.confidential import Confidential
 from tallytree.model.confidential_grid import LARGEST_SUM, ConfidentialGrid
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, pure_loss
+from tallytree.privacy.comparisons import cheapest_parts, exceed_zero
 from tallytree.privacy.exponential import choose_candidates, exponential_rate
-from tallytree.privacy.noise import Noise, add_noise
+from tallytree.privacy.noise import DiscreteLaplace, Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import (
+    descent_sensitivity,
     deviation_score_sensitivity,
     histogram_sensitivity,
     median_score_sensitivity,
+    squares_score_sensitivity,
+    tiling_sensitivity,
 )
 
+# All cells of every level of a tree are sorted at once: some gigabytes.
+MOST_TILED = 1 << 22
 LARGEST_DENOMINATOR = 1 << 50
 
 
 @dataclass(frozen=True)
 class Step:
-    """One question, as the manifest tells it: what it was, what it cost, and what made it private."""
+    """One question, as the manifest tells it: what it was, what it cost, and what made it private.
+
+    ``largest`` is what counts are cut off at before they are scored, where the sensitivity depends on that.
+    """
 
     query: str
     share: Fraction
     boxes: int
     noise: Noise | None
     rate: Fraction | None
+    largest: int | None = None
+    compared: DiscreteLaplace | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +176,118 @@ class PrivateSurvey(Confidential):
         level = len(self.steps) - 1
         chosen = choose_candidates(np.concatenate(scores), offsets, rate, self.stream, level=level, query="part")
         return low[:, 0] + 1 + chosen
+
+    def boundaries(self, n_parts: int, largest: int, share: Fraction, query: str) -> IntArray:
+        """The private boundaries between ``n_parts`` parts of a line, from the last to the first, in rising order.
+
+        Boundary j is chosen among all that leave room for j parts before it and one part up to boundary j + 1, with
+        probability ∝ exp(−rate · squared deviations of the best j parts before it and of that part): StructureFirst of Xu et
+        al. 2012. Each choice costs the same part of the share.
+        """
+        n_bins = self.grid.shape[0]
+        self.charges.charge(np.zeros((1, 1), dtype=np.int64), np.array([[n_bins]]), share)
+        one = Budget(self.budget.definition, self.budget.total * share / (n_parts - 1))
+        bound = squares_score_sensitivity(largest, contributions=self.grid.unit.contributions)
+        rate = exponential_rate(one, bound.l1)
+        self.steps.append(Step(query, share, n_parts - 1, None, rate, largest))
+        best = SquaredParts.of(np.minimum(self.grid.counts, largest), n_parts - 1)
+        level, edges = len(self.steps) - 1, [n_bins]
+        for before in range(n_parts - 1, 0, -1):
+            scores = -best.last_cuts(before, edges[-1])
+            ends = np.array([0, len(scores)])
+            chosen = choose_candidates(scores, ends, rate, self.stream, level=level, query=f"boundary {before}")
+            edges.append(before + int(chosen[0]))
+        return np.array(edges[:0:-1])
+
+    def parts(self, tree: BoxTree, share: Fraction, query: str, price: float) -> IntArray:
+        """A private tiling by nodes of a tree, of least cost: absolute deviations inside nodes plus a price for each.
+
+        Costs have noise of :func:`parts_noise`, which never leaves the comparison. The cheapest of very many tilings
+        is one whose noise happened to be low, all the more the more parts it has; so its scale is added to the price of a part.
+        """
+        if not tree.tiles() or tree.shape != self.grid.shape or math.prod(tree.shape) > MOST_TILED:
+            raise RequestError(f"Parts are chosen from a tree that tiles the grid, of at most {MOST_TILED:,} cells.")
+        self.charges.charge(tree.low[:1], tree.high[:1], share)
+        part = Budget(self.budget.definition, self.budget.total * share)
+        noise = parts_noise(part, self.grid.unit.contributions)
+        self.steps.append(Step(query, share, tree.n_nodes, None, None, compared=noise))
+        costs, whole_price = tree_deviations(self.grid, tree), max(1, round(price + float(noise.scale)))
+        level = len(self.steps) - 1
+        return cheapest_parts(costs, whole_price, tree.child_starts, noise, self.stream, level=level, query="parts")
+
+    def descend(self, share: Fraction, query: str) -> PrivateDescent:
+        """Decisions of a PrivTree, all of them together for one share."""
+        whole = np.zeros((1, len(self.grid.shape)), dtype=np.int64), np.array([self.grid.shape])
+        self.charges.charge(*whole, share)
+        part = Budget(self.budget.definition, self.budget.total * share)
+        noise = splits_noise(part, len(self.grid.shape), self.grid.unit.contributions)
+        self.steps.append(Step(query, share, 0, None, None, compared=noise))
+        return PrivateDescent(self, len(self.steps) - 1, noise, *whole)
+
+
+@dataclass(eq=False, repr=False)
+class PrivateDescent(Confidential):
+    """Decisions on the way down; see :func:`tallytree.privacy.sensitivity.descent_sensitivity` for what they cost together.
+
+    Attributes
+    ----------
+    low, high
+        The boxes that may be split further: every box of the next question lies inside one of them.
+    """
+
+    survey: PrivateSurvey
+    level: int
+    noise: DiscreteLaplace
+    low: IntArray
+    high: IntArray
+    depth: int = 0
+
+    def worth(self, low: IntArray, high: IntArray) -> BoolArray:
+        """Which boxes are split: those whose count less ``depth`` δ, at least −δ, plus noise is above 0."""
+        shape = self.survey.grid.shape
+        if paint(shape, low, high, np.ones(len(low), dtype=np.int64)).max(initial=0) > 1:
+            raise RequestError("The boxes of one question must not overlap.")
+        around = paint(shape, self.low, self.high, np.arange(1, len(self.low) + 1))[tuple(low.T)] - 1
+        if np.any(around < 0) or np.any(low < self.low[around]) or np.any(high > self.high[around]):
+            raise RequestError("A box of a descent lies inside one that the question before told to split.")
+        delta = level_bias(self.noise, len(shape))
+        biased = np.maximum(box_sums(self.survey.grid.sums, low, high) - self.depth * delta, -delta)
+        found = exceed_zero(biased, self.noise, self.survey.stream, level=self.level, query=f"split {self.depth}") == 1
+        self.low, self.high, self.depth = low[found], high[found], self.depth + 1
+        step = self.survey.steps[self.level]
+        self.survey.steps[self.level] = replace(step, boxes=step.boxes + len(low))
+        return found
+
+    def _shown(self) -> str:
+        return f"depth {self.depth}"
+
+
+def parts_noise(part: Budget, contributions: int) -> DiscreteLaplace:
+    """The noise of the costs of all boxes that makes the choice of a tiling cost this part of the budget."""
+    return DiscreteLaplace(tiling_sensitivity(contributions=contributions).l1 / pure_loss(part))
+
+
+def splits_noise(part: Budget, dimensions: int, contributions: int) -> DiscreteLaplace:
+    """The noise that makes all decisions of a descent cost this part of the budget."""
+    return DiscreteLaplace(descent_sensitivity(1 << dimensions, contributions=contributions) / pure_loss(part))
+
+
+def level_bias(noise: DiscreteLaplace, dimensions: int) -> int:
+    """δ = λ ln β of PrivTree, rounded up, so that exp(−δ/λ) ≤ 1/β."""
+    return math.floor(float(noise.scale) * math.log(1 << dimensions) * (1 + 1e-9)) + 1
+
+
+def tree_deviations(grid: ConfidentialGrid, tree: BoxTree) -> IntArray:
+    """Σ |count − median| over the cells of every node of a tree. Confidential."""
+    counts = np.minimum(grid.counts, LARGEST_SUM // grid.counts.size).ravel()
+    costs = np.empty(tree.n_nodes, dtype=np.int64)
+    for layer in tree.layers:
+        n_boxes = layer.stop - layer.start
+        box = paint(tree.shape, tree.low[layer], tree.high[layer], np.arange(1, n_boxes + 1)).ravel()
+        order = np.argsort(box, kind="stable")
+        starts = np.searchsorted(box[order], np.arange(1, n_boxes + 2))
+        costs[layer] = box_deviations(counts[order], starts)
+    return costs
 
 
 def median_scores(sums: IntArray, low: IntArray, high: IntArray, axis: int) -> tuple[IntArray, IntArray]:

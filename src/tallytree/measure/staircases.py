@@ -17,14 +17,15 @@ level by each subset of attributes that is measured costs its share once, and sh
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tallytree.kernels.queries import largest_sizes
 from tallytree.kernels.staircase.blocks import Predictions, Prior, advance, cells_between, next_blocks
 from tallytree.measure.group_sizes import Place
-from tallytree.measure.noisy import NoisyLevel, NoisyQuery
+from tallytree.measure.noisy import NoisyLevel, NoisyQuery, joined_queries
 from tallytree.model.arrays import IntArray, offsets_from_lengths
-from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.planning.group_sizes.first_look import look_ends
 from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
@@ -32,11 +33,14 @@ from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.tuning.blocks import FIRST_ROUND, ROW_MARGIN
 
+# Regions whose questions are asked together. Each question of theirs is one entry of the journal, and a run that goes on after
+# another one has died asks the same questions, so it must not change between the two.
+REGIONS_AT_ONCE = 1 << 18
 
-def measure_first_look(counts: ConfidentialCounts, query: QueryPlan, stream: KeyStream) -> IntArray:
-    """Noisy sums of N over the fixed blocks of the first look at the root."""
+
+def measure_first_look(root: CountsBySize, query: QueryPlan, stream: KeyStream) -> IntArray:
+    """Noisy sums of N over the fixed blocks of the first look at the root, whose exact counts are given."""
     ends = look_ends()
-    root = counts.counts_on_levels.region(0)
     exact = cells_between(root, np.zeros(1, dtype=np.int64), np.array([0, len(ends)]), ends)
     return add_noise(exact, query.noise, stream, level=0, query="first look")
 
@@ -61,6 +65,19 @@ def measure_staircases(
         ``blocks``: noisy sums of N; ``block ends``: exact, they follow from the noisy sums; ``tail``: the largest sizes in
         rising order, raised to the last block end.
     """
+    pieces = []
+    for start in range(0, truth.n_regions, REGIONS_AT_ONCE):
+        here = slice(start, min(start + REGIONS_AT_ONCE, truth.n_regions))
+        first = replace(place, first_region=place.first_region + start)
+        of_piece = prior._replace(row=prior.row[here])
+        pieces.append(_measure_piece(truth.regions(here), plan, n_groups[here], of_piece, first))
+    return NoisyLevel(plan.level, tuple(map(joined_queries, zip(*pieces))), plan.by)
+
+
+def _measure_piece(
+    truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, prior: Prior, place: Place
+) -> tuple[NoisyQuery, NoisyQuery, NoisyQuery]:
+    """Blocks, their ends and rows of some consecutive regions, which do not depend on the others."""
     assert plan.query is not None
     noise = plan.query.noise
     n_regions, n_sizes = truth.n_regions, prior.fall.shape[1]
@@ -78,14 +95,10 @@ def measure_staircases(
             rounds.append((offsets, ends, answers))
         low = high
     offsets, ends, answers = _joined(rounds, n_regions)
-    return NoisyLevel(
-        plan.level,
-        (
-            NoisyQuery("blocks", noise, offsets, answers),
-            NoisyQuery("block ends", noise, offsets, ends),
-            _measure_rows(truth, plan, n_groups, predictions, place),
-        ),
-        plan.by,
+    return (
+        NoisyQuery("blocks", noise, offsets, answers),
+        NoisyQuery("block ends", noise, offsets, ends),
+        _measure_rows(truth, plan, n_groups, predictions, place),
     )
 
 

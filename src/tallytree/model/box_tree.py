@@ -28,7 +28,7 @@ def prefix_sums(counts: Numbers) -> Numbers:
     return sums
 
 
-def box_sums(sums: IntArray, low: IntArray, high: IntArray) -> IntArray:
+def box_sums(sums: Numbers, low: IntArray, high: IntArray) -> Numbers:
     """Sum of the cells of each box, from running sums: 2**d entries per box."""
     total = np.zeros(len(low), dtype=sums.dtype)
     for ends in product((0, 1), repeat=sums.ndim):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn, Protocol, SupportsIndex, TypeVar
@@ -12,11 +13,12 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeClasses
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels
+from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_by_level, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.notebook import html_table
 from tallytree.model.part import Part
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.model.unit import ONE_ROW, Unit
 
 Counts = TypeVar("Counts", bound="ConfidentialCounts")
@@ -46,6 +48,35 @@ class Confidential:
         self.__reduce_ex__(0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Altered(Confidential):
+    """How many values were changed or left out to keep within public bounds, for the owner who asks.
+
+    Attributes
+    ----------
+    numbers
+        What was done, in words that are public; and, confidential, to how many values.
+    """
+
+    numbers: tuple[tuple[str, int], ...] = ()
+
+    def also(self, what: str, number: int) -> Altered:
+        """The same, and one thing more."""
+        return Altered((*self.numbers, (what, number)))
+
+    def also_rows_of(self, unit: Unit, number: int) -> Altered:
+        """The same, and so many rows beyond those that count of one unit; nothing more where all rows count."""
+        bounded = unit.column or (unit.group if unit.contributions > 1 else "")
+        return (
+            self.also(f"rows beyond the {unit.contributions:,} that count of one {bounded}, left out", number)
+            if bounded
+            else self
+        )
+
+
+UNALTERED = Altered()
+
+
 class Description(Protocol):
     """What is public about exact counts, wherever they are held; attributes as in :class:`ConfidentialCounts`."""
 
@@ -73,6 +104,8 @@ class Description(Protocol):
     def classes(self) -> SizeClasses | None: ...  # noqa: D102
     @property
     def attributes(self) -> Attributes: ...  # noqa: D102
+    @property
+    def people(self) -> People: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +148,13 @@ class ConfidentialCounts(Confidential):
         Confidential: counts by size per leaf and combination of values, as the finest family of a
         :class:`~tallytree.model.lattice.Lattice` numbers them; None without attributes. The numbers of groups of these cells
         are public when ``groups_public``.
+    people
+        Public: the classes that entities are counted by, with the attributes of groups beside them.
+    entity_counts
+        Confidential: entities of each class (columns) per leaf and combination of values (rows), as in ``cell_counts``; None
+        without classes.
+    altered
+        Confidential: what was done to values outside public bounds.
     """
 
     hierarchy: Hierarchy
@@ -132,6 +172,9 @@ class ConfidentialCounts(Confidential):
     classes: SizeClasses | None = None
     attributes: Attributes = NO_ATTRIBUTES
     cell_counts: CountsBySize | None = None
+    people: People = NO_PEOPLE
+    entity_counts: IntArray | None = None
+    altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -142,6 +185,10 @@ class ConfidentialCounts(Confidential):
             raise InputError("Attributes and counts per combination of their values come together.")
         if self.cell_counts is not None and not self._cells_add_up(self.cell_counts):
             raise InputError("The counts per combination of values must add up to those of the leaves.")
+        if bool(self.people) != (self.entity_counts is not None):
+            raise InputError("Classes of entities and counts per class come together.")
+        if self.entity_counts is not None and not self._people_add_up(self.entity_counts):
+            raise InputError("The entities of all classes must add up to the sizes of the groups they are in.")
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
         if self.unit.group and self.groups_public:
@@ -156,7 +203,7 @@ class ConfidentialCounts(Confidential):
     def counts_of(self, family: Family) -> CountsBySize:
         """Confidential: counts by size of every row of a family."""
         if self.cell_counts is None or not family.margin:
-            return self.counts_on_levels.regions(self.hierarchy.level_slice(family.level))
+            return self._counts_by_level[family.level]
         return self.lattice.counts(family, self.cell_counts)
 
     def _cells_add_up(self, cell_counts: CountsBySize) -> bool:
@@ -167,10 +214,28 @@ class ConfidentialCounts(Confidential):
         entities = cell_counts.n_entities().reshape(-1, n_cells).sum(axis=1)
         return np.array_equal(groups, self.n_groups) and np.array_equal(entities, self.leaf_counts.n_entities())
 
+    def people_cells(self) -> IntArray:
+        """Confidential: entities of each class of every leaf and combination of values."""
+        assert self.entity_counts is not None
+        return self.entity_counts
+
+    def people_of(self, by: Sequence[str], level: int) -> IntArray:
+        """Confidential: entities of each class in every row of the table of a level by some attributes of groups."""
+        return self.lattice.sums(Family(level, self.attributes.chosen(by)), self.people_cells())
+
+    def _people_add_up(self, entity_counts: IntArray) -> bool:
+        cells = self.leaf_counts if self.cell_counts is None else self.cell_counts
+        shape = (cells.n_regions, self.people.classes.n_cells)
+        return entity_counts.shape == shape and np.array_equal(entity_counts.sum(axis=1), cells.n_entities())
+
+    @cached_property
+    def _counts_by_level(self) -> list[CountsBySize]:
+        return counts_by_level(self.hierarchy, self.leaf_counts)
+
     @cached_property
     def counts_on_levels(self) -> CountsBySize:
         """Confidential: counts by size of every region, added up from the leaves."""
-        return counts_on_all_levels(self.hierarchy, self.leaf_counts)
+        return concatenate(self._counts_by_level)
 
     def _shown(self) -> str:
         by = f" by {', '.join(self.attributes.names)}" if self.attributes else ""
@@ -186,9 +251,15 @@ class ConfidentialCounts(Confidential):
 
 def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
     """The same groups, counted in classes of sizes; what is inside a class is lost here and goes nowhere."""
+
+    def classed(own: CountsBySize) -> CountsBySize:
+        return counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
+
     own = counts.leaf_counts
-    classed = counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
-    return replace(counts, leaf_counts=classed, least_size=0, classes=classes)
+    cells = None if counts.cell_counts is None else classed(counts.cell_counts)
+    n_outside = int(own.count[classes.outside(own.size)].sum())
+    altered = counts.altered.also("groups with sizes outside the classes, counted in the first or last one", n_outside)
+    return replace(counts, leaf_counts=classed(own), cell_counts=cells, least_size=0, classes=classes, altered=altered)
 
 
 class AssumedCounts(ConfidentialCounts):

@@ -155,13 +155,18 @@ def sum_over_regions(counts: CountsBySize, target: IntArray, n_targets: int) -> 
     return counts_from_runs(target[counts.region_of_run()], counts.size, counts.count, n_targets)
 
 
-def counts_on_all_levels(hierarchy: Hierarchy, leaf_counts: CountsBySize) -> CountsBySize:
-    """Counts of every region of the hierarchy, in its numbering, added up from the leaves."""
+def counts_by_level(hierarchy: Hierarchy, leaf_counts: CountsBySize) -> list[CountsBySize]:
+    """Counts of the regions of every level, added up from the leaves, whose own counts are the last."""
     levels = [leaf_counts]
     for level in range(hierarchy.n_levels - 1, 0, -1):
         parents = hierarchy.parent[hierarchy.level_slice(level)] - hierarchy.level_starts[level - 1]
         levels.append(sum_over_regions(levels[-1], parents, hierarchy.level_size(level - 1)))
-    return concatenate(levels[::-1])
+    return levels[::-1]
+
+
+def counts_on_all_levels(hierarchy: Hierarchy, leaf_counts: CountsBySize) -> CountsBySize:
+    """Counts of every region of the hierarchy, in its numbering, added up from the leaves."""
+    return concatenate(counts_by_level(hierarchy, leaf_counts))
 
 
 def concatenate(parts: list[CountsBySize]) -> CountsBySize:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
+from pathlib import Path
+
+from tallytree.errors import StorageError
 
 MOST_ROWS = 20
 
@@ -40,3 +44,59 @@ def plain(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that a notebook shows by itself.
+
+    Attributes
+    ----------
+    content
+        An SVG text, or the bytes of a PNG file.
+    """
+
+    content: str | bytes = field(repr=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to a file."""
+        return write_shown(path, self.content)
+
+    def _repr_svg_(self) -> str | None:
+        return self.content if isinstance(self.content, str) else None
+
+    def _repr_png_(self) -> bytes | None:
+        return self.content if isinstance(self.content, bytes) else None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole HTML page that a notebook shows in a frame of its own.
+
+    Attributes
+    ----------
+    html
+        The page, which needs no other file.
+    height
+        Of the frame, in pixels.
+    """
+
+    html: str = field(repr=False)
+    height: int = 720
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file."""
+        return write_shown(path, self.html)
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="{self.height}" style="border:0"></iframe>'
+
+
+def write_shown(path: str | Path, content: str | bytes) -> Path:
+    """Write what was shown to a file."""
+    file = Path(path)
+    try:
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise StorageError(f"Cannot write {file}: {error.strerror}.") from None
+    return file

@@ -10,7 +10,7 @@ from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
-from tallytree.options.text import comma_names, one_or_many
+from tallytree.options.text import comma_names, one_entry, one_or_many
 from tallytree.privacy.budget import Exact
 
 
@@ -28,6 +28,8 @@ class QueryOptions(Printing):
         How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
         Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
+    people
+        How many entities of each class there are; ``where`` may then name classes too.
     ranges
         Questions to a histogram or map.
     confidence, level
@@ -52,6 +54,7 @@ class QueryOptions(Printing):
     quantile: float | None = option(None, help="Which size do this fraction of the groups not exceed?")
     mean: bool = option(False, help="What is the mean size?")
     total: bool = option(False, help="How many groups are there, and how many entities?")
+    people: bool = option(False, help="How many people of each class are there? --where may then name classes too.")
     ranges: Sequence[str] = option(
         (),
         help="Of a histogram: how many lie in this range? Of a map: in this box, LOW:HIGH,LOW:HIGH? Repeatable.",
@@ -78,11 +81,14 @@ class CompareOptions(Printing):
         How often a release without intervals is simulated for them.
     out
         File for all differences.
+    page
+        File for a page of them.
     """
 
     rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
     copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
     out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
+    page: str | None = option(None, help="Write a page of the differences to this HTML file.", metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -124,6 +130,8 @@ class AssumedOptions(RegionOptions):
     ----------
     like
         An earlier release or map: its regions, totals and sizes are assumed.
+    by
+        Columns of the public table of groups with attributes that sizes will be released by.
     classes
         Classes that sizes will be counted in.
     unit
@@ -140,6 +148,9 @@ class AssumedOptions(RegionOptions):
     )
     group_totals: str | None = option(
         None, help="Public table of regions and their number of groups, one row per region."
+    )
+    by: str | Sequence[str] = option(
+        (), help="With --groups: a column with an attribute of groups. Repeatable.", text=one_entry, repeats=True
     )
     classes: str | Sequence[str] | None = option(
         None, help="With --groups or --group-totals: classes that sizes will be counted in.", text=comma_names
@@ -175,7 +186,8 @@ class PlanOptions(Printing):
     Attributes
     ----------
     epsilon, target
-        Predict the errors at this privacy loss, or find the smallest one that meets a target.
+        Predict the errors at this privacy loss, or find the smallest one that meets a target: ``county: emd<=20``, or
+        ``county: count of size 5 within 5 % in 90 % of regions``.
     runs
         Simulated releases per prediction.
     chart
@@ -183,7 +195,9 @@ class PlanOptions(Printing):
     """
 
     epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
-    target: str | None = option(None, help='Find the smallest ε, for example "county: emd<=20".')
+    target: str | None = option(
+        None, help='Find the smallest ε: "county: emd<=20", "county: count of size 5 within 5 % in 90 % of regions".'
+    )
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
     chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
 

@@ -20,13 +20,13 @@ Mechanism = Literal[
     "topdown",
     "size-bins",
 ]
-View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks"]
+View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks", "people"]
 Merge = Literal["weighted", "average"]
 Norm = Literal[1, 2]
 Totals = Literal["regions", "root"]
 Split = Literal["auto", "equal"]
 PlannedUnit = Literal["entity", "group"]
-PublicDegrees = Literal["groups", "nodes"]
+PublicDegrees = Literal["groups", "nodes", "none"]
 Public = Literal["groups", "regions", "cells"]
 Engine = Literal["local", "spark"]
 
@@ -34,6 +34,9 @@ Strategy = Literal["auto", "flat", "hierarchical", "wavelet", "optimised", "eige
 GridStrategyName = Literal["auto", "flat", "hierarchical"]
 WorkloadName = Literal["ranges", "prefixes", "identity"]
 Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]
+Neighbours = Literal["add-remove", "replace"]
+"""What neighbouring data sets differ in: one unit more or less, or another unit in the place of one (hay2010 §2.1)."""
+
 Outside = Literal["error", "clip", "drop"]
 StreamStrategy = Literal["square-root", "tree"]
 StreamStrategyName = Literal["auto", "square-root", "tree"]
@@ -57,8 +60,12 @@ MapMethod = Literal[
     "kd-hybrid",
     "adaptive-tree",
     "adaptive",
+    "dawa",
+    "privtree",
     "noisy-first",
     "structure-first",
+    "noisy-merge",
+    "structure-merge",
 ]
 DegreeMethod = Literal["isotonic", "sorted", "noisy"]
 """``isotonic`` is hay2010's S̄, the least-squares fit in rising order; ``sorted`` its S̃_r, sorted and rounded;

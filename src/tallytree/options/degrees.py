@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallytree.errors import RequestError
+from tallytree.model.place import ANYWHERE
 from tallytree.model.unit import ENTITY
 from tallytree.options.base import option, spelled_now
 from tallytree.options.choices import DegreeMethod, PublicDegrees, names
@@ -15,9 +16,11 @@ from tallytree.options.text import comma_names
 
 GROUPS_CHOICE = """How many groups there are is published as it is and not protected, so say that it is public:
   public="groups" (--public groups): the groups in the data;
+  public="none" (--public none): a twentieth of the budget is spent on a noisy number;
   or count them yourself, one count per group of a public list, empty ones included: degrees(counts, …)."""
 NODES_CHOICE = """How many nodes there are is published as it is and not protected, so say what is public:
   public="nodes" (--public nodes): the nodes that have edges in the data;
+  public="none" (--public none): a twentieth of the budget is spent on a noisy number;
   or nodes= (--nodes): a public table of all nodes, which brings in those without edges."""
 UNIT_NEEDS_COLUMN = "unit= names the protected unit of rows, so it goes with column=; edges are protected one by one."
 
@@ -36,7 +39,8 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
         public table of all nodes.
     public
         How many groups or nodes there are is published as it is. Where it is read off the data, say so: ``"groups"`` with
-        ``column`` or ``size``, ``"nodes"`` with ``edges`` and no table ``nodes``.
+        ``column`` or ``size``, ``"nodes"`` with ``edges`` and no table ``nodes``. With ``"none"`` it is confidential, and a
+        twentieth of the budget is spent on a noisy number, of which the largest counts are released.
     size
         Rows are groups: the column of their counts.
     mechanism
@@ -53,7 +57,7 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
     directed: bool = option(False, help="Count only the edges that leave a node.")
     nodes: Any = option(None, help="Public table of all nodes, so that lonely ones count.")
     public: PublicDegrees | None = option(
-        None, help="What is held fixed: groups (with --column or --size), nodes (with --edges)."
+        None, help="What is held fixed: groups (with --column or --size), nodes (with --edges), none."
     )
     column: str | None = option(None, help="Rows are entities: column of the group they belong to.")
     size: str | None = option(None, help="Rows are groups: column of their counts.")
@@ -72,13 +76,15 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
             raise RequestError(f"Give either {'= or '.join(given)}=, not both.")
         if self.edges is None and (self.directed or self.nodes is not None):
             raise RequestError("directed= and nodes= go with edges=, the columns of the two ends of an edge.")
-        if not given and (self.table is not None or self.sql is not None):
-            raise RequestError("table= and sql= go with column=, edges= or size=, which say what the rows are.")
+        if not given and self.place() != ANYWHERE:
+            raise RequestError(
+                "table=, sql= and encoding= go with column=, edges= or size=, which say what the rows are."
+            )
         if self.edges is not None and len(self.edges) != 2:
             raise RequestError("edges= names two columns, the two ends of an edge.")
-        if self.edges is not None and (self.nodes is None) != (self.public == "nodes"):
+        if self.edges is not None and (self.nodes is None) != (self.public in ("nodes", "none")):
             raise RequestError(NODES_CHOICE)
-        if self.edges is None and given and self.public != "groups":
+        if self.edges is None and given and self.public not in ("groups", "none"):
             raise RequestError(GROUPS_CHOICE)
         if not given and self.public is not None:
             raise RequestError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tallytree.options.base import Options, option
 from tallytree.options.choices import ExportFormat, names
@@ -29,6 +30,22 @@ class ShapesOptions(Options):
     shapes_level: str | None = option(
         None, help="Level that the outlines are of; the one where most labels are found when left out."
     )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class MicrodataOptions(Options):
+    """Where synthetic files go; see :func:`tallytree.microdata`.
+
+    Attributes
+    ----------
+    out
+        Folder to write.
+    overwrite
+        Replace what is there.
+    """
+
+    out: str | Path | None = option(None, help="Folder to write, outside the release folder.")
+    overwrite: bool = option(False, help="Replace what is there.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

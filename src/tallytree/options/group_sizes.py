@@ -21,7 +21,7 @@ class ReleaseOptions(Releasing):
     ----------
     mechanism
         ``"adaptive"`` (default), which measures blocks of sizes that follow from earlier answers and suits sizes of any kind;
-        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named, beyond a million regions, and on Spark) or
+        ``"matching"`` (kuo2018, Algorithms 1 and 2; default where a view is named) or
         ``"bottom-up"``; or one of fioretto2021, which need dense tables of regions × sizes: ``"tree-dp"``, ``"tree-exact"``,
         ``"tree-relaxed"``, ``"tree-program"``, ``"cumulative-relaxed"``, ``"cumulative-dp"``, ``"cumulative-exact"``,
         ``"chain"``, ``"topdown"``.
@@ -37,6 +37,9 @@ class ReleaseOptions(Releasing):
     max_size
         Public bound on the size of a group. Views that need one pay for an estimate with ``"auto"`` (default); ``"adaptive"``
         needs none, and releases no larger group where one is given.
+    max_size_budget
+        What a bound that is paid for costs: an amount of ε, or of ρ, such as kuo2018's 0.0001 (footnote 6). By default a
+        hundredth of the budget.
     norm
         1 or 2: which distance the isotonic fits minimise; each view has its own default.
     totals
@@ -52,6 +55,8 @@ class ReleaseOptions(Releasing):
     want
         Of data with attributes: the tables that a planned split is for, such as ``"county:tenure"`` or ``"state"``, one or
         several. By default every level, without attributes and with all of them.
+    people_share
+        Of data with classes of entities: the part of the budget that counts them, a quarter by default.
     """
 
     mechanism: Mechanism | None = option(
@@ -68,6 +73,9 @@ class ReleaseOptions(Releasing):
     )
     max_size: int | Literal["auto"] | None = option(
         None, help="Public bound on sizes for views that need one, or auto.", text=whole_or_word
+    )
+    max_size_budget: Exact | None = option(
+        None, help="What a paid bound on sizes costs, as an amount of epsilon or rho such as 0.0001."
     )
     norm: Norm | None = option(
         None, help="1 or 2: distance that the isotonic fits minimise.", text=whole_or_word, metavar="NUMBER"
@@ -88,6 +96,9 @@ class ReleaseOptions(Releasing):
         metavar="LEVEL[:ATTRIBUTES]",
         text=one_entry,
         repeats=True,
+    )
+    people_share: Exact | None = option(
+        None, help="With --people: part of the budget for counts of people, 1/4 when left out."
     )
 
 

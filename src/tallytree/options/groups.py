@@ -7,10 +7,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from tallytree.errors import RequestError
 from tallytree.model.part import Part, part_from
+from tallytree.model.place import Place
 from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
-from tallytree.options.choices import Nonnegative, names
-from tallytree.privacy.budget import Budget, Definition, Exact
+from tallytree.options.choices import Neighbours, Nonnegative, names
+from tallytree.privacy.budget import Budget, Definition, Exact, budget_for_replacing
 from tallytree.privacy.stated_budget import stated_budget
 
 
@@ -38,16 +39,23 @@ class Loss(Options):
         The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
     delta
         With ``epsilon``: (ε, δ)-differential privacy, kept by Gaussian noise under a zCDP budget that is found for it.
+    neighbours
+        Whose loss is stated: that of adding or removing one unit (``"add-remove"``), or of replacing one by another
+        (``"replace"``), for which half of ε, or a quarter of ρ, is spent. A ledger counts what is spent.
     """
 
     epsilon: Exact | None = option(None, help="Privacy loss, for example 1.0 or 1/3.")
     rho: Exact | None = option(None, help="Privacy loss under --definition zcdp.")
     delta: Exact | None = option(None, help="With --epsilon: approximate privacy, by Gaussian noise, such as 1e-9.")
     definition: Definition = option("pure", help="pure or zcdp.")
+    neighbours: Neighbours = option(
+        "add-remove", help=f"The stated loss is that of {names(Neighbours)}, of one unit; replace spends half."
+    )
 
     def loss(self) -> Budget:
         """The stated loss as an exact budget."""
-        return stated_budget(self.epsilon, self.rho, self.definition, self.delta)
+        stated = stated_budget(self.epsilon, self.rho, self.definition, self.delta)
+        return stated if self.neighbours == "add-remove" else budget_for_replacing(stated)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -104,28 +112,44 @@ class Releasing(Loss, Paying):
     ----------
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
+    tell_owner
+        Print to standard error, once the release is paid for, how many values outside public bounds were changed or left out.
+        These numbers are exact: they are confidential, ε does not cover them, and they go nowhere else.
     """
 
     insecure_seed: int | None = option(None, help="Experiments only: repeatable noise, NOT PRIVATE.", recorded=False)
+    tell_owner: bool = option(
+        False,
+        help="Print here, once it is paid, how many values outside bounds were changed or left out: CONFIDENTIAL.",
+        recorded=False,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SourceOptions(Options):
-    """Which table of a database.
+    """Which table of a database, which rows, and how text is written.
 
     Attributes
     ----------
     table, sql
-        Which table of the database, or which query on it.
+        Which table of the database (``schema.table`` for one of another schema), or which query on it.
+    encoding
+        How the characters of a CSV file are written, such as ``windows-1252``. By default it is found: UTF-8, UTF-16, or with a
+        warning windows-1252.
     where
         ``"COLUMN=VALUE"``: read only the rows whose column has exactly this label, as if the table had no others.
     """
 
     table: str | None = option(None, help="Table to read from a database URL.")
     sql: str | None = option(None, help="Query to read from a database URL.")
+    encoding: str | None = option(None, help="How a CSV file is written, such as windows-1252; found by default.")
     where: str | Part | None = option(
         None, help="Read only the rows whose column has exactly this label.", metavar="COLUMN=VALUE"
     )
+
+    def place(self) -> Place:
+        """Which rows of the source are meant, and how its text is written."""
+        return Place(self.table, self.sql, self.encoding)
 
 
 def rows_to_read(where: str | Part | None, paying: Paying) -> Part | None:

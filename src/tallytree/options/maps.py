@@ -26,8 +26,8 @@ class MethodOptions(Options):
     ----------
     mechanism
         ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
-        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"`` or ``"adaptive"``; for one column ``"noisy-first"``
-        or ``"structure-first"``.
+        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"``, ``"adaptive"``, ``"dawa"`` or ``"privtree"``;
+        for one column ``"noisy-first"``, ``"structure-first"``, ``"noisy-merge"`` or ``"structure-merge"``.
     n_points
         The number of points where it is public; otherwise methods that need it spend a small share on a noisy one.
     alpha
@@ -44,7 +44,7 @@ class MethodOptions(Options):
         Old spelling of ``mechanism``.
     """
 
-    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last two are for one column.")
+    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last four are for one column.")
     method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
     n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
     alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")
@@ -81,12 +81,15 @@ class GridOptions(NamedUnit, SourceOptions):
     ----------
     columns, count
         One or more columns of numbers (names of the dimensions where points are arrays); for a table also the column
-        that says how many entities a row stands for.
+        that says how many entities a row stands for. A file of points has ``longitude`` and ``latitude``, or ``x`` and ``y``
+        where its coordinates lie in a plane; they need not be named.
     box
         One pair (low, high) per column. It must be public: that of the data would give its outermost points away.
     edges
         Instead of a box that is cut evenly: for every column the edges of its cells, in rising order, or, with ready
         counts, the names of its categories. They must be public too.
+    crs
+        Coordinate system of the columns, such as ``"EPSG:27700"``; GeoJSON, GeoParquet and shapefiles say theirs.
     outside
         Points outside the box: ``"clip"`` to its border, ``"drop"``, or ``"error"``, whose refusal tells that there are some to
         whoever sees it.
@@ -105,6 +108,9 @@ class GridOptions(NamedUnit, SourceOptions):
     )
     edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
         None, help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120", text=text.lists
+    )
+    crs: str | None = option(
+        None, help="Coordinate system of the columns, such as EPSG:27700; files of points say theirs."
     )
     outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(

@@ -79,6 +79,12 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
         Columns with attributes of groups (tenure, age of the head …), each alone or with its public values: ``"tenure"``,
         ``"tenure=owned,rented"``, or a mapping from columns to values. Whatever stands on no list, or is missing, is
         ``"other"``. Without a list the values are those of the public cells or tables.
+    people
+        Columns with classes of entities (age, sex …), each with its public values, ``"age=0-17,18-64,65+"`` or a mapping: the
+        release then also says how many entities of each class every region has, in agreement with the sizes. Values that
+        stand on no list, or are missing, are ``"other"``.
+    people_by
+        Attributes of groups, of those in ``by``, that people are counted by too.
     sizes
         Rows are leaf regions, and these columns hold their numbers of groups: ``{"hh1": 1, "hh2": 2, "hh7plus": "7+"}``. Where
         one of them stands for several sizes, the release is in these classes.
@@ -102,7 +108,8 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
         many (``"column:group"`` for a column of a reserved name).
     contributions
         Public bound on the rows that count of one unit; needed with a ``unit`` column. Of further rows it is decided inside
-        the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`).
+        the engine which ones count, from the unit's own rows alone (see :mod:`tallytree.ingest.contribution`). With
+        ``people`` and ``unit="group"``: bound on the entities that count of one group.
     """
 
     by: str | Sequence[str] | Mapping[str, Sequence[str] | None] = option(
@@ -111,6 +118,16 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
         metavar="COLUMN[=VALUES]",
         text=one_entry,
         repeats=True,
+    )
+    people: str | Sequence[str] | Mapping[str, Sequence[str] | None] = option(
+        (),
+        help="Column with a class of entities and its values, such as sex=f,m: people are counted too. Repeatable.",
+        metavar="COLUMN=VALUES",
+        text=one_entry,
+        repeats=True,
+    )
+    people_by: str | Sequence[str] = option(
+        (), help="With --people: attributes of --by that people are counted by too, comma-separated.", text=comma_names
     )
     sizes: Mapping[str, int | str] | None = option(
         None, help="Wide tables: columns and the sizes that they count, as in hh1=1,hh2=2,hh7plus=7+.", text=sizes_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -79,12 +80,14 @@ def _is_short(number: Decimal) -> bool:
 class Budget:
     """A privacy loss: ``total`` is ε where the definition is ``pure``, ρ where it is ``zcdp``.
 
-    ``asked`` is the (ε, δ) that a zCDP budget was found for, where the user stated these; all noise is Gaussian then.
+    The loss is that of adding or removing one unit. ``asked`` is the (ε, δ) that a zCDP budget was found for, where the user
+    stated these; all noise is Gaussian then. ``replacing`` says that the user stated the loss of replacing one unit.
     """
 
     definition: Definition
     total: Fraction
     asked: tuple[Fraction, Fraction] | None = None
+    replacing: bool = False
 
     def __post_init__(self) -> None:
         if self.definition not in get_args(Definition):
@@ -101,8 +104,30 @@ class Budget:
         """What the total is called: ``epsilon`` or ``rho``."""
         return "epsilon" if self.definition == "pure" else "rho"
 
+    @property
+    def of_replacing(self) -> Fraction:
+        """The loss where one unit is replaced by another: one is removed and one added, so 2ε, or 2²ρ."""
+        return self.total * (2 if self.definition == "pure" else 4)
+
     def __str__(self) -> str:
         return f"{self.symbol} = {self.total}"
+
+
+def budget_for_replacing(stated: Budget) -> Budget:
+    """The budget with which replacing one unit by another costs what was stated: half of ε, or a quarter of ρ.
+
+    A neighbour that has another unit in the place of one is two steps of removing and adding away (hay2010 §2.1).
+
+    Examples
+    --------
+    >>> str(budget_for_replacing(Budget("pure", Fraction(1))))
+    'epsilon = 1/2'
+    """
+    if stated.asked is not None:
+        raise RequestError(
+            "neighbours='replace' goes with epsilon alone or with rho; with delta, add-remove is proved."
+        )
+    return Budget(stated.definition, stated.total / (2 if stated.definition == "pure" else 4), replacing=True)
 
 
 def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:
@@ -124,6 +149,19 @@ def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:
 def split_equally(budget: Budget, n_parts: int) -> tuple[Budget, ...]:
     """Equal parts of a budget."""
     return split(budget, [Fraction(1, n_parts)] * n_parts)
+
+
+def pure_loss(part: Budget, rate: int = 2) -> Fraction:
+    """The largest ε, to 30 bits, at which a step of pure loss ε costs at most this part of a budget.
+
+    zCDP: any step of pure loss ε costs at most ε²/2 (Bun and Steinke 2016, Prop. 1.4); ``rate`` is that 2, or a larger number
+    where a step is known to cost less.
+    """
+    if part.definition == "pure":
+        return part.total
+    square = rate * part.total
+    scale = 1 << (30 + max(0, (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1))
+    return Fraction(math.isqrt(square.numerator * scale**2 // square.denominator), scale)
 
 
 def noise_for(part: Budget, sensitivity: Sensitivity) -> Noise:

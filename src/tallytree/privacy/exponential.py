@@ -19,7 +19,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray, read_only
-from tallytree.privacy.budget import Budget
+from tallytree.privacy.budget import Budget, pure_loss
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.probabilities import enclose, enclose_exp, floor_of
 from tallytree.privacy.randomness import BitSource, Places
@@ -41,11 +41,7 @@ def exponential_rate(part: Budget, sensitivity: int) -> Fraction:
     """
     if sensitivity < 1:
         raise RequestError(f"A sensitivity is at least 1, got {sensitivity}.")
-    if part.definition == "pure":
-        return part.total / (2 * sensitivity)
-    square = 8 * part.total
-    scale = 1 << (30 + max(0, (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1))
-    return Fraction(math.isqrt(square.numerator * scale**2 // square.denominator), scale) / (2 * sensitivity)
+    return pure_loss(part, rate=8) / (2 * sensitivity)
 
 
 def choose_candidates(

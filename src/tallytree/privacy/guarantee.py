@@ -22,6 +22,7 @@ from tallytree.privacy.stated_budget import stated_budget
 
 NOT_PRIVATE = "NOT PRIVATE: the noise came from an insecure seed, for tests and experiments only."
 NEIGHBOURS = "add or remove one unit; everything under fixed stays as it is"
+REPLACED = "replace one unit by another, at the loss under replacing; everything under fixed stays as it is"
 # At which δ a zCDP guarantee is also stated as (ε, δ).
 STATED_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9))
 # Above this ε the factor has more than 20 digits, and nobody learns anything from them.
@@ -60,35 +61,37 @@ class Guarantee:
             return NOT_PRIVATE
         unit = self.unit.words.replace("one ", "any one ", 1) + (f" ({self.adds})" if self.adds else "")
         held = f"Held fixed, and so not protected: {'; '.join(self.fixed)}." if self.fixed else "Nothing is held fixed."
+        loss = self.budget.of_replacing if self.budget.replacing else self.budget.total
+        done = f"Replacing {unit} by another" if self.budget.replacing else f"Adding or removing {unit}"
         if self.budget.definition == "pure":
-            number = plain_number(self.budget.total)
+            number = plain_number(loss)
             power = f"e^({number})" if "/" in number else f"e^{number}"
-            factor = factor_of(self.budget.total)
+            factor = factor_of(loss)
             about = f" ≈ {factor}" if factor else ""
-            return f"Adding or removing {unit} makes any outcome at most {power}{about} times as likely. {held}"
-        rho = plain_number(self.budget.total)
+            return f"{done} makes any outcome at most {power}{about} times as likely. {held}"
+        rho = plain_number(loss)
         if self.budget.asked is not None:
             epsilon, delta = (_short(str(number)) for number in self.budget.asked)
             return (
-                f"Adding or removing {unit} is hidden with (ε, δ)-differential privacy, ε = {epsilon}, δ = {delta}, by "
+                f"{done} is hidden with (ε, δ)-differential privacy, ε = {epsilon}, δ = {delta}, by "
                 f"Gaussian noise under zero-concentrated differential privacy, rho = {rho}. {held}"
             )
         pairs = [f"(ε = {_short(pair['epsilon'])}, δ = {_short(pair['delta'])})" for pair in self.approximate]
         also = f", which implies {' and '.join(pairs)}" if pairs else ""
-        return f"Adding or removing {unit} is hidden with zero-concentrated differential privacy, rho = {rho}{also}. {held}"
+        return f"{done} is hidden with zero-concentrated differential privacy, rho = {rho}{also}. {held}"
 
     @property
     def approximate(self) -> list[dict[str, str]]:
-        """(ε, δ) guarantees that a zCDP guarantee implies, exact numbers as text."""
-        rho = self.budget.total
+        """(ε, δ) guarantees that a zCDP guarantee implies, exact numbers as text, for the neighbours that it was stated for."""
+        rho = self.budget.of_replacing if self.budget.replacing else self.budget.total
         if self.budget.definition == "pure" or not _SMALLEST_RHO <= rho <= _LARGEST_RHO:
             return []
         return [{"epsilon": str(epsilon_from_rho(rho, delta)), "delta": str(delta)} for delta in STATED_DELTAS]
 
     @property
     def replacing(self) -> dict[str, str]:
-        """The loss where one unit is replaced by another: one is removed and one added, so 2ε, or 2²ρ."""
-        return {self.budget.symbol: str(self.budget.total * (2 if self.budget.definition == "pure" else 4))}
+        """The loss where one unit is replaced by another."""
+        return {self.budget.symbol: str(self.budget.of_replacing)}
 
 
 def factor_of(epsilon: Fraction) -> str:
@@ -118,7 +121,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
         budget.symbol: str(budget.total),
     }
     if budget.definition == "pure":
-        facts["factor"] = factor_of(budget.total)
+        facts["factor"] = factor_of(budget.of_replacing if budget.replacing else budget.total)
     else:
         facts["approximate"] = guarantee.approximate
     if budget.asked is not None:
@@ -134,7 +137,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "group": unit.group or None,
         },
         "adds": guarantee.adds,
-        "neighbours": NEIGHBOURS,
+        "neighbours": REPLACED if budget.replacing else NEIGHBOURS,
         "replacing": guarantee.replacing,
         "fixed": list(guarantee.fixed),
         "statement": guarantee.statement,
@@ -175,18 +178,28 @@ def budget_of(block: Mapping[str, Any]) -> Budget:
     symbol = "epsilon" if definition == "pure" else "rho"
     stated = block.get("stated")
     asked = None if stated is None else (exact(stated["epsilon"], "epsilon"), exact(stated["delta"], "delta"))
-    return Budget(definition, exact(block[symbol], symbol), asked)
+    return Budget(definition, exact(block[symbol], symbol), asked, block.get("neighbours") == REPLACED)
 
 
 def false_claims(block: Mapping[str, Any]) -> list[str]:
     """Names of what a privacy block states otherwise than it follows from the rest of it."""
     guarantee = guarantee_from_json(block)
+    block = _in_words_of_today(block, guarantee.unit)
     derived = guarantee_to_json(guarantee)
     wrong = [name for name, value in derived.items() if name not in block or block[name] != value]
     asked = guarantee.budget.asked
     if asked is not None and guarantee.budget.total > stated_budget(asked[0], None, "pure", asked[1]).total:
         wrong.append("stated")  # the budget is larger than what keeps the stated ε and δ
     return wrong
+
+
+def _in_words_of_today(block: Mapping[str, Any], unit: Unit) -> Mapping[str, Any]:
+    """The block with rows that nobody named as they are called now; older releases say "all rows of one row, at most 3"."""
+    older = f"all rows of one {unit.entity}, at most {unit.contributions}"
+    if block["unit"].get("words") != older or unit.words == older:
+        return block
+    statement = str(block.get("statement")).replace(older.replace("one ", "any one ", 1), unit.words, 1)
+    return {**block, "unit": {**block["unit"], "words": unit.words}, "statement": statement}
 
 
 def _short(number: str) -> str:

@@ -18,7 +18,7 @@ the rows of such a table. Not so where a value follows from the entities: the en
 to another changes 2s − 1 cumulative counts, and there is no function for that.
 
 Where the unit is a whole group, neighbours differ by one group with all its entities, of any size, in any leaf; only the
-``size_…`` families at bins and blocks of sizes are measured then.
+``size_…`` families at bins and blocks of sizes are measured then, and people with a public bound on the entities of a group.
 
 Sizes may be cut off at a public largest size: that lowers the growth of a size, never raises it. All proofs bound one
 entity first and add up over k entities by the triangle inequality, which gives l1 = k l1(1) and l2² = k² l2²(1).
@@ -27,6 +27,7 @@ entity first and add up over k entities by the triangle inequality, which gives 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -113,6 +114,19 @@ def group_totals_sensitivity(*, contributions: int = 1) -> Sensitivity:
     """The number of groups per region, where groups are private (kuo2018 footnote 5): l1 = k, l2² = k².
 
     An entity may be its group's only one, so that the group comes and goes with it: one total changes by 1.
+    """
+    return _for_units(Sensitivity(1, 1), contributions)
+
+
+def people_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Entities per class (age by sex …) and region, or row of a table by attributes of groups: l1 = k, l2² = k².
+
+    An entity has one class and its group lies in one row of a table, so one count changes by 1; with k entities at most k in
+    all. Reached when all have the same class in one row. Where the unit is a whole group, k is the public bound on the
+    entities that count of one group, all of which come and go with it.
+
+    The same entity also fills one cell of the staircase of its row: sizes and people are different questions about it, asked
+    one after the other, whose losses add up. Each has its share of the budget, and its own sensitivity.
     """
     return _for_units(Sensitivity(1, 1), contributions)
 
@@ -219,6 +233,17 @@ def edge_degrees_sensitivity(*, contributions: int = 1) -> Sensitivity:
     return _for_units(Sensitivity(2, 2), contributions)
 
 
+def edge_nodes_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """The number of nodes that have edges, where it is private: l1 = 2k, l2² = (2k)².
+
+    An edge may be the only one of both its nodes, which come and go with it: the number changes by at most 2. The degrees of
+    these nodes are then read as those of the M largest, filled up with zeros: a node that does not exist counts like one
+    without edges, so :func:`edge_degrees_sensitivity` and :func:`sizes_sensitivity` hold for every M that follows from answers
+    already given.
+    """
+    return _for_units(Sensitivity(2, 4), contributions)
+
+
 def median_score_sensitivity(*, contributions: int = 1) -> Sensitivity:
     """−|points below a cut − points above it|, the score of a private median: l1 = k per candidate, l2² = k².
 
@@ -236,3 +261,56 @@ def deviation_score_sensitivity(*, contributions: int = 1) -> Sensitivity:
     the best m, the sum of its part changes by at most 1. As for medians, this bounds the change of each candidate's score.
     """
     return _for_units(Sensitivity(1, 1), contributions)
+
+
+def squares_score_sensitivity(largest: int, *, contributions: int = 1) -> Sensitivity:
+    """Squared deviations of bins from the means of parts, rounded down part by part: l1 = k (2F − 1) per candidate.
+
+    Counts are cut off at ``largest`` = F >= 1, which is public or follows from answers already given. Of n bins with mean m,
+    an entity that raises a count from x to x + 1 <= F changes Σ (count − mean)² by 2(x − m) + 1 − 1/n. The other n − 1 counts
+    lie in 0 … F, so x − m lies between (x − F)(1 − 1/n) and x(1 − 1/n), and the change between (1 − 2F)(1 − 1/n) and
+    (2F − 1)(1 − 1/n). Two numbers that differ by at most the whole number 2F − 1 still do when both are rounded down. The
+    entity lies in one part, so the cost of every partition, hence the least cost of a set of partitions, changes by at most
+    2F − 1. (Xu et al. 2012 state 2F + 1.) Rounded, it is reached: by one of F = 1, four bins, and two entities in them.
+    """
+    _require_positive(largest, "largest")
+    return _for_units(Sensitivity(2 * largest - 1, (2 * largest - 1) ** 2), contributions)
+
+
+def tiling_sensitivity(*, contributions: int = 1) -> Sensitivity:
+    """Cost of one tiling of a tree of boxes minus that of another, as far as one choice depends on it: l1 = 2k, l2² = 4k².
+
+    A tiling costs the absolute deviations of the cells of each of its boxes from their median, added up. An entity lies in one
+    box of every tiling, so that the cost of each tiling changes by at most 1 (see :func:`deviation_score_sensitivity`) and a
+    difference of two by at most 2; reached where a cell is above the median of one box and below that of another.
+
+    Noise of scale 2k/ε on the cost of every box, single cells included, makes the choice of the cheapest tiling cost ε. Fix
+    the cell of the entity, a tiling P, the box b of P with that cell, and the noise of all boxes but b. P is chosen where b
+    is no dearer than the best tiling of its inside and, with b at its price, cheaper than every box around it: where the
+    noise of b is at most some bound (or below it). Tilings with b change alike, those without it by at most 1, the cost of
+    b by at most 1, so the bound moves by at most 2, and the probability of lying below it by a factor of at most exp(2 /
+    scale). Entities follow one another, so k of them cost k times that. Costs may not be cut off at 0, nor single cells
+    spared the noise: then one outcome can say something about all boxes around a cell at once.
+    """
+    return _for_units(Sensitivity(2, 4), contributions)
+
+
+def descent_sensitivity(fanout: int, *, contributions: int = 1) -> Fraction:
+    """Losses of all decisions on the way down a tree of boxes, in units of 1/scale: k (2β − 1)/(β − 1) for a fanout β.
+
+    PrivTree (Zhang, Xiao, Xie 2016, §3): a box at depth t with c entities is split if max(c − t δ, −δ) plus discrete Laplace
+    noise of scale λ is above 0. Needs δ ≥ λ ln β and δ ≥ 1; any tree of nested boxes will do.
+
+    Take k = 1, as entities follow one another, and b_t = c_t − t δ on the way to the cell of the entity; along it c_t never
+    grows, so b_t falls by δ or more at every step. With the entity b_t is 1 larger, unless both are cut off at −δ. A
+    decision loses at most 1/λ, and one with b_t ≥ 1 at most exp((1 − b_t)/λ)/λ, as P(b + noise > 0) is 1 − q^b/(1 + q) for
+    b ≥ 1, q = exp(−1/λ). Let u = b_f be the first b_t below 1 and 0 at least: its decision loses 1/λ at most, the next one
+    u/λ, as it is cut off at −δ, those further down nothing, and those above at most Σ_j exp((1 − u − j δ)/λ)/λ. That is
+    convex in u, and at u = 0 and u = 1 at most (1 + β/(β − 1))/λ, because exp(−δ/λ) ≤ 1/β and δ ≥ 1. If b_f is below 0 the
+    next one is cut off wholly. The last box, which is not split, loses at most 1/λ as well. Whole numbers b_t leave u = 0
+    alone, but the bound needs that no more than real ones do.
+    """
+    _require_positive(contributions, "contributions")
+    if fanout < 2:
+        raise RequestError(f"A box is split into 2 or more, got {fanout}.")
+    return Fraction(contributions * (2 * fanout - 1), fanout - 1)

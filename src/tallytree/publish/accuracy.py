@@ -7,7 +7,6 @@ reads confidential values.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -17,15 +16,16 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.confidential import AssumedCounts
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.people import dealt
 from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.publish.group_sizes import release
 from tallytree.publish.progress import Progress, silent
-from tallytree.released.group_sizes.evaluation import LevelErrors, emd_per_level, errors_html, evaluate
+from tallytree.publish.targets import METRIC_NAMES, METRICS, CountTarget, Target, parse_target
+from tallytree.released.group_sizes.evaluation import Evaluation, LevelErrors, emd_per_level, errors_html, evaluate
 from tallytree.released.group_sizes.release import Release
 from tallytree.report.trade_off import trade_off_svg
 
-_METRIC_NAMES = {"emd": "EMD", "l1": "L1", "count_error": "error of one count"}
-METRICS = tuple(_METRIC_NAMES)
 # A trade-off is drawn at these multiples of ε.
 _MULTIPLES = tuple(Fraction(2) ** power for power in range(-3, 4))
 # Bisection on the logarithm of ε: ends when the bracket is within 2 %.
@@ -33,16 +33,57 @@ _LEAST_EPSILON, _MOST_EPSILON, _BRACKET, _NEAR = 1e-3, 1e3, 1.02, 4.0
 
 
 @dataclass(frozen=True)
+class Spread:
+    """How the error of single regions spreads around its mean, over the regions of a level and all simulated releases.
+
+    Attributes
+    ----------
+    name
+        The level.
+    half, most, largest
+        Earth mover's distance that half of the regions, nine in ten, and all of them stay at or below.
+    """
+
+    name: str
+    half: float
+    most: float
+    largest: float
+
+
+@dataclass(frozen=True)
 class Prediction:
-    """Expected errors per level of a release with some options; ``errors`` holds means over simulated releases."""
+    """Expected errors per level of a release with some options.
+
+    Attributes
+    ----------
+    name, epsilon
+        What was simulated.
+    levels
+        Means over regions and simulated releases.
+    spread
+        How single regions spread around these means, one per level.
+    share
+        Where a target asked for counts near the true ones: the share of regions that have one.
+    """
 
     name: str
     epsilon: str
     levels: tuple[LevelErrors, ...]
+    spread: tuple[Spread, ...] = ()
+    share: float | None = None
+
+    def meets(self, target: Target | CountTarget) -> bool:
+        """Whether the prediction meets a target, for which it was made."""
+        if isinstance(target, CountTarget):
+            return self.share is not None and self.share >= target.regions
+        level = next(level for level in self.levels if level.name == target.level)
+        return bool(getattr(level, target.metric) <= target.bound)
 
     def to_json(self) -> dict[str, Any]:
         """The prediction as JSON-ready facts."""
-        return {"name": self.name, "epsilon": self.epsilon, "levels": [asdict(level) for level in self.levels]}
+        share = {} if self.share is None else {"share_of_regions": self.share}
+        levels, spread = ([asdict(one) for one in each] for each in (self.levels, self.spread))
+        return {"name": self.name, "epsilon": self.epsilon, "levels": levels, "spread": spread, **share}
 
     def __repr__(self) -> str:
         return f"Prediction({self.name}, epsilon = {self.epsilon}, {emd_per_level(self.levels)})"
@@ -68,7 +109,7 @@ class TradeOff:
                 points = panels.setdefault(level.name, {}).setdefault(prediction.name, [])
                 points.append((float(Fraction(prediction.epsilon)), getattr(level, metric)))
         title = "Predicted mean error per region against ε (no confidential data were read)"
-        return trade_off_svg(panels, title=title, error=_METRIC_NAMES[metric])
+        return trade_off_svg(panels, title=title, error=METRIC_NAMES[metric])
 
     def to_json(self) -> dict[str, Any]:
         """All predictions as JSON-ready facts."""
@@ -81,37 +122,6 @@ class TradeOff:
 
     def _repr_html_(self) -> str:
         return self.svg()
-
-
-@dataclass(frozen=True)
-class Target:
-    """A wish such as ``county: emd<=20``: the mean error of a level is to stay at or below a bound."""
-
-    level: str
-    metric: str
-    bound: float
-
-
-def parse_target(text: str) -> Target:
-    """Read ``LEVEL: METRIC<=NUMBER``.
-
-    Examples
-    --------
-    >>> parse_target("county: emd<=20")
-    Target(level='county', metric='emd', bound=20.0)
-    """
-    match = re.fullmatch(r"\s*(.+?)\s*:\s*(\w+)\s*<=\s*([0-9.eE+-]+)\s*", text)
-    if match is None or match[2] not in METRICS:
-        raise RequestError(
-            f"The target {text!r} is not understood. Write LEVEL: METRIC<=NUMBER, METRIC one of {METRICS}."
-        )
-    try:
-        bound = float(match[3])
-    except ValueError:
-        bound = math.nan
-    if not bound > 0:
-        raise RequestError(f"The target {text!r} needs a bound above 0.")
-    return Target(match[1], match[2], bound)
 
 
 def plan_group_sizes(
@@ -147,7 +157,22 @@ def data_like(earlier: Release) -> AssumedCounts:
         classes=earlier.classes,
         attributes=earlier.attributes,
         cell_counts=None if margins is None else margins.at(lattice.rows_in_margins(lattice.finest)),
+        **_people_like(earlier),
     )
+
+
+def _people_like(earlier: Release) -> dict[str, Any]:
+    """Classes of entities, and entities of each class per leaf and combination of values; nothing where none are counted.
+
+    Within the cells that people were not counted by, classes are dealt in order: nothing measured depends on it.
+    """
+    if earlier.people is None:
+        return {}
+    lattice, people = earlier.lattice, earlier.people.people
+    slots = earlier.counts if earlier.margins is None else earlier.margins.at(lattice.rows_in_margins(lattice.finest))
+    cells = slots if earlier.margins is not None else slots.regions(lattice.hierarchy.level_slice(lattice.finest.level))
+    row_of = lattice.rows_of_cells(people.family(lattice))
+    return {"people": people, "entity_counts": dealt(cells.n_entities(), earlier.people.cells, row_of)}
 
 
 def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> AssumedCounts:
@@ -156,7 +181,15 @@ def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> Assumed
     return replace(assumed, groups_public=False, unit=unit, least_size=least_size)
 
 
-def predict(assumed: AssumedCounts, *, name: str = "", runs: int = 5, epsilon: Any, **options: Any) -> Prediction:
+def predict(
+    assumed: AssumedCounts,
+    *,
+    name: str = "",
+    runs: int = 5,
+    target: Target | CountTarget | None = None,
+    epsilon: Any,
+    **options: Any,
+) -> Prediction:
     """Expected errors per level, as the mean over simulated releases of the assumed data.
 
     Parameters
@@ -166,17 +199,31 @@ def predict(assumed: AssumedCounts, *, name: str = "", runs: int = 5, epsilon: A
         :func:`tallytree.planning.group_sizes.shapes.assumed_counts`.
     runs
         Number of simulated releases.
+    target
+        Of counts that are to be near the true ones: in which share of the regions they are is predicted too.
     epsilon, options
         As for :func:`tallytree.release`.
     """
-    simulated = [
-        evaluate(release(assumed, epsilon=epsilon, insecure_seed=seed, **options), assumed).levels
-        for seed in range(runs)
-    ]
-    levels = tuple(_mean(list(same_level)) for same_level in zip(*simulated))
-    return Prediction(
-        name or ", ".join(f"{key} {value}" for key, value in options.items()) or "default", str(epsilon), levels
-    )
+    simulated, shares = [], []
+    for seed in range(runs):
+        made = release(assumed, epsilon=epsilon, insecure_seed=seed, **options)
+        simulated.append(evaluate(made, assumed))
+        if isinstance(target, CountTarget):
+            shares.append(target.share(made, assumed))
+    levels = tuple(_mean(list(same_level)) for same_level in zip(*(one.levels for one in simulated)))
+    named = name or ", ".join(f"{key} {value}" for key, value in options.items()) or "default"
+    share = float(np.mean(shares)) if shares else None
+    return Prediction(named, str(epsilon), levels, _spread(assumed.hierarchy, simulated), share)
+
+
+def _spread(hierarchy: Hierarchy, simulated: Sequence[Evaluation]) -> tuple[Spread, ...]:
+    emd = np.stack([one.emd for one in simulated if one.emd is not None])
+    found = []
+    for level, name in enumerate(hierarchy.level_names):
+        here = emd[:, hierarchy.level_slice(level)]
+        half, most, largest = np.quantile(here, [0.5, 0.9, 1.0], method="higher").tolist()
+        found.append(Spread(name, half, most, largest))
+    return tuple(found)
 
 
 def _mean(errors: Sequence[LevelErrors]) -> LevelErrors:
@@ -223,7 +270,12 @@ def trade_off(
 
 
 def smallest_epsilon(
-    assumed: AssumedCounts, target: Target, *, runs: int = 5, progress: Progress = silent, **options: Any
+    assumed: AssumedCounts,
+    target: Target | CountTarget,
+    *,
+    runs: int = 5,
+    progress: Progress = silent,
+    **options: Any,
 ) -> tuple[Fraction, Prediction]:
     """The smallest ε, to about 2 %, at which the predicted error meets a target; by bisection over simulations.
 
@@ -232,24 +284,23 @@ def smallest_epsilon(
     names = assumed.hierarchy.level_names
     if target.level not in names:
         raise RequestError(f"There is no level {target.level!r}. Levels: {', '.join(names)}.")
-    level = names.index(target.level)
 
     def at(epsilon: float, width: float) -> tuple[Fraction, Prediction]:
         exact = Fraction(f"{epsilon:.3g}")
-        return exact, predict(assumed, runs=runs if width > _NEAR else 4 * runs, epsilon=exact, **options)
+        return exact, predict(
+            assumed, runs=runs if width > _NEAR else 4 * runs, target=target, epsilon=exact, **options
+        )
 
     low, high = _LEAST_EPSILON, _MOST_EPSILON
     best = at(high, high / low)
-    if getattr(best[1].levels[level], target.metric) > target.bound:
-        raise RequestError(
-            f"Even ε = {_MOST_EPSILON:g} does not bring {target.metric} of {target.level} to {target.bound:g}."
-        )
+    if not best[1].meets(target):
+        raise RequestError(f"Even ε = {_MOST_EPSILON:g} does not bring {target}.")
     steps = math.ceil(math.log2(math.log(high / low) / math.log(_BRACKET)))
     for step in range(steps):
         middle = math.sqrt(low * high)
         progress(step, steps, f"simulating ε = {middle:.3g}")
         found = at(middle, high / low)
-        if getattr(found[1].levels[level], target.metric) <= target.bound:
+        if found[1].meets(target):
             high, best = middle, found
         else:
             low = middle

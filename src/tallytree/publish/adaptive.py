@@ -2,62 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
 from tallytree.consistency.lattice import consistent_cells
-from tallytree.consistency.staircases import consistent_leaves
-from tallytree.estimate.staircases import Staircases, estimate_of_look, estimate_staircases, prior_below, prior_of_root
+from tallytree.consistency.people import counted_people, shift_of_entities
+from tallytree.consistency.staircases import Leaves, consistent_leaves
+from tallytree.estimate.staircases import (
+    Choices,
+    MeasuredLevel,
+    Staircases,
+    choose_once,
+    estimate_of_look,
+    estimate_staircases,
+    prior_below,
+    prior_of_root,
+)
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.measure.group_sizes import Place
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.measure.staircases import measure_first_look, measure_staircases
-from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.confidential import Confidential, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.lattice import Family, Lattice
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.planning.group_sizes.allocation import shares_for_levels
 from tallytree.planning.group_sizes.families import shares_for_families, wanted_families
 from tallytree.planning.group_sizes.first_look import FirstLook, first_look
 from tallytree.planning.group_sizes.goals import goal_from
-from tallytree.planning.group_sizes.memory import MOST_STAIRCASE_CELLS
-from tallytree.planning.group_sizes.plan import Plan, PublicFacts, level_query, with_shares
+from tallytree.planning.group_sizes.memory import most_sizes
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, QueryPlan, level_query, with_shares
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.progress import Progress, silent
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveRun:
-    """What the mechanism measured and estimated level by level, and the plan with the split that it chose."""
+    """What the mechanism measured, what it estimated level by level, and the plan with the split that it chose.
+
+    The finest level was measured and is not estimated yet: nothing lies below it, so its estimates can be made in pieces.
+    """
 
     plan: Plan
     noisy: NoisyCounts
     levels: tuple[Staircases | None, ...]
+    finest: tuple[MeasuredLevel, Choices]
     looked: Curves
 
-    def _with_look(self, answers: IntArray) -> AdaptiveRun:
-        """The same with the answers of the first look among those of the root."""
-        assert self.plan.first_look is not None
-        look = NoisyQuery("first look", self.plan.first_look.noise, np.array([0, len(answers)]), answers)
-        root, *below = self.noisy.levels
-        levels = (replace(root, queries=(look, *root.queries)), *below)
-        return replace(self, noisy=replace(self.noisy, levels=levels))
-
-    def leaf_counts(self, lattice: Lattice) -> CountsBySize:
+    def leaf_counts(self, lattice: Lattice, people: People = NO_PEOPLE) -> CountsBySize:
         """All levels combined into consistent counts by size of the leaves, by attributes where there are some:
         post-processing only.
         """
+        finest, choices = self.finest
+
+        def estimate(regions: slice) -> Staircases:
+            return estimate_staircases(finest.piece(regions), choices, is_leaf=True)
+
+        families = families_of(self.plan, lattice)
+        measured = {family: known for family, known in zip(families, self.levels) if known is not None}
+        if people or self.noisy.cell_groups is not None:
+            measured[lattice.finest] = estimate_staircases(finest, choices, is_leaf=True)
+        shift = self._told_by_people(lattice, measured, people) if people else None
         if self.noisy.cell_groups is None:
             tree, n_groups = lattice.hierarchy, self.noisy.n_groups
-            return consistent_leaves(tree, n_groups, list(self.levels), self.looked, self.plan.max_size)
-        measured = {
-            family: known for family, known in zip(families_of(self.plan, lattice), self.levels) if known is not None
-        }
-        return consistent_cells(lattice, self.noisy.cell_groups, measured, self.looked, self.plan.max_size)
+            leaves = Leaves(tree, estimate, self.looked.height.shape[1])
+            return consistent_leaves(tree, n_groups, self.levels[:-1], leaves, self.looked, self.plan.max_size, shift)
+        return consistent_cells(lattice, self.noisy.cell_groups, measured, self.looked, self.plan.max_size, shift)
+
+    def _told_by_people(self, lattice: Lattice, measured: Mapping[Family, Staircases], people: People) -> FloatArray:
+        """What the classes of entities add to the number of entities of each of the finest cells."""
+        groups = people.groups(lattice)
+        sizes = {family: known.curves for family, known in measured.items()}
+        return shift_of_entities(lattice, sizes, groups, counted_people(groups, self.noisy.people))
+
+    def with_people(self, people: tuple[NoisyLevel, ...]) -> AdaptiveRun:
+        """The same with what was measured of people."""
+        return replace(self, noisy=replace(self.noisy, people=people))
+
+
+class Measuring(Protocol):
+    """Where exact counts are, and how questions about them are answered there."""
+
+    def first_look(self, query: QueryPlan) -> IntArray:
+        """Noisy sums over the fixed blocks of the first look."""
+
+    def level(self, plan: Plan, place: int, prior: Prior) -> NoisyLevel:
+        """Noisy answers about all regions of one place among the plan's levels."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Here(Confidential):
+    """Counts in the memory of this process."""
+
+    counts: ConfidentialCounts
+    groups: Groups
+    stream: KeyStream
+
+    def first_look(self, query: QueryPlan) -> IntArray:
+        return measure_first_look(self.counts.counts_of(Family(0, ())), query, self.stream)
+
+    def level(self, plan: Plan, place: int, prior: Prior) -> NoisyLevel:
+        family = families_of(plan, self.groups.lattice)[place]
+        where = Place(self.stream, 0, self.groups.lattice.n_rows(family))
+        return measure_staircases(
+            self.counts.counts_of(family), plan.levels[place], self.groups.of(family), prior, where
+        )
 
 
 def run_adaptive(
@@ -66,27 +121,45 @@ def run_adaptive(
     facts: PublicFacts,
     n_groups: IntArray,
     stream: KeyStream,
+    measured: Callable[[Plan, NoisyCounts], None],
+    progress: Progress = silent,
+) -> AdaptiveRun:
+    """Measure and estimate in turns, with counts in memory.
+
+    With attributes the numbers of groups of all their combinations are public.
+    """
+    public = Groups(facts.lattice, n_groups, counts.cell_counts.n_groups() if counts.cell_counts is not None else None)
+    return measure_in_turns(_Here(counts, public, stream), plan, facts, public, measured, progress)
+
+
+def measure_in_turns(
+    measuring: Measuring,
+    plan: Plan,
+    facts: PublicFacts,
+    groups: Groups,
+    measured: Callable[[Plan, NoisyCounts], None],
     progress: Progress = silent,
 ) -> AdaptiveRun:
     """Measure and estimate in turns: every level is planned from noisy answers of the levels above.
 
-    Confidential values enter only through ``measure_first_look`` and ``measure_staircases``. With attributes the numbers of
-    groups of all their combinations are public.
+    Confidential values enter only through ``measuring``. ``measured`` is told the plan and all answers as soon as the last one
+    was given, before anything is estimated from it.
     """
-    lattice = facts.lattice
     assert plan.first_look is not None
-    answers = measure_first_look(counts, plan.first_look, stream)
-    look = first_look(answers, int(n_groups[0]), plan.first_look.noise.std)
-    public = _Groups(lattice, n_groups, counts.cell_counts.n_groups() if counts.cell_counts is not None else None)
-    plan = split_after_look(plan, facts, look, public)
-    families = families_of(plan, lattice)
+    answers = measuring.first_look(plan.first_look)
+    look = first_look(answers, int(groups.n_groups[0]), plan.first_look.noise.std)
+    split = split_after_look(plan, facts, look, groups)
+    given = [NoisyLevel(level.level, (), level.by) for level in split.levels]
+    last = max(place for place, level in enumerate(split.levels) if level.query is not None)
 
     def measure(place: int, prior: Prior) -> NoisyLevel:
-        where = Place(stream, 0, lattice.n_rows(families[place]))
-        truth = counts.counts_of(families[place])
-        return measure_staircases(truth, plan.levels[place], public.of(families[place]), prior, where)
+        given[place] = measuring.level(split, place, prior)
+        if place == last:
+            measured(split, _with_look(split, groups.answered(given), answers))
+        return given[place]
 
-    return _in_turns(public, plan, look, measure, progress)._with_look(answers)
+    run = _in_turns(groups, split, look, measure, progress)
+    return replace(run, noisy=_with_look(split, run.noisy, answers))
 
 
 def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> AdaptiveRun:
@@ -96,9 +169,17 @@ def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: P
     look = first_look(answers, int(noisy.n_groups[0]), plan.first_look.noise.std)
     rest = tuple(query for query in noisy.levels[0].queries if query.name != "first look")
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
-    public = _Groups(lattice, noisy.n_groups, noisy.cell_groups)
+    public = Groups(lattice, noisy.n_groups, noisy.cell_groups)
     made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress)
-    return made._with_look(answers)
+    return replace(made, noisy=_with_look(plan, made.noisy, answers)).with_people(noisy.people)
+
+
+def _with_look(plan: Plan, noisy: NoisyCounts, answers: IntArray) -> NoisyCounts:
+    """The same with the answers of the first look among those of the root."""
+    assert plan.first_look is not None
+    look = NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers)
+    root, *below = noisy.levels
+    return replace(noisy, levels=(replace(root, queries=(look, *root.queries)), *below))
 
 
 def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
@@ -107,7 +188,7 @@ def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
+class Groups:
     """Numbers of groups of every region, and where groups have attributes of every combination of values of every leaf."""
 
     lattice: Lattice
@@ -120,9 +201,13 @@ class _Groups:
             return self.n_groups[self.lattice.hierarchy.level_slice(family.level)]
         return self.lattice.sums(family, self.cell_groups)
 
+    def answered(self, levels: Sequence[NoisyLevel]) -> NoisyCounts:
+        """These groups with the answers of all levels."""
+        return NoisyCounts(self.n_groups, tuple(levels), self.cell_groups)
+
 
 def _in_turns(
-    groups: _Groups, plan: Plan, look: FirstLook, measure: Callable[[int, Prior], NoisyLevel], progress: Progress
+    groups: Groups, plan: Plan, look: FirstLook, measure: Callable[[int, Prior], NoisyLevel], progress: Progress
 ) -> AdaptiveRun:
     """Estimate level by level from the root, with what ``measure`` tells about each place among the plan's levels.
 
@@ -130,9 +215,7 @@ def _in_turns(
     """
     lattice = groups.lattice
     families = families_of(plan, lattice)
-    n_sizes = look.n_sizes(
-        _least_std(plan), MOST_STAIRCASE_CELLS // max(lattice.hierarchy.n_regions, lattice.n_rows(lattice.finest))
-    )
+    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice))
     if plan.max_size is not None:
         n_sizes = min(n_sizes, plan.max_size)
     root = prior_of_root(look, n_sizes)
@@ -152,17 +235,19 @@ def _in_turns(
         prior = prior._replace(row=prior.row[rows])
         noisy.append(measure(place, prior))
         progress(2 * place + 1, 2 * len(plan.levels), f"estimating {level.name}")
-        is_leaf = family == lattice.finest
-        own = groups.of(family)
-        estimated = estimate_staircases(noisy[-1], own, prior, is_top=nearest is None, is_leaf=is_leaf)
+        own = MeasuredLevel(noisy[-1], groups.of(family), prior)
+        choices = choose_once(own, is_top=nearest is None)
+        if family == lattice.finest:
+            finest = own, choices
+            levels.append(None)
+            continue
+        estimated = estimate_staircases(own, choices, is_leaf=False)
         levels.append(estimated)
-        if not is_leaf:
-            priors[family] = prior_below(estimated, own, np.arange(len(own)))
-    measured = NoisyCounts(groups.n_groups, tuple(noisy), groups.cell_groups)
-    return AdaptiveRun(plan, measured, tuple(levels), estimate_of_look(look, n_sizes))
+        priors[family] = prior_below(estimated, own.n_groups, np.arange(len(own.n_groups)))
+    return AdaptiveRun(plan, groups.answered(noisy), tuple(levels), finest, estimate_of_look(look, n_sizes))
 
 
-def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, groups: _Groups) -> Plan:
+def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, groups: Groups) -> Plan:
     """The plan with the shares that the look suggests, unless the user gave shares."""
     if not plan.awaits_look:
         return plan

@@ -23,20 +23,22 @@ import numpy as np
 
 from tallytree.consistency.totals import consistent_totals
 from tallytree.errors import RequestError
-from tallytree.estimate.size_bins import Differences, doubts
+from tallytree.estimate.siblings import differences_from_json
+from tallytree.estimate.size_bins import doubts
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels, sum_over_regions
+from tallytree.model.people import NO_PEOPLE, dealt
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.group_sizes.plan import plan_release
-from tallytree.planning.group_sizes.shapes import redrawn, scattered_tables, scattered_totals
-from tallytree.planning.group_sizes.size_bins import SizeBins
+from tallytree.planning.group_sizes.shapes import redrawn, redrawn_classes, scattered_tables, scattered_totals
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.keeping import simulating
 from tallytree.publish.progress import Progress, silent
-from tallytree.released.group_sizes.manifest import facts_of
+from tallytree.released.group_sizes.manifest import bins_of, facts_of
+from tallytree.released.group_sizes.people import PeopleCounts, people_counts
 from tallytree.released.group_sizes.region import RegionCounts, Slot, slot_of, together
 from tallytree.released.group_sizes.release import Release
 
@@ -83,12 +85,13 @@ def public_bounds(release: Release) -> PublicBounds:
 class Copies:
     """A release, possible truths drawn from it, and a copy made from each by releasing it again.
 
-    Of a release with attributes they hold every slot of every region.
+    Of a release with attributes they hold every slot of every region. ``people`` are those of every truth and its copy.
     """
 
     release: Release
     truths: tuple[CountsBySize, ...]
     copies: tuple[CountsBySize, ...]
+    people: tuple[tuple[PeopleCounts, PeopleCounts], ...] = ()
 
     def region(
         self, path: str | Sequence[str], where: Sequence[str] = ()
@@ -128,7 +131,7 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
 
 
 def _copied(release: Release, options: ReleaseOptions, copies: int, seed: int, progress: Progress) -> Copies:
-    truths, made = [], []
+    truths, made, people = [], [], []
     trial = release
     for number in range(copies):
         progress(number, copies, "simulating the release")
@@ -145,7 +148,10 @@ def _copied(release: Release, options: ReleaseOptions, copies: int, seed: int, p
         else:
             truths.append(counts_on_all_levels(release.hierarchy, possible.leaf_counts))
             made.append(copy.counts)
-    return Copies(release, tuple(truths), tuple(made))
+        if copy.people is not None and possible.entity_counts is not None:
+            cells = release.lattice.sums(possible.people.family(release.lattice), possible.entity_counts)
+            people.append((people_counts(possible.people, release.lattice, cells), copy.people))
+    return Copies(release, tuple(truths), tuple(made), tuple(people))
 
 
 def _options(release: Release) -> ReleaseOptions:
@@ -162,6 +168,24 @@ def _options(release: Release) -> ReleaseOptions:
 def _possible_truth(release: Release, *, seed: int) -> AssumedCounts:
     """Data that a release might have been made of."""
     assumed = data_like(release)
+    if assumed.entity_counts is not None:
+        bare = replace(assumed, people=NO_PEOPLE, entity_counts=None)
+        return _with_people(_possible_sizes(release, bare, seed=seed), release, seed=seed)
+    return _possible_sizes(release, assumed, seed=seed)
+
+
+def _with_people(sizes: AssumedCounts, release: Release, *, seed: int) -> AssumedCounts:
+    """The same with classes of its entities, drawn with the shares that the release has in each cell."""
+    assert release.people is not None
+    lattice, people = release.lattice, release.people.people
+    entities = (sizes.leaf_counts if sizes.cell_counts is None else sizes.cell_counts).n_entities()
+    drawn = redrawn_classes(release.people.cells, lattice.sums(people.family(lattice), entities), seed=seed)
+    row_of = lattice.rows_of_cells(people.family(lattice))
+    return replace(sizes, people=people, entity_counts=dealt(entities, drawn, row_of))
+
+
+def _possible_sizes(release: Release, assumed: AssumedCounts, *, seed: int) -> AssumedCounts:
+    """The same of sizes alone."""
     if assumed.cell_counts is not None:
         n_cells = assumed.attributes.n_cells
         cells = redrawn(assumed.cell_counts, assumed.cell_counts.n_groups(), seed=seed)
@@ -184,13 +208,12 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     are drawn with the shares of the release.
     """
     tree, facts = release.hierarchy, release.manifest["mechanism"]
-    bins = SizeBins(np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0))
+    bins = bins_of(release.manifest)
     table = bins.table_of(release.counts)
     variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
     found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))
-    differences = [Differences(*of_level) for of_level in found]
-    doubt = doubts(tree, table, variances, differences, bins)
-    drawn = scattered_tables(tree, table, doubt, seed=seed)
+    differences = [differences_from_json(of_level) for of_level in found]
+    drawn = scattered_tables(tree, table, doubts(tree, table, variances, differences, bins), seed=seed)
     leaves = release.counts.regions(tree.level_slice(tree.n_levels - 1))
     # Bins of leaves as regions of their own, so that sizes are drawn within each.
     cell = leaves.region_of_run() * bins.n_bins + bins.bin_of(leaves.size)

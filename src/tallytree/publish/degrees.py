@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -18,29 +19,45 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts, ConfidentialDegrees
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.unit import ENTITY, Unit
+from tallytree.options.choices import Public
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.groups import rows_to_read
 from tallytree.options.spelled import spelled
 from tallytree.privacy.accounting import noise_from_json
-from tallytree.privacy.budget import noise_for
+from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.noise import Noise
-from tallytree.privacy.sensitivity import edge_degrees_sensitivity, sizes_sensitivity
+from tallytree.privacy.sensitivity import (
+    edge_degrees_sensitivity,
+    edge_nodes_sensitivity,
+    group_totals_sensitivity,
+    sizes_sensitivity,
+)
 from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
-from tallytree.released.degrees import DegreeSequence, degrees_manifest, sorted_table
+from tallytree.released.degrees import (
+    DegreeSequence,
+    PlannedQuery,
+    degrees_manifest,
+    facts_of_degrees,
+    sorted_table,
+)
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
 FIXED_GROUPS = "how many groups there are"
 FIXED_NODES = "how many nodes there are"
+PRIVATE = "how many there are is confidential; as many counts are released as a noisy number says"
+# The part of the budget that a noisy number of groups or nodes costs, as for group sizes.
+FOR_NUMBER = Fraction(1, 20)
 
 
 @spelled(DegreesOptions)
 def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     """Release the sorted counts of groups, or the degrees of a graph, with a differential privacy guarantee.
 
-    How many groups or nodes there are counts as public; which of them has which count is not released at all.
+    How many groups or nodes there are counts as public unless ``public="none"``; which of them has which count is not
+    released at all.
 
     Parameters
     ----------
@@ -57,29 +74,51 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     (4, True)
     """
     budget = options.loss()
-    sizes = confidential_sizes(_read(source, options), options.contributions)
-    refuse_many_changes(budget, [sizes.sensitivity])
-    noise = noise_for(budget, sizes.sensitivity)
+    private = options.public == "none"
+    sizes = confidential_sizes(_read(source, options), options.contributions, private=private)
+    refuse_many_changes(budget, [sizes.sensitivity] if sizes.number is None else [sizes.number, sizes.sensitivity])
+    queries = planned_queries(sizes, budget)
     promised = {"name": options.mechanism, "graphical": options.graphical}
-    manifest = degrees_manifest(sizes, budget, noise, mechanism=promised, secure=options.insecure_seed is None)
-    with paid_noise(payment_from(options), manifest, options.insecure_seed) as paid:
-        noisy = measure_sorted_counts(sizes, noise, paid.stream)
+    manifest = degrees_manifest(sizes, budget, queries, mechanism=promised, secure=options.insecure_seed is None)
+    noise, of_number = queries[-1].noise, queries[0].noise if sizes.number is not None else None
+    tell = sizes.altered if options.tell_owner else None
+    with paid_noise(payment_from(options), manifest, options.insecure_seed, tell=tell) as paid:
+        noisy = measure_sorted_counts(sizes, noise, paid.stream, of_number)
         paid.measured(paid.manifest, {"noisy.parquet": sorted_table(noisy)})
     return degrees_from_noisy(noisy, noise, paid.manifest)
+
+
+def planned_queries(sizes: ConfidentialSizes, budget: Budget) -> list[PlannedQuery]:
+    """What is measured at which cost: the number of groups where it is confidential, then the sorted counts."""
+    if sizes.number is None:
+        return [PlannedQuery(sizes.query, sizes.sensitivity, noise_for(budget, sizes.sensitivity), budget.total)]
+    asked = (
+        (
+            "group totals" if sizes.query == "sizes" and sizes.unit.entity != "edge" else "nodes",
+            sizes.number,
+            FOR_NUMBER,
+        ),
+        (sizes.query, sizes.sensitivity, 1 - FOR_NUMBER),
+    )
+    parts = [Budget(budget.definition, budget.total * share) for _, _, share in asked]
+    return [
+        PlannedQuery(query, bound, noise_for(part, bound), part.total) for (query, bound, _), part in zip(asked, parts)
+    ]
 
 
 def _read(source: Any, options: DegreesOptions) -> Any:
     """Exact counts of a table whose rows the options describe; any other source as it is."""
     rows = rows_to_read(options.where, options)
-    place: dict[str, Any] = {"table": options.table, "sql": options.sql, "where": rows}
+    place: dict[str, Any] = {**asdict(options.place()), "where": rows}
+    held: Public = "regions" if options.public == "none" else "groups"
     if options.edges is not None:
         return read_degrees(source, *options.edges, directed=options.directed, nodes=options.nodes, **place)
     if options.column is not None:
         bound: dict[str, Any] = {"unit": options.unit, "contributions": options.contributions}
         bound = {} if options.unit == ENTITY else bound
-        return read(source, group=options.column, public="groups", **place, **bound)
+        return read(source, group=options.column, public=held, **place, **bound)
     if options.size is not None:
-        return read(source, size=options.size, public="groups", **place)
+        return read(source, size=options.size, public=held, **place)
     if rows is not None:
         raise RequestError(WHERE_NEEDS_TABLE)
     return source
@@ -87,7 +126,8 @@ def _read(source: Any, options: DegreesOptions) -> Any:
 
 def true_degrees(source: Any, options: DegreesOptions | None) -> IntArray:
     """The exact sorted degrees, for the owner who compares a release with them: confidential."""
-    sizes = confidential_sizes(source if options is None else _read(source, options), 1)
+    private = options is not None and options.public == "none"
+    sizes = confidential_sizes(source if options is None else _read(source, options), 1, private=private)
     return np.repeat(sizes.counts.size, sizes.counts.count)
 
 
@@ -103,20 +143,28 @@ def estimate_degrees(folder: Folder) -> DegreeSequence:
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
     noisy = np.array(folder.table("noisy.parquet")["value"].to_numpy(), dtype=np.int64)
-    return degrees_from_noisy(noisy, noise_from_json(folder.manifest["privacy"]), folder.manifest)
+    return degrees_from_noisy(noisy, noise_from_json(facts_of_degrees(folder.manifest["privacy"])), folder.manifest)
 
 
-def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
-    """Sorted counts of any source, with their sensitivity and what is protected."""
+def confidential_sizes(source: Any, contributions: int, *, private: bool = False) -> ConfidentialSizes:
+    """Sorted counts of any source, with their sensitivity and what is protected; ``private`` where their number is."""
     if isinstance(source, ConfidentialDegrees):
         bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(contributions=contributions)
         query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
         # Edges listed again count once, so that one edge may have several rows.
         unit = Unit("edge", "", contributions, one_row=False)
+        if private:
+            number = edge_nodes_sensitivity(contributions=contributions)
+            return ConfidentialSizes(source.counts, query, bound, unit, None, PRIVATE, part=source.part, number=number)
         return ConfidentialSizes(source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part)
     if isinstance(source, ConfidentialCounts):
-        if not source.groups_public:
-            raise RequestError("Degrees need a public number of groups; read the counts without groups_private.")
+        if source.classes is not None:
+            raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
+        if source.unit.group:
+            raise RequestError(
+                "Degrees protect entities, and a group of any size would change them by its size. Read the counts without "
+                "unit='group', or release them with tallytree.release."
+            )
         unit = source.unit
         if unit.column and contributions not in (1, unit.contributions):
             raise RequestError(
@@ -124,9 +172,18 @@ def confidential_sizes(source: Any, contributions: int) -> ConfidentialSizes:
             )
         unit = unit if unit.column else replace(unit, contributions=contributions)
         bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=unit.contributions)
-        table = source.counts_on_levels.region(0)
+        public = source.groups_public
         return ConfidentialSizes(
-            table, "sizes", bound, unit, FIXED_GROUPS, source.groups_note, source.max_quantity, source.part
+            source.counts_on_levels.region(0),
+            "sizes",
+            bound,
+            unit,
+            FIXED_GROUPS if public else None,
+            source.groups_note if public else PRIVATE,
+            source.max_quantity,
+            source.part,
+            number=None if public else group_totals_sensitivity(contributions=unit.contributions),
+            altered=source.altered,
         )
     counts = check_counts(source)
     if counts.ndim != 1:

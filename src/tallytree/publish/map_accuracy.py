@@ -19,8 +19,10 @@ from tallytree.model.renamed import keyword_renamed
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.planning.group_sizes.shapes import scattered_counts
-from tallytree.privacy.budget import Exact
+from tallytree.planning.ranges.density import Density
+from tallytree.privacy.budget import Exact, noise_for
 from tallytree.privacy.guarantee import guarantee_from_json
+from tallytree.privacy.sensitivity import histogram_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.publish.progress import Progress, silent
 from tallytree.publish.spatial import release_map
@@ -30,7 +32,7 @@ from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.query_evaluation import error_rows
 
 METHODS: tuple[MapMethod, ...] = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
-LINE_METHODS: tuple[MapMethod, ...] = ("noisy-first", "structure-first")
+LINE_METHODS: tuple[MapMethod, ...] = ("noisy-merge", "structure-merge", "noisy-first", "structure-first")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,13 @@ def predict_map(
         evaluate_map(release_map(assumed, budget, options, insecure_seed=seed), assumed).classes for seed in range(runs)
     ]
     return MapPrediction(mechanism, str(epsilon), tuple(_mean(same) for same in zip(*simulated)))
+
+
+def flat_density(assumed: ConfidentialGrid, epsilon: Exact) -> Density:
+    """The slides' rule for the assumed points: whether the cells of the fine grid may be measured one by one."""
+    sensitivity = histogram_sensitivity(contributions=assumed.unit.contributions)
+    variance = noise_for(stated_budget(epsilon, None, "pure"), sensitivity).variance
+    return Density.of(float(assumed.counts.sum()), assumed.counts.size, variance)
 
 
 def compare_maps(

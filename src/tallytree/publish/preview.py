@@ -8,12 +8,11 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tallytree.errors import RequestError
 from tallytree.ingest.outside import Outside, read_outside
 from tallytree.ingest.read import classes_of
 from tallytree.model.arrays import IntArray
@@ -22,12 +21,17 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.planning.group_sizes.costs import Cost, predicted_cost
+from tallytree.planning.group_sizes.plan import plan_release
 from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import Prediction, predict
+from tallytree.publish.group_sizes import facts_about
 from tallytree.publish.progress import Progress, silent
 
 # Where numbers of groups are not public, so many are assumed in each leaf; the size of errors hardly depends on it.
 ASSUMED_GROUPS = 1000
+# A trial takes as long as the release without reading and writing, several times.
+MOST_TRIAL_SECONDS = 60.0
 # As many regions with at most one group each are no accident.
 MOST_SINGLE = 10
 # Who pays, and with which seed, is no part of a trial.
@@ -46,10 +50,12 @@ class Preview:
         What would better be looked at before paying, one sentence each.
     assumptions
         What the prediction assumes, one sentence each.
+    cost
+        CPU time, memory and disk of the release, predicted from public facts.
     prediction
-        Expected errors per level.
+        Expected errors per level, from a trial on the assumed data; None where it would take too long.
     seconds
-        CPU time that measuring and estimating took in a trial on the assumed data; reading the sizes comes on top.
+        CPU time that measuring and estimating took in the trial; reading the sizes comes on top.
     peak_bytes
         The most memory that this process took.
     """
@@ -57,7 +63,8 @@ class Preview:
     outside: Outside
     doubts: tuple[str, ...]
     assumptions: tuple[str, ...]
-    prediction: Prediction
+    cost: Cost
+    prediction: Prediction | None
     seconds: float
     peak_bytes: int
 
@@ -71,7 +78,8 @@ class Preview:
             "public": {"hierarchy": public.regions_note, "group_totals": public.groups_note},
             "doubts": list(self.doubts),
             "assumptions": list(self.assumptions),
-            "prediction": self.prediction.to_json(),
+            "cost": asdict(self.cost),
+            "prediction": None if self.prediction is None else self.prediction.to_json(),
             "seconds": self.seconds,
             "peak_bytes": self.peak_bytes,
         }
@@ -81,28 +89,34 @@ def preview(
     source: Any, data: ReadOptions, how: ReleaseOptions, *, shape: str, runs: int = 3, progress: Progress = silent
 ) -> Preview:
     """Look at a release before it is paid for."""
-    if data.by:
-        raise RequestError(
-            "A look beforehand knows no attributes; leave out --by, or plan from an earlier release by them."
-        )
     outside, classes = read_outside(source, data), classes_of(data)
     tree = outside.hierarchy
     totals = outside.n_groups
     assumptions = [f"Sizes are like {shape} (--shape); with other sizes, errors differ."]
+    own, attributes = outside.shape, outside.attributes
     if totals is None:
-        totals = np.full(tree.n_leaves, ASSUMED_GROUPS)
+        totals = np.full(tree.n_leaves * attributes.n_cells, -(-ASSUMED_GROUPS // attributes.n_cells))
         assumptions.append(f"Each {tree.level_names[-1]} has {ASSUMED_GROUPS:,} groups: their numbers are not public.")
-    assumed = assumed_counts(tree, totals, named_shape(shape))
+    if attributes:
+        assumptions.append(f"Sizes do not depend on {', '.join(attributes.names)}.")
+    if own.people:
+        assumptions.append(f"As many entities have each value of {', '.join(own.people.classes.names)}.")
+    largest = own.contributions if own.whole_groups and own.people else None
+    assumed = assumed_counts(
+        tree, totals, named_shape(shape), attributes=attributes, people=own.people.checked(attributes), largest=largest
+    )
     assumed = assumed if classes is None else in_classes(assumed, classes)
-    own = outside.shape
     unit = Unit(data.entity or "row", own.unit or "", own.contributions, group="group" if own.whole_groups else "")
     assumed = replace(assumed, groups_public=outside.public.groups_public, max_quantity=own.max_quantity, unit=unit)
-    options = {name: value for name, value in how.given().items() if name not in (*NOT_SIMULATED, "epsilon")}
-    started = time.process_time()
-    progress(0, runs, "trying the release on assumed data")
-    prediction = predict(assumed, name="as asked", runs=runs, epsilon=how.epsilon, **options)
+    facts = facts_about(assumed)
+    cost = predicted_cost(plan_release(how, facts), facts, tree.sum_from_leaves(assumed.n_groups))
+    started, prediction = time.process_time(), None
+    if cost.cpu_seconds <= MOST_TRIAL_SECONDS:
+        options = {name: value for name, value in how.given().items() if name not in (*NOT_SIMULATED, "epsilon")}
+        progress(0, runs, "trying the release on assumed data")
+        prediction = predict(assumed, name="as asked", runs=runs, epsilon=how.epsilon, **options)
     seconds = (time.process_time() - started) / runs
-    return Preview(outside, doubts_about(outside), tuple(assumptions), prediction, seconds, _peak_bytes())
+    return Preview(outside, doubts_about(outside), tuple(assumptions), cost, prediction, seconds, _peak_bytes())
 
 
 def doubts_about(outside: Outside) -> tuple[str, ...]:
@@ -117,7 +131,7 @@ def doubts_about(outside: Outside) -> tuple[str, ...]:
                 f"{len(twice):,} of {len(labels):,} labels of {tree.level_names[level]} occur under several regions above, "
                 f"such as {twice[0]!r}; they count as different regions."
             )
-    return (*found, *single_groups(tree, outside.n_groups))
+    return (*found, *single_groups(tree, outside.leaf_groups))
 
 
 def single_groups(tree: Hierarchy, n_groups: IntArray | None) -> list[str]:

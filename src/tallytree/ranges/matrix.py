@@ -9,6 +9,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.planning.ranges.bump_rows import BumpRows
 
 SMALLEST_PIVOT = 1e-7  # of the Cholesky factor, relative to the largest: below it rows count as dependent
 
@@ -24,6 +25,9 @@ class MatrixErrors:
     @cached_property
     def inverse(self) -> FloatArray:
         """(AᵀA)⁻¹Aᵀ: noisy answers to least-squares estimates of the bins."""
+        bumps = BumpRows.of(self.rows)
+        if bumps is not None:
+            return bumps.inverse()
         from scipy.linalg import cho_factor, cho_solve
 
         rows = self.rows.astype(np.float64)

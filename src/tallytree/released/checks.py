@@ -62,7 +62,7 @@ def check_counts(
     wrong = np.flatnonzero(counts.n_groups() != n_groups)
     if not all_totals:
         wrong = wrong[wrong == 0]
-    totals = Check("group totals hold", not len(wrong), _where(hierarchy, wrong))
+    totals = Check("group totals hold", not len(wrong), where_wrong(hierarchy, wrong))
     return (totals, *(_check_sums(hierarchy, counts, level) for level in range(1, hierarchy.n_levels)))
 
 
@@ -71,10 +71,10 @@ def check_margins(lattice: Lattice, margins: CountsBySize, cell_groups: IntArray
     cells = margins.at(lattice.rows_in_margins(lattice.finest))
     wrong = np.flatnonzero(cells.n_groups() != cell_groups) // lattice.attributes.n_cells
     leaves = np.unique(wrong) + int(lattice.hierarchy.level_starts[-2])
-    totals = Check("group totals by attributes hold", not len(wrong), _where(lattice.hierarchy, leaves))
+    totals = Check("group totals by attributes hold", not len(wrong), where_wrong(lattice.hierarchy, leaves))
     apart = np.unique(differing_regions(lattice.margins(cells), margins) // lattice.n_slots)
     names = ", ".join(lattice.attributes.names)
-    sums = Check(f"every table by {names} adds up", not len(apart), _where(lattice.hierarchy, apart))
+    sums = Check(f"every table by {names} adds up", not len(apart), where_wrong(lattice.hierarchy, apart))
     return totals, sums
 
 
@@ -84,7 +84,7 @@ def _check_sums(hierarchy: Hierarchy, counts: CountsBySize, level: int) -> Check
     sums = sum_over_regions(counts.regions(hierarchy.level_slice(level)), parents, hierarchy.level_size(level - 1))
     wrong = differing_regions(sums, counts.regions(above)) + above.start
     name = f"{hierarchy.level_names[level]} adds up to {hierarchy.level_names[level - 1]}"
-    return Check(name, not len(wrong), _where(hierarchy, wrong))
+    return Check(name, not len(wrong), where_wrong(hierarchy, wrong))
 
 
 def differing_regions(a: CountsBySize, b: CountsBySize) -> IntArray:
@@ -104,7 +104,8 @@ def differing_regions(a: CountsBySize, b: CountsBySize) -> IntArray:
     return np.unique(region[first][np.add.reduceat(count, first) != 0])
 
 
-def _where(hierarchy: Hierarchy, regions: IntArray) -> str:
+def where_wrong(hierarchy: Hierarchy, regions: IntArray) -> str:
+    """Some of the regions in which a check failed, and how many; nothing where it passed."""
     if not len(regions):
         return ""
     shown = ", ".join(hierarchy.paths[regions[:3]])

@@ -3,8 +3,10 @@ origin."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +14,12 @@ import pyarrow as pa
 from tallytree.errors import RequestError
 from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.kernels.graphical import is_graphical
-from tallytree.measure.sorted_counts import ConfidentialSizes
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.notebook import html_table
-from tallytree.privacy.accounting import MechanismRecord, noise_to_json, record_to_json
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.model.part import Part
+from tallytree.model.unit import Unit
+from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
+from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity
@@ -90,8 +93,8 @@ class DegreeSequence(Published):
     def verify(self) -> Verification:
         """Check that degrees are as promised and follow from the raw measurements, where these are at hand."""
         promised = self.manifest["mechanism"]
-        n_nodes = int(self.manifest["public"]["groups"])
-        checks = [Check("there is one degree per group", len(self.degrees) == n_nodes)]
+        n_nodes = self.manifest["public"]["groups"]
+        checks = [] if n_nodes is None else [Check("there is one degree per group", len(self.degrees) == int(n_nodes))]
         if promised["name"] != "noisy":
             checks.append(Check("degrees are not negative", bool(self.degrees.min(initial=0) >= 0)))
         if promised["graphical"]:
@@ -147,20 +150,67 @@ def sorted_table(noisy: IntArray) -> pa.Table:
     )
 
 
+class DescribedSizes(Protocol):
+    """What is public about sizes, wherever they are; attributes as in
+    :class:`tallytree.measure.sorted_counts.ConfidentialSizes`.
+    """
+
+    @property
+    def unit(self) -> Unit: ...  # noqa: D102
+    @property
+    def fixed(self) -> str | None: ...  # noqa: D102
+    @property
+    def n_groups(self) -> int | None: ...  # noqa: D102
+    @property
+    def max_quantity(self) -> int: ...  # noqa: D102
+    @property
+    def note(self) -> str: ...  # noqa: D102
+    @property
+    def part(self) -> Part | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """One query of a degree sequence with its noise, and the part of the budget that it costs."""
+
+    query: str
+    sensitivity: Sensitivity
+    noise: Noise
+    cost: Fraction
+
+    def facts(self, symbol: str) -> dict[str, Any]:
+        """The query as a manifest lists it."""
+        bound = self.sensitivity
+        shown = {"query": self.query, symbol: str(self.cost)}
+        return shown | {"sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared}, **noise_to_json(self.noise)}
+
+
 def degrees_manifest(
-    sizes: ConfidentialSizes, budget: Budget, noise: Noise, *, mechanism: dict[str, Any], secure: bool
+    sizes: DescribedSizes,
+    budget: Budget,
+    queries: Sequence[PlannedQuery],
+    *,
+    mechanism: dict[str, Any],
+    secure: bool,
 ) -> Manifest:
-    """Everything that ``manifest.json`` says about a degree sequence, all of it public."""
-    bound, words = sizes.sensitivity, sizes.unit.words
-    record = MechanismRecord(mechanism["name"], None, sizes.query, words, bound, noise, budget.total)
+    """Everything that ``manifest.json`` says about a degree sequence, all of it public.
+
+    Where the number of groups is measured too, both queries are listed under ``side_queries``.
+    """
+    words = sizes.unit.words
+    records = tuple(
+        MechanismRecord(mechanism["name"], None, one.query, words, one.sensitivity, one.noise, one.cost)
+        for one in queries
+    )
+    listed = [one.facts(budget.symbol) for one in queries]
+    alone = {name: listed[0][name] for name in listed[0] if name not in ("query", budget.symbol)}
     return {
         "kind": KIND,
         "mechanism": mechanism,
         "privacy": {
-            **guarantee_to_json(Guarantee(budget, sizes.unit, (sizes.fixed,), secure)),
-            "sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared},
-            **noise_to_json(noise),
-            "composition": record_to_json(record),
+            **guarantee_to_json(Guarantee(budget, sizes.unit, (sizes.fixed,) if sizes.fixed else (), secure)),
+            **(alone if len(queries) == 1 else {"side_queries": listed}),
+            "composition": record_to_json(records[0] if len(queries) == 1 else Composition("sequential", records)),
         },
         "public": {"groups": sizes.n_groups, "max_quantity": sizes.max_quantity, "note": sizes.note},
         **kept_rows(sizes.part),
@@ -168,12 +218,19 @@ def degrees_manifest(
     }
 
 
+def facts_of_degrees(privacy: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of a privacy block: sensitivity, noise and cost of the sorted counts."""
+    return privacy["side_queries"][-1] if "side_queries" in privacy else privacy
+
+
 def load_degrees(folder: Folder) -> DegreeSequence:
     """The degree sequence of a folder, with its raw measurements where they were saved."""
     table, privacy = folder.table("counts.parquet"), folder.manifest["privacy"]
-    bound = Sensitivity(privacy["sensitivity"]["l1"], privacy["sensitivity"]["l2_squared"])
+    facts, budget = facts_of_degrees(privacy), budget_of(privacy)
+    bound = Sensitivity(facts["sensitivity"]["l1"], facts["sensitivity"]["l2_squared"])
+    part = Budget(budget.definition, written_fraction(facts[budget.symbol]))
     degrees = np.repeat(table["degree"].to_numpy(), table["count"].to_numpy())
     noisy = None
     if folder.has("noisy.parquet"):
         noisy = np.array(folder.table("noisy.parquet")["value"].to_numpy(), dtype=np.int64)
-    return DegreeSequence(degrees.astype(np.int64), noise_for(budget_of(privacy), bound), folder.manifest, noisy)
+    return DegreeSequence(degrees.astype(np.int64), noise_for(part, bound), folder.manifest, noisy)

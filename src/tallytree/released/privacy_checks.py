@@ -30,9 +30,11 @@ from tallytree.privacy.sensitivity import (
     counts_sensitivity,
     cumulative_sensitivity,
     edge_degrees_sensitivity,
+    edge_nodes_sensitivity,
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
     sizes_sensitivity,
@@ -45,6 +47,14 @@ from tallytree.released.histogram.manifest import plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
 from tallytree.released.maps.checks import check_charges, check_steps
 from tallytree.released.maps.release import load_map
+from tallytree.released.rewriting import (
+    check_written,
+    degrees_again,
+    group_sizes_again,
+    histogram_again,
+    map_again,
+    stream_again,
+)
 from tallytree.released.stream.manifest import KIND as STREAM
 from tallytree.released.stream.manifest import check_stream_record, stream_plan
 from tallytree.storage.folder import Folder, Manifest
@@ -63,7 +73,17 @@ def check_privacy(folder: Folder) -> tuple[Check, ...]:
 
 def check_group_sizes_privacy(folder: Folder) -> tuple[Check, ...]:
     """The same, and that what was measured is what the request asked for."""
-    return (*check_privacy(folder), _check_request(folder))
+    return (*check_privacy(folder), _check_request(folder), *check_written(folder, group_sizes_again))
+
+
+def check_histogram_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same as for every kind, and that the manifest is that of its strategy and budget."""
+    return (*check_privacy(folder), *check_written(folder, histogram_again))
+
+
+def check_degrees_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same as for every kind, and that the manifest is that of its question and budget."""
+    return (*check_privacy(folder), *check_written(folder, degrees_again))
 
 
 def _check_request(folder: Folder) -> Check:
@@ -91,7 +111,7 @@ def _check_request(folder: Folder) -> Check:
 def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
     """The same as for every kind, and that record, figures per level and what is held fixed are those of the plan."""
     cost, sensitivities, _ = check_privacy(folder)
-    return cost, sensitivities, check_stream_record(folder.manifest)
+    return cost, sensitivities, check_stream_record(folder.manifest), *check_written(folder, stream_again)
 
 
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
@@ -100,7 +120,7 @@ def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
     checks = [check_steps(folder.manifest)]
     if made.noisy is not None:
         checks.append(check_charges(made.estimates, folder.manifest, made.noisy))
-    return tuple(checks)
+    return (*checks, *check_written(folder, map_again))
 
 
 def check_secure(folder: Folder) -> Check:
@@ -145,7 +165,7 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
     max_quantity = int(manifest["public"]["max_quantity"])
     known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
     if manifest["privacy"]["unit"]["group"]:
-        known = whole_group_sensitivities()
+        known = whole_group_sensitivities(contributions=contributions)
 
     def of(leaf: MechanismRecord) -> Sensitivity | None:
         if leaf.query != "chain" or leaf.level is None:
@@ -168,14 +188,17 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
         "first look": hybrid_sensitivity(**units),
         "largest size": largest_size_sensitivity(**units),
         "group totals": group_totals_sensitivity(contributions=contributions),
+        "people": people_sensitivity(contributions=contributions),
         "edge degrees": edge_degrees_sensitivity(contributions=contributions),
+        "nodes": edge_nodes_sensitivity(contributions=contributions),
     }
 
 
-def whole_group_sensitivities() -> Mapping[str, Sensitivity]:
-    """The same where the unit is a whole group; no other query is answered then."""
+def whole_group_sensitivities(*, contributions: int = 1) -> Mapping[str, Sensitivity]:
+    """The same where the unit is a whole group, of which so many entities count; no other query is answered then."""
     bins = size_bins_sensitivity()
-    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity()}
+    people = people_sensitivity(contributions=contributions)
+    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity(), "people": people}
 
 
 def _check_sensitivities(record: Record, expected: list[Sensitivity | None]) -> Check:
@@ -202,7 +225,7 @@ def _check_listed(manifest: Manifest, record: Record) -> Check:
     """The figures per level, which people read, are those of the record, which was just recomputed."""
     privacy = manifest["privacy"]
     symbol = budget_of(privacy).symbol
-    shown = [privacy, *privacy.get("side_queries", []), *privacy.get("levels", [])]
+    shown = [privacy, *(facts for part in ("side_queries", "levels", "people") for facts in privacy.get(part, []))]
     listed = [_facts(facts, symbol) for facts in shown if "noise" in facts]
     recorded = [_facts(record_to_json(leaf), "loss") for leaf in measurements(record)]
     same = sorted(listed, key=repr) == sorted(recorded, key=repr)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
 from tallytree.errors import RequestError
+from tallytree.model.notebook import Page, Picture
 from tallytree.released.checks import Verification
 from tallytree.released.questions import FLAGS, Question, Reply
 from tallytree.storage.folder import Manifest, write_folder
 from tallytree.storage.work import Work
 
 NO_MEASUREMENTS = "This release was saved without its raw measurements, so it cannot be estimated again."
+
+
+def _showing(name: str) -> Callable[..., Any]:
+    """A verb that shows releases. It stands in a room that knows every kind, and so is found when it is called."""
+    verb: Callable[..., Any] = getattr(import_module("tallytree.kinds.showing"), name)
+    return verb
 
 
 class Published(Protocol):
@@ -56,6 +64,16 @@ class Published(Protocol):
         from tallytree.ingest.frames import polars_frame
 
         return polars_frame(self.table())
+
+    def report(self, path: str | Path | None = None, **look: Any) -> Page:
+        """The page of the release, which a notebook shows; written to ``path`` too. Keywords as of ``tallytree report``."""
+        page: Page = _showing("report")(self, path, **look)
+        return page
+
+    def plot(self, path: str | Path | None = None, **what: Any) -> Picture:
+        """A picture of the release, which a notebook shows; written to ``path`` too. Of group sizes: ``region=``."""
+        picture: Picture = _showing("plot")(self, path, **what)
+        return picture
 
     def verify(self) -> Verification:
         """Check that the numbers are what the manifest promises."""

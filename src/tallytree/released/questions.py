@@ -22,6 +22,8 @@ class Question:
     size, at_least, largest, quantile, mean, total
         How many groups have exactly, or at least, this size; how large is the k-th largest group; which size do this fraction
         of the groups not exceed; what is the mean size; how many groups and entities there are.
+    people
+        How many entities of each class there are; ``where`` may then name classes too.
     ranges
         Ranges ``LOW:HIGH`` of a histogram, or boxes ``LOW:HIGH,LOW:HIGH`` of a map.
     confidence
@@ -40,6 +42,7 @@ class Question:
     quantile: float | None = None
     mean: bool = False
     total: bool = False
+    people: bool = False
     ranges: Sequence[str] = ()
     confidence: float | None = None
     copies: int = 0

@@ -11,6 +11,42 @@ const element = (tag, attributes = {}, ...children) => {
 };
 const shape = (tag, attributes, ...children) => element(tag, { ...attributes, svg: true }, ...children);
 const label = (x, y, text, anchor = "middle") => shape("text", { x, y, "text-anchor": anchor }, text);
+const $ = (id) => document.getElementById(id);
+
+async function unpack() {
+  const bytes = Uint8Array.from(atob($("data").textContent.trim()), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+function items(id, texts) {
+  $(id).replaceChildren(...(texts || []).map((text) => element("li", {}, text)));
+  $(id).parentElement.hidden = !texts || texts.length === 0;
+}
+
+// What every page says around its numbers: the guarantee, how to read them, how they came about.
+function around(data) {
+  for (const id of ["lead", "statement", "made"]) $(id).textContent = data[id];
+  for (const [id, text] of [["watermark", data.watermark], ["source-note", data.source], ["citation", data.citation]]) {
+    $(id).hidden = !text;
+    $(id).textContent = text || "";
+  }
+  $("budget").replaceChildren(...data.budget.flatMap((part) => [element("span", {}, part.name),
+    element("div", { class: "share", title: part.detail }, element("div", { style: `width:${100 * part.share}%` })),
+    element("span", {}, `${(100 * part.share).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`)]));
+  $("budget").parentElement.hidden = data.budget.length < 2;
+  $("checks").replaceChildren(...data.checks.map((check) => element("li", { class: check.passed ? "ok" : "failed" },
+    `${check.passed ? "✓" : "✗"} ${check.name}${check.detail ? ": " + check.detail : ""}`)));
+  for (const id of ["public", "use", "read", "notes"]) items(id, data[id]);
+}
+
+function save(name, rows) {
+  const quoted = (v) => (/[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
+  const link = element("a", { download: name, href: URL.createObjectURL(new Blob([rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n"], { type: "text/csv" })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 const LEFT = 60, BOTTOM = 36, TOP = 12;
 
 // Bars: every size on its own while there are few; else classes 10–14, 15–19, 20–29, 30–49, 50–69, 70–99, 100–149 …, so that
@@ -52,24 +88,35 @@ function frame(width, height, about, marks, y, unit) {
 }
 
 // `series` holds one list of [size, count] per region, the compared one second; then bars are percentages of each region's groups.
-function barChart({ series, bounds, words, logarithmic, about, width }) {
+// `dense` divides each bar by the number of sizes in its class, so that wide and narrow classes compare; a last class without an end has none.
+function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
   const height = 260, compared = series.length > 1, unit = compared ? " %" : "";
   const sizes = series.flat().map(([size]) => size);
   const groups = classes(Math.min(...sizes), Math.max(...sizes), words.bin);
   const of = new Map(groups.flatMap(([first, last], i) => words.bin || first === last
     ? Array.from({ length: last - first + 1 }, (_, k) => [first + k, i]) : []));
   const place = (size) => of.get(size) ?? groups.findIndex(([first, last]) => first <= size && size <= last);
+  const wideness = ([first, last]) => (words.spans ? (words.spans[last][1] ?? Infinity) - words.spans[first][0] + 1 : last - first + 1);
   const heights = series.map((rows) => {
     const out = groups.map(() => 0), total = compared ? rows.reduce((sum, [, count]) => sum + count, 0) / 100 || 1 : 1;
     for (const [size, count] of rows) out[place(size)] += count / total;
-    return out;
+    return out.map((value, i) => (dense ? value / wideness(groups[i]) : value));
   });
-  const ends = groups.map(([first, last]) => (first === last && !compared ? bounds.get(first) : undefined));
+  const ends = groups.map(([first, last], i) => (first === last && !compared && bounds.get(first) ? bounds.get(first).map((end) => (dense ? end / wideness(groups[i]) : end)) : undefined));
   const top = Math.max(0, ...heights.flat(), ...ends.filter(Boolean).map(([, high]) => high));
   const step = (width - LEFT) / groups.length, scale = (v) => (logarithmic ? Math.log1p(v) / Math.log1p(top) : v / top);
   const y = (v) => height - BOTTOM - (height - BOTTOM - TOP) * (top ? scale(Math.max(v, 0)) : 0);
   const svg = frame(width, height, about, ticks(top, logarithmic), y, unit);
   const wide = (step * 0.8) / series.length;
+  let free = 0;  // labels that would run into the one before are left out
+  const mark = (x, text, anchor = "middle") => {
+    const half = 3.5 * text.length;
+    if (anchor !== "end" && x + (anchor === "start" ? 2 : 1) * half > width) { x = width; anchor = "end"; }
+    const from = anchor === "start" ? x : anchor === "end" ? x - 2 * half : x - half;
+    if (from < free) return;
+    svg.append(label(x, height - BOTTOM + 16, text, anchor));
+    free = from + 2 * half + 4;
+  };
   const every = Math.ceil((words.bin && !words.edges ? 76 : words.edges ? 48 : 30) / step);
   groups.forEach(([first, last], i) => {
     const x = LEFT + i * step, title = words.edges && first < last ? `${words.edges[first]} to ${words.edges[last + 1]}`
@@ -78,13 +125,15 @@ function barChart({ series, bounds, words, logarithmic, about, width }) {
       height: height - BOTTOM - y(heights[k][i]), class: k ? "bar other" : "bar" },
     shape("title", {}, `${words.size} ${title}: ${number(heights[k][i])}${unit}${ends[i] ? ` (${number(ends[i][0])} to ${number(ends[i][1])})` : ""}`))));
     if (ends[i]) svg.append(shape("line", { x1: x + step / 2, x2: x + step / 2, y1: y(ends[i][0]), y2: y(ends[i][1]), class: "whisker" }));
-    if (words.edges) { if (i % every === 0) svg.append(label(x, height - BOTTOM + 16, words.edges[first])); }
-    else if (words.bin) { if (i % every === 0) svg.append(label(x + step / 2, height - BOTTOM + 16, cut(words.bin[first]))); }
+    if (words.edges) { if (i % every === 0) mark(x, words.edges[first]); }
+    else if (words.bin) { if (i % every === 0) mark(x + step / 2, cut(words.bin[first])); }
     else if (first === last ? i % every === 0 : "125".includes(String(first)[0]) && !/5/.test(String(first)[1])) {
-      svg.append(label(first === last ? x + step / 2 : x, height - BOTTOM + 16, short(first), first < last ? "start" : step < 24 && i === groups.length - 1 ? "end" : "middle"));
+      mark(first === last ? x + step / 2 : x, short(first), first < last ? "start" : step < 24 && i === groups.length - 1 ? "end" : "middle");
     }
   });
-  svg.append(label(width, height - 4, groups.some(([first, last]) => first < last) ? `${words.size}, in classes` : words.size, "end"));
+  const classed = words.spans || groups.some(([first, last]) => first < last);
+  const sized = words.measure || words.size;
+  svg.append(label(width, height - 4, !classed ? sized : dense ? `${sized}; bars are per single size` : `${sized}, in classes`, "end"));
   return svg;
 }
 
@@ -111,6 +160,6 @@ function curveChart({ series, words, about, width }) {
     for (const [size, v] of line) { d += words.edges ? ` L${x(size)},${y(v)}` : ` L${x(size)},${y(last)} L${x(size)},${y(v)}`; last = v; }
     svg.append(shape("path", { d: d + ` L${x(most)},${y(last)}`, class: i ? "line other" : "line" }));
   });
-  svg.append(label(width, height - 4, words.edges ? words.axis : `${words.size}, logarithmic`, "end"));
+  svg.append(label(width, height - 4, words.edges ? words.axis : `${words.measure || words.size}, logarithmic`, "end"));
   return svg;
 }

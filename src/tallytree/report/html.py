@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 from tallytree.errors import RequestError
 from tallytree.options.asking import PageOptions
 from tallytree.released.degrees import DegreeSequence
+from tallytree.released.group_sizes.comparison import Comparison
 from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.histogram.release import RangeHistogram
 from tallytree.released.maps.release import SpatialRelease
 from tallytree.released.stream.release import StreamRelease
+from tallytree.report.changes import changes_payload
 from tallytree.report.maps import map_payload
 from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload, stream_payload
 
@@ -30,35 +32,55 @@ def group_sizes_page(release: Release, evaluation: Evaluation | None = None, loo
     """The page of a release of group sizes: as many levels as fit, from the root down."""
     for n_levels in range(release.hierarchy.n_levels, 0, -1):
         title, data = _packed(group_sizes_payload(release, evaluation, look, n_levels=n_levels))
-        if len(data) <= MOST_BYTES or n_levels == 1:
+        if len(data) <= MOST_BYTES:
             break
     return _page(title, data)
 
 
-def histogram_page(histogram: RangeHistogram, evaluation: object = None) -> str:
+def histogram_page(histogram: RangeHistogram, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a range histogram."""
-    return _page(*_packed(histogram_payload(_without(evaluation, histogram))))
+    return _page(*_packed(histogram_payload(_without(evaluation, histogram), _plain(look, "group_name", "shapes"))))
 
 
-def degrees_page(sequence: DegreeSequence, evaluation: object = None) -> str:
+def degrees_page(sequence: DegreeSequence, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a degree sequence."""
-    return _page(*_packed(degrees_payload(_without(evaluation, sequence))))
+    return _page(*_packed(degrees_payload(_without(evaluation, sequence), _plain(look, "shapes"))))
 
 
-def stream_page(release: StreamRelease, evaluation: object = None) -> str:
+def stream_page(release: StreamRelease, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a stream: its steps, one after the other."""
-    return _page(*_packed(stream_payload(_without(evaluation, release))))
+    return _page(*_packed(stream_payload(_without(evaluation, release), _plain(look, "group_name", "shapes"))))
 
 
-def map_page(release: SpatialRelease, evaluation: object = None) -> str:
+def map_page(release: SpatialRelease, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a map."""
-    return _page(*_packed(map_payload(_without(evaluation, release))), kind="map")
+    return _page(*_packed(map_payload(_without(evaluation, release), _plain(look, "group_name"))), kind="map")
+
+
+def changes_page(found: Comparison, first: str, second: str) -> str:
+    """The page of a comparison of what is called ``first`` and ``second``."""
+    return _page(*_packed(changes_payload(found, first, second)), kind="changes")
 
 
 def _without(evaluation: object, release: P) -> P:
     if evaluation is not None:
         raise RequestError("Only releases of group sizes can be compared with the truth in a report.")
     return release
+
+
+REASONS = {
+    "group_name": "--group-name goes with groups and nodes; what is counted here is named when it is released (--entity).",
+    "shapes": "--shapes goes with regions and maps; this release has no places.",
+}
+
+
+def _plain(look: PageOptions | None, *without: str) -> PageOptions:
+    """The names of a page that has neither groups nor places; refuses names for them."""
+    look = look or PageOptions()
+    for name in without:
+        if getattr(look, name) is not None:
+            raise RequestError(REASONS[name])
+    return look
 
 
 def _packed(payload: dict[str, Any]) -> tuple[str, bytes]:
@@ -70,7 +92,9 @@ def _page(title: str, data: bytes, *, kind: str = "page") -> str:
     parts = {
         "__TITLE__": html.escape(title),
         "__STYLE__": _part("page.css") + (_part("map.css") if kind == "map" else ""),
-        "__SCRIPT__": _part("charts.js") + (_part("places.js") if kind == "page" else "") + _part(f"{kind}.js"),
+        "__SCRIPT__": _part("charts.js")
+        + (_part("places.js") + _part("values.js") if kind == "page" else "")
+        + _part(f"{kind}.js"),
         "__DATA__": base64.b64encode(data).decode(),
     }
     page = _part(f"{kind}.html")

@@ -1,14 +1,6 @@
 // The report of a map: a heat map to point at and to draw boxes on. Counts of boxes come from running sums of the drawn cells,
 // standard errors from the tree of measured boxes, both worked out here from what was released.
-const $ = (id) => document.getElementById(id);
-
 const rounded = (value) => number(Math.abs(value) < 100 ? value : Math.round(value));
-
-async function unpack() {
-  const bytes = Uint8Array.from(atob($("data").textContent.trim()), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
 
 // From nothing to the densest place; in the dark the other way round, so that empty land recedes.
 const LIGHT = [[250, 250, 246], [254, 227, 145], [252, 157, 67], [221, 73, 62], [140, 24, 92], [45, 8, 66]];
@@ -190,23 +182,15 @@ function start(data) {
     show();
   }
 
-  function items(id, texts) {
-    $(id).replaceChildren(...texts.map((text) => element("li", {}, text)));
-    $(id).parentElement.hidden = texts.length === 0;
-  }
-
   function about() {
-    for (const id of ["lead", "statement", "note", "made"]) $(id).textContent = data[id];
-    if (data.watermark) { $("watermark").hidden = false; $("watermark").textContent = data.watermark; }
+    around(data);
+    $("note").textContent = data.note;
     $("coarse").hidden = !data.tree.coarse;
     $("facts").replaceChildren(...data.facts.map(([k, v]) => element("div", {}, element("dt", {}, k), element("dd", {}, v))));
-    $("budget").replaceChildren(...data.budget.flatMap((part) => [element("span", {}, part.name),
-      element("div", { class: "share", title: part.detail }, element("div", { style: `width:${100 * part.share}%` })),
-      element("span", {}, `${(100 * part.share).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`)]));
-    $("checks").replaceChildren(...data.checks.map((check) => element("li", { class: check.passed ? "ok" : "failed" },
-      `${check.passed ? "✓" : "✗"} ${check.name}${check.detail ? ": " + check.detail : ""}`)));
-    items("public", data.public);
-    items("use", data.use);
+    if (data.outlines) {
+      const d = data.outlines.map((ring) => `M${ring.slice(0, 2).join(" ")}L${ring.slice(2).join(" ")}`).join("");
+      $("borders").replaceChildren(shape("path", { d }));
+    }
     $("ends").replaceChildren(...data.columns.slice(0, axes).flatMap((name, axis) => [0, 1].flatMap((end) => [
       element("label", { for: `end-${axis}-${end}` }, end ? "to" : `${name} from`),
       element("input", { id: `end-${axis}-${end}`, type: "number", step: "any", min: box[axis][0], max: box[axis][1] })])));

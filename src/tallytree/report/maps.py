@@ -6,29 +6,37 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.errors import RequestError
 from tallytree.kernels.trees.least_squares import variances_from_below
-from tallytree.maps.nonuniformity import ALONG_BORDER
+from tallytree.options.asking import PageOptions
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.maps.release import SpatialRelease
-from tallytree.report.payload import USE, common_facts, plural
+from tallytree.report.payload import USE, common_facts, named, plural, too_fine
+from tallytree.shapes.outlines import read_polygons
 
 # The page draws at most so many cells per side, and works standard errors out from at most so many boxes.
 MOST_CELLS = 256
 MOST_NODES = 150_000
 
 
-def map_payload(release: SpatialRelease) -> dict[str, Any]:
+def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a map: its counts on a grid small enough to draw, and the boxes that standard errors come from.
 
     Of more than two columns the page shows the first two, over all of the others.
     """
+    look = look or PageOptions()
     entities = plural(release.manifest)
     n_boxes, total = int(release.estimates.leaves.sum()), release.total()
     names = " and ".join(release.columns)
+    drawn = (
+        f"Colours show how many {entities} there are, from few to many, as the scale below the map says. Point at a place to "
+        "read its number, or draw a box."
+    )
     return {
         **common_facts(release.manifest, release.verify().checks),
-        "title": f"Map of {entities} by {names}",
+        **named(look, release.manifest, f"Map of {entities} by {names}", drawn),
+        **_outlines(release, look),
         "lead": f"How many {entities} there are in any box of {names}. Colours are on a logarithmic scale.",
         "entities": entities,
         "facts": [
@@ -36,6 +44,7 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
             ["mechanism", release.mechanism],
             ["boxes counted", f"{n_boxes:,}"],
             _cells_in_words(release),
+            *([["coordinates", release.manifest["crs"]]] if "crs" in release.manifest else []),
         ],
         "columns": list(release.columns),
         "box": [list(side) for side in release.box],
@@ -49,8 +58,29 @@ def map_payload(release: SpatialRelease) -> dict[str, Any]:
             *USE[:2],
             "A box is the sum of its parts, but its error is smaller than the sum of theirs.",
             USE[3],
+            *too_fine(release.density),
         ],
     }
+
+
+def _outlines(release: SpatialRelease, look: PageOptions) -> dict[str, Any]:
+    """Outlines to draw over the map, in parts of 10,000 of its width and height; those that lie outside are left out."""
+    if look.shapes is None:
+        return {}
+    if len(release.columns) != 2 or release.axes is not None:
+        raise RequestError("Outlines go with a map of two columns whose box is cut evenly.")
+    low, high = np.array(release.box).T
+    rings: list[list[int]] = []
+    for ring in (ring for polygon in read_polygons(look.shapes) for ring in polygon):
+        if np.any(ring.max(axis=0) < low) or np.any(ring.min(axis=0) > high):
+            continue
+        places = np.rint((ring - low) / (high - low) * 10_000).astype(np.int64)
+        places[:, 1] = 10_000 - places[:, 1]
+        kept = places[np.append(True, np.any(np.diff(places, axis=0) != 0, axis=1))]
+        rings.append(kept.ravel().tolist())
+    if not rings:
+        raise RequestError(f"No outline of {look.shapes} lies in the box of the map; are both in the same coordinates?")
+    return {"outlines": rings}
 
 
 def _cells_in_words(release: SpatialRelease) -> list[str]:
@@ -96,7 +126,7 @@ def _tree(release: SpatialRelease) -> dict[str, Any]:
         "own": place.tolist(),
         "values": np.where(stops, estimates.published[kept], 0).tolist(),
         "clustering": release.surface.clustering,
-        "alongBorder": ALONG_BORDER,
+        "alongBorder": release.surface.along_border,
         "coarse": bool(np.any(kept & (tree.depth == deepest) & ~estimates.leaves & ~tree.is_leaf)),
     }
 

@@ -1,13 +1,6 @@
 // The report of a release: one page state (region, compared region), drawn anew on every change.
-const $ = (id) => document.getElementById(id);
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const LISTED = 500, ROWS = 2000;
-
-async function unpack() {
-  const bytes = Uint8Array.from(atob($("data").textContent.trim()), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
 
 function start(data) {
   const { words, regions } = data, { labels, parent, runs } = regions;
@@ -21,7 +14,8 @@ function start(data) {
   const sizes = (r) => { const out = []; for (let i = 0; i < runs[r].length; i += 2) out.push([runs[r][i], runs[r][i + 1]]); return out; };
   const groups = runs.map((run) => { let total = 0; for (let i = 1; i < run.length; i += 2) total += run[i]; return total; });
   const bounds = (r) => new Map([...(regions.bounds ? regions.bounds[r] : []).map(([s, low, high]) => [s, [low, high]]), ...zeros(r)]);
-  const state = { region: 0, other: -1, log: false, chosen: 0, listed: [] };
+  const sized = words.measure || words.size;  // "number of people" where a page was told what groups are
+  const state = { region: 0, other: -1, log: false, dense: false, chosen: 0, listed: [] };
 
   // Sizes that a region has no groups of, among those with bars of their own and a few beyond, with the ends of their counts: the end
   // follows from the groups per size around a size, as in released/group_sizes/zero_cells.py.
@@ -44,21 +38,29 @@ function start(data) {
     return out;
   }
 
+  // Where a headline figure lies with the confidence of the intervals: ends by level and number of groups, as in released/group_sizes/total_ends.py.
+  function range(r, value, over) {
+    const here = regions.totals?.steps[level[r]];
+    if (!here) return "";
+    const [, low, high] = here.findLast(([least]) => least <= groups[r]) || here[0];
+    return low === high ? "" : `${number(Math.max(0, value + low) / over)} to ${number((value + high) / over)}`;
+  }
+
   function facts(r) {
     if (data.facts) return data.facts;
     if (words.bin) {
       let seen = 0;
       const table = sizes(r), middle = table.find(([, count]) => (seen += count) >= groups[r] / 2);
-      return [[words.groups, number(groups[r])], ...(middle ? [[`median ${words.size}`, words.bin[middle[0]]],
-        [`largest ${words.size}`, words.bin[table[table.length - 1][0]]]] : [])];
+      return [[words.groups, number(groups[r])], ...(middle ? [[`median ${sized}`, words.bin[middle[0]]],
+        [`largest ${sized}`, words.bin[table[table.length - 1][0]]]] : [])];
     }
     const table = sizes(r), people = table.reduce((sum, [size, count]) => sum + size * count, 0);
-    const rows = [[words.groups, number(groups[r])], [words.total, number(people)]];
+    const rows = [[words.groups, number(groups[r])], [words.total, number(people), range(r, people, 1)]];
     if (groups[r]) {
       let seen = 0;
       const median = table.find(([, count]) => (seen += count) >= groups[r] / 2)[0];
-      rows.push([`mean ${words.size}`, number(people / groups[r])], [`median ${words.size}`, number(median)],
-        [`largest ${words.size}`, number(table[table.length - 1][0])]);
+      rows.push([`mean ${sized}`, number(people / groups[r]), regions.totals?.mean ? range(r, people, groups[r]) : ""], [`median ${sized}`, number(median)],
+        [`largest ${sized}`, number(table[table.length - 1][0])]);
     }
     if (regions.emd) rows.push(["true error (EMD)", number(regions.emd[r])]);
     return rows;
@@ -144,15 +146,16 @@ function start(data) {
       return element("li", {}, button);
     }));
     $("region").textContent = name(r) + (state.other >= 0 ? ` compared with ${name(state.other)}` : "");
-    $("facts").replaceChildren(...facts(r).map(([k, v]) => element("div", {}, element("dt", {}, k), element("dd", {}, v))));
-    $("by-size").textContent = capital(`${words.groups} by ${words.size}${state.other >= 0 ? ", in percent of each region" : ""}`);
-    $("bars").replaceChildren(empty ? nothing() : barChart({ series, bounds: bounds(r), words, logarithmic: state.log, width, about: `${words.groups} by ${words.size} in ${name(r)}` }));
+    $("facts").replaceChildren(...facts(r).map(([k, v, ends]) => element("div", {}, element("dt", {}, k), element("dd", {}, v, ...(ends ? [element("small", {}, ends)] : [])))));
+    $("by-size").textContent = capital(`${words.groups} by ${sized}${state.other >= 0 ? ", in percent of each region" : ""}`);
+    $("bars").replaceChildren(empty ? nothing() : barChart({ series, bounds: bounds(r), words, logarithmic: state.log, dense: state.dense, width, about: `${words.groups} by ${words.size} in ${name(r)}` }));
     $("bars-key").replaceChildren(...legend());
+    $("dense-choice").hidden = !(words.spans?.some(([low, high]) => high > low) || (!words.bin && Math.max(0, ...series.flat().map(([size]) => size)) > 30));
     $("whiskers").hidden = !regions.bounds || state.other >= 0 || empty;
     const ordered = !words.bin || words.edges;
     $("curve-section").hidden = !ordered;
     if (ordered) {
-      $("curve-title").textContent = `Share of ${words.groups} up to each ${words.size}`;
+      $("curve-title").textContent = `Share of ${words.groups} up to each ${sized}`;
       $("curve").replaceChildren(empty ? nothing() : curveChart({ series, words, width, about: `Cumulative share in ${name(r)}` }));
       $("curve-key").replaceChildren(...legend());
     }
@@ -161,6 +164,7 @@ function start(data) {
     if (words.largest) $("largest").textContent = largest(r);
     $("table").replaceChildren(table(r));
     $("clear").hidden = state.other < 0;
+    drawValues(data, r, name(r), width);
     places();
     document.title = labels.length > 1 ? `${labels[r]} – ${data.title}` : data.title;
   }
@@ -171,33 +175,15 @@ function start(data) {
     refreshList(); draw();
   }
 
-  function items(id, texts) {
-    $(id).replaceChildren(...texts.map((text) => element("li", {}, text)));
-    $(id).parentElement.hidden = texts.length === 0;
-  }
-
   function about() {
-    $("lead").textContent = data.lead;
-    $("statement").textContent = data.statement;
-    if (data.watermark) { $("watermark").hidden = false; $("watermark").textContent = data.watermark; }
-    $("budget").replaceChildren(...data.budget.flatMap((part) => [element("span", {}, part.name),
-      element("div", { class: "share", title: part.detail }, element("div", { style: `width:${100 * part.share}%` })),
-      element("span", {}, `${(100 * part.share).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`)]));
-    $("budget").parentElement.hidden = data.budget.length < 2;
-    $("checks").replaceChildren(...data.checks.map((check) => element("li", { class: check.passed ? "ok" : "failed" },
-      `${check.passed ? "✓" : "✗"} ${check.name}${check.detail ? ": " + check.detail : ""}`)));
-    items("public", data.public);
-    items("use", data.use);
-    items("read", data.read || []);
-    items("notes", data.notes || []);
-    for (const [id, text] of [["source-note", data.source], ["citation", data.citation]]) { $(id).hidden = !text; $(id).textContent = text || ""; }
+    around(data);
     $("measure").replaceChildren(...measures.map((one, i) => element("option", { value: i }, one.name)));
-    $("made").textContent = data.made;
+    setUpValues(data, draw);
     document.body.classList.toggle("single", labels.length === 1);
   }
 
   // Ranges of a histogram: two sliders over its edges.
-  function range() {
+  function sliders() {
     const edges = words.edges, n = words.bin.length;
     for (const id of ["from", "to"]) Object.assign($(id), { min: 0, max: n, value: id === "from" ? 0 : n });
     const sums = new Float64Array(n + 1);
@@ -232,6 +218,7 @@ function start(data) {
   }
 
   $("search").addEventListener("input", () => { state.chosen = 0; refreshList(); });
+  $("dense").addEventListener("change", () => { state.dense = $("dense").checked; draw(); });
   $("log").addEventListener("change", () => { state.log = $("log").checked; draw(); });
   $("compare").addEventListener("input", () => {
     const wanted = $("compare").value.toLowerCase(), near = found(wanted.split(" / ").pop());
@@ -250,7 +237,7 @@ function start(data) {
   addEventListener("resize", draw);
   addEventListener("beforeprint", () => { $("numbers").open = runs[state.region].length <= 120; });
   about();
-  if (words.edges) range();
+  if (words.edges) sliders();
   const asked = decodeURIComponent(location.hash.slice(1));
   const first = asked ? found(asked.split("/").pop()).find((r) => path(r).map((x) => labels[x]).join("/") === asked) : 0;
   go(first === undefined ? 0 : first);

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
+from tallytree.model.classes import OPEN, SizeClasses
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.asking import PageOptions
+from tallytree.planning.ranges.density import Density
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.degrees import DegreeSequence
@@ -50,35 +52,80 @@ def group_sizes_payload(
         "parent": hierarchy.parent[:n_regions].tolist(),
         "runs": _runs(release.counts, n_regions),
     }
-    if release.intervals is not None:
-        regions["bounds"] = _bounds(release.counts, release.intervals, n_regions)
-        regions["zeros"] = _zeros(release, release.intervals)
+    intervals = release.region_intervals
+    if intervals is not None:
+        regions["bounds"] = _bounds(release.counts, intervals, n_regions)
+        regions["zeros"] = _zeros(release, intervals)
+        regions["totals"] = {
+            "steps": intervals.totals.to_json(),
+            "mean": release.manifest["totals"]["source"] == "public",
+        }
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
+    outlines = _outlines(release, look, n_regions)
+    regions["labels"] = _with_names(regions["labels"], outlines)
     left_out = _left_out(hierarchy, shown)
     entities, (group, groups) = plural(release.manifest), group_names(look.group_name)
     levels = ", ".join(
         f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
     )
-    title = look.title or f"{group.capitalize()} sizes of {hierarchy.labels[0]}"
+    title = f"{group.capitalize()} sizes of {hierarchy.labels[0]}"
+    drawn = f"A bar shows how many {groups} have so many {entities}."
     return {
         **common_facts(
             release.manifest, release.verify().checks, watermark=CONFIDENTIAL if evaluation is not None else ""
         ),
-        "title": title,
+        **named(look, release.manifest, title, drawn, whiskers=release.intervals is not None),
         "lead": f"How many {groups} have each size ({entities} per {group}), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
         "words": {"groups": groups, "total": entities, "size": "size", "largest": f"Largest {groups}"}
-        | ({} if classes is None else {"largest": "", "bin": list(classes.labels)}),
+        | ({"measure": f"number of {entities}"} if look.group_name else {})
+        | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}),
         "regions": regions,
-        **_outlines(release, look, n_regions),
+        **_by_attributes(release, n_regions),
+        **outlines,
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
-        "read": reading(groups, entities, has_intervals=release.intervals is not None),
+    }
+
+
+def named(
+    look: PageOptions, manifest: dict[str, Any], title: str, drawn: str, *, whiskers: bool = False, adds_up: bool = True
+) -> dict[str, Any]:
+    """What a page is called, how to read it and how to cite it: as it was told, else in words of its own.
+
+    ``drawn`` says what its first picture shows.
+    """
+    called = look.title or title
+    return {
+        "title": called,
+        "read": reading(drawn, plural(manifest), whiskers=whiskers, adds_up=adds_up),
         "notes": list(look.notes),
         "source": f"Source: {look.source_note}" if look.source_note else "",
-        "citation": citation(title, look.source_note, release.manifest),
+        "citation": citation(called, look.source_note, manifest),
     }
+
+
+def _by_attributes(release: Release, n_regions: int) -> dict[str, Any]:
+    """Sizes by each attribute alone, and people by all classes together, of every region; nothing where there are none."""
+    found: dict[str, Any] = {}
+    lattice = release.lattice
+    if release.margins is not None:
+        runs = []
+        for place in range(len(release.attributes.names)):
+            slots = lattice.slots((place,))
+            rows = (np.arange(n_regions)[:, None] * lattice.n_slots + slots).ravel()
+            of_rows = _runs(release.margins.at(rows), len(rows))
+            runs.append([of_rows[start : start + len(slots)] for start in range(0, len(rows), len(slots))])
+        values = [list(known) for known in release.attributes.values]
+        found["by"] = {"names": list(release.attributes.names), "values": values, "runs": runs}
+    if release.people is not None:
+        classes, tables = release.people.people.classes, release.people.lattice
+        slots = tables.slots(tables.attributes.chosen(classes.names))
+        labels = [list(classes.labels_of(cell)) for cell in range(classes.n_cells)]
+        counts = release.people.slots[:n_regions, slots].tolist()
+        found["people"] = {"names": list(classes.names), "rows": labels, "counts": counts}
+    return found
 
 
 def group_names(told: str | None) -> tuple[str, str]:
@@ -87,16 +134,16 @@ def group_names(told: str | None) -> tuple[str, str]:
     return one.strip(), many.strip() or f"{one.strip()}s"
 
 
-def reading(groups: str, entities: str, *, has_intervals: bool) -> list[str]:
+def reading(drawn: str, entities: str, *, whiskers: bool, adds_up: bool) -> list[str]:
     """How to read the page, for people who have never heard of noise in numbers."""
-    ends = " The thin line on a bar shows how far off it may be." if has_intervals else ""
+    ends = " The thin line on a bar shows how far off it may be." if whiskers else ""
     return [
-        f"A bar shows how many {groups} have so many {entities}.{ends}",
+        f"{drawn}{ends}",
         f"To protect people, every number was changed a little at random. Whether any one of the {entities} is in the "
         "data or not, the numbers would look about the same.",
-        "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a 9. Take larger "
-        "regions where you can.",
-        "Numbers fit together: the parts of a region add up to it.",
+        "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a 9. Prefer larger "
+        "numbers where you can.",
+        *(["Numbers fit together: parts add up to the whole."] if adds_up else []),
     ]
 
 
@@ -109,6 +156,21 @@ def citation(title: str, source: str | None, manifest: dict[str, Any]) -> str:
     return f"Cite as: {title}. {source.rstrip('.') + '. ' if source else ''}{made[0].upper()}{made[1:]}."
 
 
+def _spans(classes: SizeClasses) -> list[list[int | None]]:
+    """First and last size of every class; None for a last one without an end."""
+    return [[low, None if high == OPEN else high] for low, high in zip(classes.lows, classes.highs)]
+
+
+def _with_names(labels: list[str], outlines: dict[str, Any]) -> list[str]:
+    """Labels, with the names that outlines give to codes before them: ``Mohave (04015)``."""
+    if not outlines:
+        return labels
+    drawn = outlines["outlines"]
+    for region, name in zip(drawn["members"], drawn.pop("names")):
+        labels[region] = labels[region] if name == labels[region] else f"{name} ({labels[region]})"
+    return labels
+
+
 def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, Any]:
     """The outlines of one level, on a grid of whole numbers, where a file of them was named."""
     if look.shapes is None:
@@ -116,11 +178,14 @@ def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, 
     found = match_outlines(read_outlines(look.shapes, look.shapes_id), release.hierarchy, look.shapes_level)
     if found.regions[-1] >= n_regions:
         raise RequestError("The level of the outlines does not fit into this page; name outlines of a level above it.")
-    return {"outlines": {**draw_outlines(found).to_json(), "members": found.regions.tolist()}}
+    return {
+        "outlines": {**draw_outlines(found).to_json(), "members": found.regions.tolist(), "names": list(found.names)}
+    }
 
 
-def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
+def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a range histogram: one region, its bins as sizes."""
+    look = look or PageOptions()
     names, edges = histogram.bins.categories, [f"{edge:g}" for edge in histogram.bins.edges]
     labels = list(names) if names is not None else [f"{low} to {high}" for low, high in pairwise(edges)]
     answers = histogram.bin_answers()
@@ -137,9 +202,10 @@ def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
     if names is None and len(labels) <= _MOST_BINS_WITH_ERRORS:
         regions["errors"] = _range_errors(histogram)
     entities = plural(histogram.manifest)
+    drawn = f"A bar shows how many {entities} fall into it."
     return {
         **common_facts(histogram.manifest, histogram.verify().checks),
-        "title": f"Histogram of {len(labels):,} bins",
+        **named(look, histogram.manifest, f"Histogram of {len(labels):,} bins", drawn, whiskers=True),
         "lead": f"How many {entities} fall into each of {len(labels):,} bins"
         + ("." if names is not None else f" from {edges[0]} to {edges[-1]}."),
         "words": {
@@ -159,7 +225,11 @@ def histogram_payload(histogram: RangeHistogram) -> dict[str, Any]:
         ],
         "regions": regions,
         "budget": _budget(histogram.manifest),
-        "use": [*USE[:1], "A range is the sum of its bins, but its error is smaller than the sum of theirs."],
+        "use": [
+            *USE[:1],
+            "A range is the sum of its bins, but its error is smaller than the sum of theirs.",
+            *too_fine(histogram.density),
+        ],
     }
 
 
@@ -172,13 +242,16 @@ def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
     return [row.round(3).tolist() for row in errors]
 
 
-def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
+def degrees_payload(sequence: DegreeSequence, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a degree sequence: one region, degrees as sizes."""
+    look = look or PageOptions()
+    _, nodes = group_names(look.group_name or "node/nodes")
+    drawn = f"A bar shows how many {nodes} have that degree, which is how many connections they have."
     return {
         **common_facts(sequence.manifest, sequence.verify().checks),
-        "title": "Degree sequence",
-        "lead": f"How many of {len(sequence.degrees):,} nodes have each degree, without saying which is which.",
-        "words": {"groups": "nodes", "total": "sum of degrees", "size": "degree", "largest": "Largest degrees"},
+        **named(look, sequence.manifest, "Degree sequence", drawn, adds_up=False),
+        "lead": f"How many of {len(sequence.degrees):,} {nodes} have each degree, without saying which is which.",
+        "words": {"groups": nodes, "total": "sum of degrees", "size": "degree", "largest": "Largest degrees"},
         "regions": {
             "labels": ["all"],
             "parent": [-1],
@@ -189,14 +262,16 @@ def degrees_payload(sequence: DegreeSequence) -> dict[str, Any]:
     }
 
 
-def stream_payload(release: StreamRelease) -> dict[str, Any]:
+def stream_payload(release: StreamRelease, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a stream: one region, steps as bins, with the counts so far."""
+    look = look or PageOptions()
     answers, total, entities = release.step_answers(), release.total(), plural(release.manifest)
     labels = [str(release.steps.name(step)) for step in range(release.n_steps)]
     ends = zip(answers.low.tolist(), answers.high.tolist())
+    drawn = f"A bar shows how many {entities} had come by the end of that step, from the start on."
     return {
         **common_facts(release.manifest, release.verify().checks),
-        "title": f"Stream of {release.n_steps:,} steps",
+        **named(look, release.manifest, f"Stream of {release.n_steps:,} steps", drawn, whiskers=True, adds_up=False),
         "lead": f"How many {entities} came so far, after each of {release.n_steps:,} steps from {labels[0]} to {labels[-1]}.",
         "words": {
             "groups": f"{entities} so far",
@@ -241,6 +316,11 @@ def common_facts(manifest: dict[str, Any], checks: Any, *, watermark: str = "") 
     }
 
 
+def too_fine(density: Density | None) -> list[str]:
+    """A sentence where a flat release has bins that are far too fine."""
+    return [str(density)] if density is not None and density.far_too_fine else []
+
+
 def plural(manifest: dict[str, Any]) -> str:
     """What is counted, from what one entity is called: ``person`` gives ``people``."""
     word = str(manifest["privacy"]["unit"]["entity"])
@@ -255,6 +335,7 @@ def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     budget = budget_of(privacy)
     loss, total = budget.symbol, budget.total
     parts = [(level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]]
+    parts += [(f"people, {table['name']}", table) for table in privacy.get("people", [])]
     parts += [
         (f"{query['query']} {query.get('level', '')}".strip(), query) for query in privacy.get("side_queries", [])
     ]

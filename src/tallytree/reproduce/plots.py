@@ -39,20 +39,28 @@ def line_chart(name: str, rows: Sequence[Cell]) -> dict[str, Any] | None:
         return None
     points = [
         {"x": float(place["number"]), "y": value, "method": cell.row + (" (paper)" if which == "paper" else "")}
+        | ({"spread": cell.spread} if which == "ours" and cell.spread is not None else {})
         for cell, place in zip(rows, places)
         if place is not None
         for which, value in (("paper", cell.paper), ("ours", cell.ours))
         if value is not None
     ]
     across = places[0]["name"] if places[0] is not None else ""
+    up = {"field": "y", "type": "quantitative", "title": rows[0].unit, "scale": {"type": "log"}}
+    line = {"mark": {"type": "line", "point": True}, "encoding": {"y": up}}
+    # One standard deviation up and down, where there are several runs.
+    bars = {
+        "transform": [{"filter": "datum.spread > 0"}],
+        "mark": "errorbar",
+        "encoding": {"y": up, "yError": {"field": "spread"}},
+    }
     return {
         "$schema": SCHEMA,
         "title": name,
         "data": {"values": points},
-        "mark": {"type": "line", "point": True},
         "encoding": {
             "x": {"field": "x", "type": "quantitative", "title": across, "scale": {"type": "log"}},
-            "y": {"field": "y", "type": "quantitative", "title": rows[0].unit, "scale": {"type": "log"}},
             "color": {"field": "method", "type": "nominal", "title": None},
         },
+        "layer": [line, bars],
     }

@@ -26,12 +26,15 @@ class ShapedLevel:
         The outline of each.
     without
         How many regions of the level have none.
+    names
+        What people call each region, by the outlines; its label where they do not say.
     """
 
     level: int
     regions: IntArray
     polygons: tuple[tuple[Polygon, ...], ...]
     without: int
+    names: tuple[str, ...] = ()
 
 
 def match_outlines(outlines: Outlines, hierarchy: Hierarchy, level: str | None = None) -> ShapedLevel:
@@ -54,4 +57,6 @@ def match_outlines(outlines: Outlines, hierarchy: Hierarchy, level: str | None =
         )
     polygons = tuple(outlines.polygons[hierarchy.labels[region]] for region in found[best])
     without = hierarchy.level_size(best) - len(polygons)
-    return ShapedLevel(best, np.array(found[best], dtype=np.int64), polygons, without)
+    labels = [hierarchy.labels[region] for region in found[best]]
+    names = tuple(outlines.names.get(label, label) for label in labels)
+    return ShapedLevel(best, np.array(found[best], dtype=np.int64), polygons, without, names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,12 @@ class Outlines:
     ----------
     polygons
         Per identifier its polygons; islands are polygons of their own.
+    names
+        What people call a shape, where the file says it (the property ``name``).
     """
 
     polygons: dict[str, tuple[Polygon, ...]]
+    names: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Outlines({len(self.polygons):,} shapes)"
@@ -45,29 +48,42 @@ def read_outlines(path: str | Path, identifier: str | None = None, *, layer: str
     layer
         Of TopoJSON: the object to take; the one with the most shapes where left out.
     """
-    facts = _read(Path(path))
-    kind = facts.get("type")
-    if kind == "Topology":
-        features = _topology_features(facts, layer, path)
-    elif kind == "FeatureCollection":
-        features = [(feature, feature.get("geometry")) for feature in facts["features"]]
-    else:
-        raise InputError(
-            f"{path} is neither GeoJSON nor TopoJSON: a FeatureCollection or a Topology is expected, got {kind!r}."
-        )
+    features = _features(path, layer)
     by_property = identifier is not None and any(identifier in (one.get("properties") or {}) for one, _ in features)
     polygons: dict[str, tuple[Polygon, ...]] = {}
+    names: dict[str, str] = {}
     for feature, geometry in features:
         name = (feature.get("properties") or {}).get(identifier) if by_property else feature.get("id")
         parts = _polygons(geometry)
         if name is not None and parts:
             polygons[str(name)] = polygons.get(str(name), ()) + parts
+            called = (feature.get("properties") or {}).get("name")
+            if isinstance(called, str) and called:
+                names[str(name)] = called
     if not polygons:
         known = sorted({name for one, _ in features for name in (one.get("properties") or {})})
         raise InputError(
             f"{path} names no shape by {identifier or 'id'!r}. Say another property: {', '.join(known) or 'there is none'}."
         )
-    return Outlines(polygons)
+    return Outlines(polygons, names)
+
+
+def read_polygons(path: str | Path) -> list[Polygon]:
+    """All outlines of a file, whatever they are called."""
+    return [part for _, geometry in _features(path, None) for part in _polygons(geometry)]
+
+
+def _features(path: str | Path, layer: str | None) -> list[tuple[Any, Any]]:
+    """The features of a file with their geometries."""
+    facts = _read(Path(path))
+    kind = facts.get("type")
+    if kind == "Topology":
+        return _topology_features(facts, layer, path)
+    if kind == "FeatureCollection":
+        return [(feature, feature.get("geometry")) for feature in facts["features"]]
+    raise InputError(
+        f"{path} is neither GeoJSON nor TopoJSON: a FeatureCollection or a Topology is expected, got {kind!r}."
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

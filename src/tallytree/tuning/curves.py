@@ -13,6 +13,8 @@ WINDOWS = (1.0, 1.25, 1.5, 2.0)
 DROP_CHANCES = (0.5, 0.1, 0.03)
 # Two numbers are chosen per level; a few hundred regions tell them.
 LIKELIHOOD_SAMPLE = 200
+# Regions of the topmost measured level that tell how large groups are that noise hides: usually it has far fewer.
+HIDDEN_SAMPLE = 1 << 14
 # A tail is taken to be empty where that is e² times as likely, and then N is known to a tenth. Without empty tails errors are
 # 1.02 times as large, 1.36 at worst (households of at most eight).
 EMPTY_TAIL, EMPTY_VARIANCE = 2.0, 0.01

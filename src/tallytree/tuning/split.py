@@ -45,15 +45,11 @@ ISOTONIC, ISOTONIC_WHOLE, ISOTONIC_SPARSE = 0.5, 0.4, 0.7
 # (nine data sets, within a quarter).
 SUMS, SUMS_GROWTH = 1.2, 0.6
 # Weights of the other goals (levels not named have 1).
-LEAF_WEIGHT = 1.5
 LEAVES_FIRST = 8.0
 TOP_FIRST = 4.0
 # A target that is missed counts a hundred times what errors do: targets first, then the rest.
 MISSED = 100.0
 # Deviation of a region's curve from the shape above it, relative to the groups in question, where nothing is measured.
 DEVIATION = 0.3
-# Levels down to the topmost measured one have no measured shape to lean on, and a quarter more error than predicted (32 data
-# sets).
-UNLED = 1.25
 # Mean absolute value of Laplace noise and of its smoothed sums, in standard deviations: 0.71 to 0.8.
 ABSOLUTE = 0.72

@@ -154,6 +154,52 @@ def _ordered(counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     return values, as_input(order, np.int64), as_input(rank, np.int64)
 
 
+@serial
+def _cheapest_cut(prices, starts, best, chosen):  # type: ignore[no-untyped-def]
+    n_nodes = len(prices)
+    for v in range(n_nodes - 1, -1, -1):
+        below = 0
+        for c in range(starts[v], starts[v + 1]):
+            below += best[c]
+        # best[v] is the price of the cheapest tiling of v; where both are alike, v itself.
+        whole = starts[v] == starts[v + 1] or prices[v] <= below
+        best[v] = prices[v] if whole else below
+        chosen[v] = whole
+    for v in range(n_nodes):
+        for c in range(starts[v], starts[v + 1]):
+            # Nothing below a chosen node is chosen: 2 stands for "lies below".
+            if chosen[v] > 0:
+                chosen[c] = 2
+    for v in range(n_nodes):
+        chosen[v] = chosen[v] == 1
+
+
+def cheapest_cut(prices: IntArray, child_starts: IntArray) -> IntArray:
+    """1 for the nodes of a tree that tile its root at the least sum of prices, else 0. Linear in nodes, whole numbers."""
+    given = as_input(prices, np.int64)
+    best, chosen = np.empty(len(given), dtype=np.int64), np.zeros(len(given), dtype=np.int64)
+    _cheapest_cut(given, as_input(child_starts, np.int64), best, chosen)
+    return chosen
+
+
+@serial
+def _box_deviations(values, starts, out):  # type: ignore[no-untyped-def]
+    for box in range(len(starts) - 1):
+        part = np.sort(values[starts[box] : starts[box + 1]])
+        n = len(part)
+        total = 0
+        for i in range(n // 2):
+            total += part[n - 1 - i] - part[i]
+        out[box] = total
+
+
+def box_deviations(values: IntArray, starts: IntArray) -> IntArray:
+    """Σ |value − median| of every stretch ``values[starts[i]:starts[i + 1]]``: whole numbers."""
+    out = np.empty(len(starts) - 1, dtype=np.int64)
+    _box_deviations(as_input(values, np.int64), as_input(starts, np.int64), out)
+    return out
+
+
 def _check_bins(n_bins: int) -> None:
     if not 1 <= n_bins <= MOST_BINS:
         raise RequestError(f"Bins are merged where there are 1 to {MOST_BINS:,} of them, got {n_bins:,}.")

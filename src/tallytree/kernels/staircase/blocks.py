@@ -40,6 +40,17 @@ class Prior(NamedTuple):
     excess: FloatArray
     row: IntArray
 
+    def at(self, regions: IntArray) -> Prior:
+        """What is known about some regions, in this order, and no other shapes."""
+        shapes, row = np.unique(self.row[regions], return_inverse=True)
+        return Prior(self.fall[shapes], self.fall_variance[shapes], self.excess[shapes], row)
+
+    def piece(self, regions: slice) -> Prior:
+        """What is known about consecutive regions, whose shapes are consecutive too."""
+        row = self.row[regions]
+        shapes = slice(int(row[0]), int(row[-1]) + 1) if len(row) else slice(0, 0)
+        return Prior(self.fall[shapes], self.fall_variance[shapes], self.excess[shapes], row - shapes.start)
+
 
 class Predictions(NamedTuple):
     """Running prediction of N per region, its variance, and the size at which blocks end (-1 while they go on)."""

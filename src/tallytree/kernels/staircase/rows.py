@@ -146,15 +146,14 @@ def _finish_with_rows(prior, ends, offsets, rows, excess, height, variance, star
             larger += exactly[size]
 
 
-def finish_with_rows(curves: Curves, prior: Prior, blocks: Blocks, rows: Rows, *, is_top: bool) -> None:
+def finish_with_rows(curves: Curves, prior: Prior, blocks: Blocks, rows: Rows, excess: float = -1.0) -> None:
     """Fill each curve past its last block from the sizes of the largest groups, in place.
 
     Rows that stand out count, and of the sizes they may have those that the prior expects are likelier. Whatever more groups
     the curve says are left are hidden by noise: they are as rows at the end of the block. At the topmost measured level
-    nothing above tells whether there are such groups at all: there they share the entities that the other rows hold, over
-    all regions, and none where noise explains those.
+    nothing above tells whether there are such groups at all: there they have the mean ``excess`` that rows show over all
+    regions (:func:`hidden_excess`).
     """
-    excess = _hidden_excess(curves, blocks, rows) if is_top else -1.0
     run_in_chunks(
         lambda start, stop: _finish_with_rows(
             prior, blocks.ends, blocks.offsets, rows, excess, curves.height, curves.variance, start, stop
@@ -163,8 +162,10 @@ def finish_with_rows(curves: Curves, prior: Prior, blocks: Blocks, rows: Rows, *
     )
 
 
-def _hidden_excess(curves: Curves, blocks: Blocks, rows: Rows) -> float:
-    """Mean number of entities past the last block end of the groups that noise hides."""
+def hidden_excess(curves: Curves, blocks: Blocks, rows: Rows) -> float:
+    """Mean number of entities past the last block end of the groups that noise hides: they share the entities that the other
+    rows hold, over all regions, and have none where noise explains those.
+    """
     last = blocks.ends[blocks.offsets[1:] - 1]
     groups = curves.height[np.arange(len(last)), last - 1]
     n_seen = np.diff(rows.offsets) - rows.n_hidden

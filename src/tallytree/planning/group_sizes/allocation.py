@@ -166,9 +166,6 @@ class _Model:
             error[level] = _together(error[level], summed)
             raw = _together(own[level].raw, summed)
         error[0] = _together(error[0], self.look)
-        unled = next(level for level, share in enumerate(shares) if share)
-        for level in range(unled + 1 if unled else 0):
-            error[level] = tuned.UNLED * error[level]
         for level in range(1, len(shares)):
             n_children = self.n_regions[level] / self.n_regions[level - 1]
             here = _together(error[level], self.spread[level])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -99,6 +100,27 @@ def shares_for_families(
     return tuple(kept.get(family, Fraction(0)) for family in lattice.families)
 
 
+def shares_for_people(lattice: Lattice, noise_std: Callable[[Fraction], float]) -> Shares:
+    """The measured tables of entities by class and their shares of the budget for people, from public facts alone.
+
+    Every level counts the same, without attributes and with all of them. Of the values of each attribute all but "other" are
+    taken to have groups.
+    """
+    finest = lattice.finest
+    n_values = [max(1, size - 1) for size in lattice.attributes.shape]
+    std = cache(noise_std)
+    model = _Combined(lattice, n_values, lambda _, share: np.array([std(share) ** 2]))
+    wanted = wanted_families((), lattice)
+
+    def regret(shares: Shares) -> float:
+        if shares.get(finest, 0) < tuned.LEAST_FINEST:
+            return math.inf
+        return float(sum(math.log(model.variance(family, shares)[0]) for family in wanted))
+
+    found = _descend(regret, {finest: Fraction(1)}, lattice.families)
+    return {family: found[family] for family in lattice.families if family in found}
+
+
 def _regions_alone(
     look: FirstLook, lattice: Lattice, groups: Mapping[Family, IntArray], noise_std: Callable[[Fraction], float]
 ) -> tuple[Fraction, ...]:
@@ -138,40 +160,33 @@ def _descend(regret: Callable[[Shares], float], shares: Shares, families: Sequen
     return shares
 
 
-class _Model:
-    """Predicted errors of the rows of any family, whatever is measured; those of single families are tabulated."""
+class _Combined:
+    """Variances of the rows of any family, whatever is measured: one number per row, or several.
+
+    ``variance_of`` is the variance of a family's rows from their own answers alone, ``n_values`` the number of values of each
+    attribute that groups may have.
+    """
 
     def __init__(
-        self,
-        look: FirstLook,
-        lattice: Lattice,
-        groups: Mapping[Family, IntArray],
-        noise_std: Callable[[Fraction], float],
+        self, lattice: Lattice, n_values: Sequence[int], variance_of: Callable[[Family, Fraction], FloatArray]
     ) -> None:
-        self.lattice, self.noise_std = lattice, noise_std
-        self.shape = shape_of(look)
-        self.groups = {family: np.sort(rows[rows > 0]) for family, rows in groups.items()}
-        # Values that no group has cost nothing and tell nothing.
-        self.n_values = [len(self.groups[Family(0, (place,))]) for place in range(len(lattice.attributes.names))]
-        self.spread = {family: spread_of(self.shape, _sample(rows)) for family, rows in self.groups.items()}
-        self._raw: dict[tuple[Family, Fraction], FloatArray] = {}
+        self.lattice, self.n_values, self._variance = lattice, n_values, variance_of
 
-    def error(self, family: Family, shares: Shares) -> float:
-        """Mean error of a row of a family."""
-        variance = np.zeros(len(self.shape.width))
+    def variance(self, family: Family, shares: Shares) -> FloatArray:
+        """Of a row of a family."""
+        variance = np.zeros(1)
         for n in range(len(family.margin) + 1):
             for interaction in combinations(family.margin, n):
                 own = math.prod(1 - 1 / self.n_values[place] for place in interaction)
                 summed = math.prod(self.n_values[place] for place in family.margin if place not in interaction)
                 if own:
                     variance = variance + own * self._interaction(interaction, shares)[family.level] / summed**2
-        error = 1 / np.sqrt(1 / np.maximum(variance, 1e-24) + 1 / self.spread[family] ** 2)
-        return float((error * self.shape.width).sum())
+        return variance
 
     def _interaction(self, interaction: tuple[int, ...], shares: Shares) -> list[FloatArray]:
         """Variance per level of the table that an interaction belongs to, its own part alone, from all that is measured."""
         n_levels = self.lattice.hierarchy.n_levels
-        precision = [np.zeros(len(self.shape.width)) for _ in range(n_levels)]
+        precision = [np.zeros(1) for _ in range(n_levels)]
         for family, share in shares.items():
             if share and set(interaction) <= set(family.margin):
                 summed = math.prod(self.n_values[place] for place in family.margin if place not in interaction)
@@ -187,6 +202,32 @@ class _Model:
 
     def _n_regions(self, level: int) -> int:
         return self.lattice.hierarchy.level_size(level)
+
+
+class _Model:
+    """Predicted errors of the rows of any family, whatever is measured; those of single families are tabulated."""
+
+    def __init__(
+        self,
+        look: FirstLook,
+        lattice: Lattice,
+        groups: Mapping[Family, IntArray],
+        noise_std: Callable[[Fraction], float],
+    ) -> None:
+        self.noise_std = noise_std
+        self.shape = shape_of(look)
+        self.groups = {family: np.sort(rows[rows > 0]) for family, rows in groups.items()}
+        # Values that no group has cost nothing and tell nothing.
+        n_values = [len(self.groups[Family(0, (place,))]) for place in range(len(lattice.attributes.names))]
+        self.spread = {family: spread_of(self.shape, _sample(rows)) for family, rows in self.groups.items()}
+        self.combined = _Combined(lattice, n_values, self._variance)
+        self._raw: dict[tuple[Family, Fraction], FloatArray] = {}
+
+    def error(self, family: Family, shares: Shares) -> float:
+        """Mean error of a row of a family."""
+        variance = self.combined.variance(family, shares)
+        error = 1 / np.sqrt(1 / np.maximum(variance, 1e-24) + 1 / self.spread[family] ** 2)
+        return float((error * self.shape.width).sum())
 
     def _variance(self, family: Family, share: Fraction) -> FloatArray:
         """Squared error per size of a family's rows from their own answers alone."""

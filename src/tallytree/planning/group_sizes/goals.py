@@ -22,7 +22,6 @@ from tallytree.tuning.split import (
     BEHIND,
     BEHIND_KUO2018,
     HALF,
-    LEAF_WEIGHT,
     LEAVES_FIRST,
     MISSED,
     NOTICED,
@@ -64,13 +63,13 @@ class Goal:
     def regret(self, errors: FloatArray, plain: PlainErrors) -> float:
         """How far predicted errors per level are from what is wanted; smaller is better."""
         weights = np.ones(len(errors))
-        if self.name == "balanced":
-            behind = _behind(errors, plain)
+        behind = 0.0
+        if self.name == "leaves":
+            weights[-1] = LEAVES_FIRST
+        elif self.name == "top":
+            weights[0] = TOP_FIRST
         else:
-            weights[-1] = LEAVES_FIRST if self.name == "leaves" else LEAF_WEIGHT
-            behind = 0.0
-        if self.name == "top":
-            weights[0], weights[-1] = TOP_FIRST, 1.0
+            behind = _behind(errors, plain)
         missed = sum(max(math.log(errors[level] / bound), 0.0) for level, bound in self.targets.items())
         return float((weights * np.log(errors)).sum() + behind + MISSED * missed)
 

@@ -8,7 +8,7 @@ written from its plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import get_args
@@ -17,9 +17,10 @@ from tallytree.errors import RequestError
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.group_sizes.families import wanted_families
+from tallytree.planning.group_sizes.families import shares_for_people, wanted_families
 from tallytree.planning.group_sizes.goals import goal_from
 from tallytree.planning.group_sizes.mechanisms import (
     TRAITS,
@@ -29,9 +30,9 @@ from tallytree.planning.group_sizes.mechanisms import (
     largest_table,
     totals_kept,
 )
-from tallytree.planning.group_sizes.size_bins import looks_first, single_sizes
+from tallytree.planning.group_sizes.size_bins import SizeBins, looks_first, single_sizes
 from tallytree.privacy.budget import Budget, Definition, Exact, exact, noise_for
-from tallytree.privacy.noise import Noise
+from tallytree.privacy.noise import DiscreteGaussian, Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     chain_sensitivity,
@@ -40,6 +41,7 @@ from tallytree.privacy.sensitivity import (
     group_totals_sensitivity,
     hybrid_sensitivity,
     largest_size_sensitivity,
+    people_sensitivity,
     size_bins_sensitivity,
     size_blocks_sensitivity,
     sizes_sensitivity,
@@ -48,14 +50,16 @@ from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.tuning.look import FIRST_LOOK_SHARE
 
 # What the user may choose; the others belong to their mechanisms alone.
-VIEWS: tuple[View, ...] = tuple(view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks"))
+VIEWS: tuple[View, ...] = tuple(
+    view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks", "people")
+)
 
 # Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
 # hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
 LARGEST_SIZE_SHARE = Fraction(1, 100)
 GROUP_TOTALS_SHARE = Fraction(1, 20)
-# Beyond this many regions mechanism "adaptive" takes more memory than most machines have; it can still be asked for.
-MOST_ADAPTIVE_REGIONS = 1_000_000
+# Of a release with people by class. Each of their tables is asked for one count per class, sizes for some ten per row.
+PEOPLE_SHARE = Fraction(1, 4)
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class PublicFacts:
     whole_groups: bool = False
     least_size: int = 0
     attributes: Attributes = NO_ATTRIBUTES
+    people: People = NO_PEOPLE
 
     @property
     def lattice(self) -> Lattice:
@@ -109,7 +114,8 @@ class Plan:
 
     ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``. While
     ``awaits_look`` the levels are those of a split that gives everything to the leaves, until the first look has been taken
-    and :func:`with_shares` replaces them.
+    and :func:`with_shares` replaces them. ``people`` are the measured tables of entities by class, whose shares are parts of
+    the budget for people.
     """
 
     request: ReleaseOptions
@@ -126,6 +132,13 @@ class Plan:
     for_levels: Fraction
     first_look: QueryPlan | None = None
     awaits_look: bool = False
+    people: tuple[LevelPlan, ...] = ()
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise of the lowest level is Gaussian."""
+        query = self.levels[-1].query
+        return query is not None and isinstance(query.noise, DiscreteGaussian)
 
 
 def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
@@ -148,11 +161,12 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
     measures_max_size = needs_max_size and max_size is None
 
-    largest_part = budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    largest_part = _for_largest_size(request.max_size_budget, budget, measures_max_size=measures_max_size)
     has_totals = facts.groups_public or facts.whole_groups
     looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
     look_part = budget.total * FIRST_LOOK_SHARE if looks else Fraction(0)
+    people_part = budget.total * _people_share(request, mechanism, facts)
 
     def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
         return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
@@ -175,12 +189,13 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
         totals=totals,
         time_limit=_seconds(request.time_limit),
-        for_levels=budget.total - largest_part - totals_part - look_part,
+        for_levels=budget.total - largest_part - totals_part - look_part - people_part,
         first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
     )
     awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
-    plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look)
+    plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look, people=_people(facts, query, people_part))
     every_level = [view_sensitivity(view, facts, family.level) for family, view in zip(families, views)]
+    every_level += [view_sensitivity("people", facts, level.level) for level in plan.people]
     refuse_many_changes(budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))])
     check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
     if mechanism == "tree-program" and max_size is not None:
@@ -197,6 +212,36 @@ def measurable_families(lattice: Lattice, mechanism: Mechanism) -> tuple[Family,
         return lattice.families
     levels = range(lattice.hierarchy.n_levels)
     return (Family(0, ()), *(Family(level, lattice.finest.margin) for level in levels))
+
+
+def _people_share(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> Fraction:
+    """Part of the budget for tables of people."""
+    if not facts.people:
+        if request.people_share is not None:
+            raise RequestError("people_share= goes with data that were read with people=, the classes of entities.")
+        return Fraction(0)
+    if mechanism not in ("adaptive", "size-bins"):
+        raise RequestError(f"mechanism {mechanism!r} counts no people by class; leave mechanism and view out.")
+    share = PEOPLE_SHARE if request.people_share is None else exact(request.people_share, "people_share")
+    if share >= 1:
+        raise RequestError(f"people_share is {request.people_share}; it is a part of the budget, so below 1.")
+    return share
+
+
+def _people(
+    facts: PublicFacts, query: Callable[[Fraction, Sensitivity], QueryPlan], part: Fraction
+) -> tuple[LevelPlan, ...]:
+    """The tables of people that are measured, each level by some attributes of groups, all classes in one."""
+    if not part:
+        return ()
+    groups = facts.people.groups(facts.lattice)
+    sensitivity = view_sensitivity("people", facts, 0)
+    shares = shares_for_people(groups, lambda share: query(part * share, sensitivity).noise.std)
+    facts = replace(facts, attributes=groups.attributes)
+    return tuple(
+        replace(_level_plan(facts, family, "people", 2), share=share, query=query(part * share, sensitivity))
+        for family, share in shares.items()
+    )
 
 
 def _level_plan(facts: PublicFacts, family: Family, view: View, norm: Norm) -> LevelPlan:
@@ -227,6 +272,11 @@ def with_view(plan: Plan, facts: PublicFacts, view: View) -> Plan:
     return with_shares(replace(plan, levels=levels), facts, [level.share for level in plan.levels])
 
 
+def with_bins_asked(plan: Plan, facts: PublicFacts, bins: SizeBins) -> Plan:
+    """The plan with the questions that bins of sizes bring: about each alone, or about blocks too."""
+    return with_view(plan, facts, "blocks" if bins.block else "bins")
+
+
 def half_width(levels: Sequence[LevelPlan]) -> int:
     """Half-width of the value windows of ``tree-program``: three times the noise variance (fioretto2021, footnote 2)."""
     return 3 * math.ceil(max(level.query.noise.variance for level in levels if level.query is not None))
@@ -243,6 +293,8 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
             return cumulative_sensitivity(**_units(facts))
         case "hybrid" | "staircase":
             return hybrid_sensitivity(**_units(facts))
+        case "people":
+            return people_sensitivity(contributions=facts.contributions)
         case "bins":
             return size_bins_sensitivity()
         case "blocks":
@@ -256,9 +308,8 @@ def _units(facts: PublicFacts) -> dict[str, int]:
 
 
 def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
-    """The mechanism asked for. Views belong to matching, and so do trees whose tables of regions × sizes would be too large."""
-    small = facts.hierarchy.n_regions <= MOST_ADAPTIVE_REGIONS
-    default: Mechanism = "adaptive" if request.view is None and small else "matching"
+    """The mechanism asked for; views belong to matching."""
+    default: Mechanism = "adaptive" if request.view is None else "matching"
     if facts.whole_groups:
         default = "size-bins"
     return default if request.mechanism is None else request.mechanism
@@ -376,6 +427,20 @@ def _max_size(given: int | str | None) -> int | None:
     if given < 1:
         raise RequestError(f"max_size is {given}; it must be at least 1, or 'auto'.")
     return given
+
+
+def _for_largest_size(asked: Exact | None, budget: Budget, *, measures_max_size: bool) -> Fraction:
+    """What a bound on sizes costs: the amount asked for (kuo2018 footnote 6), or a share of the budget."""
+    if asked is None:
+        return budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
+    amount = exact(asked, "max_size_budget")
+    if not measures_max_size:
+        raise RequestError(
+            "max_size_budget goes with the views naive, cumulative and chain, without a public max_size."
+        )
+    if amount >= budget.total:
+        raise RequestError(f"max_size_budget is {amount}, which leaves nothing of {budget}.")
+    return amount
 
 
 def _norm(given: Norm | None, view: View, definition: Definition) -> Norm:

@@ -13,6 +13,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.planning.noise_variances import NoiseKind, noise_variance
+from tallytree.planning.ranges.bump_rows import BumpRows
 from tallytree.planning.ranges.workloads import Workload
 
 SMALLEST_PIVOT = 1e-7  # of the Cholesky factor, relative to the largest: below it rows count as dependent
@@ -56,6 +57,9 @@ def relative_error(matrix: FloatArray | IntArray, workload: Workload, *, noise: 
             f"A strategy for {workload.n_bins} bins has as many columns, got the shape {strategy.shape}."
         )
     strategy = strategy / strategy_norm(strategy, noise)
+    bumps = BumpRows.of(strategy)
+    if bumps is not None:
+        return bumps.total_error(workload) / workload.n_queries
     gram = workload.gram()
     return float(np.sum(covariance(strategy, gram) * gram)) / workload.n_queries
 

@@ -19,7 +19,10 @@ from tallytree.planning.ranges.optimiser import optimise_bumps
 from tallytree.planning.ranges.strategy_cache import cache_folder, read_rows, write_rows
 from tallytree.planning.ranges.workloads import AllRanges, GivenRanges, Workload
 
-MOST_DENSE_BINS = 2048  # beyond it the matrix is replaced by a weighted tree, in linear time
+MOST_DENSE_BINS = 2048  # that a matrix is optimised for, whatever the workload and the noise, and that `auto` considers
+MOST_BINS_OF_BUMPS = (
+    4096  # the same for all ranges and Laplace noise; beyond, a weighted tree takes its place, in linear time
+)
 COLUMN_SUM = 2**16  # of a whole-number strategy, and its largest entry
 
 
@@ -49,7 +52,7 @@ def optimised_strategy(
     """The strategy with the least error over a workload that we can find.
 
     Never worse than the flat method or any regular tree: for few bins, or at large budgets with noise in whole numbers,
-    these may be the best, and are then returned. Takes seconds for hundreds of bins, half a minute for 1,000 or 2,000 (two
+    these may be the best, and are then returned. Takes seconds for hundreds of bins, half a minute for 1,000 to 4,096 (two
     minutes for Gaussian noise), and then nothing: matrices are cached in the folder ``cache``, by default the user's cache
     folder.
 
@@ -60,11 +63,16 @@ def optimised_strategy(
     (1,)
     """
     best: OptimisedMatrix | OptimisedTree = named_strategy(workload, budget=budget, noise=noise)
-    if workload.n_bins <= MOST_DENSE_BINS:
+    if workload.n_bins <= most_bins(workload, noise):
         matrix = optimised_matrix(workload, budget=budget, noise=noise, cache=cache)
         if matrix.error < best.error * (1 - 1e-9):
             best = matrix
     return best
+
+
+def most_bins(workload: Workload, noise: NoiseKind) -> int:
+    """How many bins a matrix is optimised for: products with the queries are fast for all ranges alone."""
+    return MOST_BINS_OF_BUMPS if isinstance(workload, AllRanges) and noise != "gaussian" else MOST_DENSE_BINS
 
 
 def named_strategy(workload: Workload, *, budget: float = 1.0, noise: NoiseKind = "laplace") -> OptimisedTree:
@@ -79,16 +87,21 @@ def optimised_matrix(
     workload: Workload, *, budget: float = 1.0, noise: NoiseKind = "laplace", cache: Path | None = None
 ) -> OptimisedMatrix:
     """The optimised matrix from the cache, or computed and then cached. One matrix serves all budgets."""
-    if workload.n_bins > MOST_DENSE_BINS:
+    if workload.n_bins > most_bins(workload, noise):
         raise RequestError(
-            f"A strategy matrix is optimised for at most {MOST_DENSE_BINS:,} bins, got {workload.n_bins:,}. "
+            f"A strategy matrix is optimised for at most {most_bins(workload, noise):,} bins, got {workload.n_bins:,}. "
             "Use 'optimised' or 'auto', which take a tree for more."
         )
+    import scipy.linalg  # noqa: F401 - limits reach the libraries that are loaded
+    from threadpoolctl import threadpool_limits
+
     folder = cache_folder() if cache is None else cache
     key = f"{workload.key}-{'gaussian' if noise == 'gaussian' else 'laplace'}"
     rows = read_rows(folder, key, workload.n_bins, COLUMN_SUM)
     if rows is None:
-        rows = whole_triangle(workload) if noise == "gaussian" else whole_bumps(workload)
+        # Vectors and matrices are small: spread over cores, these wait for each other in busy loops most of the time.
+        with threadpool_limits(limits=1, user_api="blas"):
+            rows = whole_triangle(workload) if noise == "gaussian" else whole_bumps(workload)
         write_rows(folder, key, rows)
     error = relative_error(rows, workload, noise=noise)
     return OptimisedMatrix(rows, error * unit_variance(strategy_norm(rows, noise), budget, noise))

@@ -23,6 +23,7 @@ from tallytree.planning.ranges.workloads import AllRanges, GivenRanges, Marginal
 LARGEST_WEIGHT = 20.0  # of an entry of Θ; optima stay near 1, and without a bound a bin's own row could vanish
 FIRST_STEPS, NEXT_STEPS = 25, 60
 LAST_STEPS, WORK = 400, 2e9  # last steps, fewer where N·p² times steps would exceed the work of about half a minute
+ONE_START_FROM = 2049  # bins; of several starts at 4,096 this one was the best, and each takes half a minute
 TWO_LEVELS_FROM = 400  # bins; below it a second level of hats gains nothing
 
 
@@ -99,6 +100,8 @@ def hat_starts(n_bins: int) -> list[FloatArray]:
     counts: set[tuple[int, ...]] = {(round(n_bins / spacing),) for spacing in (12, 16, 21, 28, 40)}
     if n_bins >= TWO_LEVELS_FROM:
         counts = {(round(n_bins / spacing), wide) for spacing, wide in ((16, 5), (16, 9), (21, 6))}
+    if n_bins >= ONE_START_FROM:
+        counts = {(round(n_bins / 21), round(n_bins / 340))}
     # A touch everywhere lets a bump grow beyond where it starts.
     return [
         np.concatenate([hats(n_bins, count) for count in level]) + 1e-3 for level in sorted(counts) if min(level) > 0

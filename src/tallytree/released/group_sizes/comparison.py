@@ -1,10 +1,11 @@
-"""Two releases side by side: how far each count differs, and which differences are clear of noise.
+"""Two releases side by side, or a release and a published table: how far each count differs, and what is clear of noise.
 
 The error of a difference is that of two independent estimates, s² = s₁² + s₂². How rarely noise alone makes one so large is
 judged by the law of a difference of two Laplace variables of that variance, P(|d| > x) = (1 + x/s) exp(−2x/s): noise of pure
 releases has such tails, Gaussian noise thinner ones, so that no release is judged too boldly. Among the many counts of a
 level, those are clear that Benjamini and Hochberg's procedure finds at the stated rate: of the changes that it calls clear,
-at most that share is expected to be noise.
+at most that share is expected to be noise. The numbers of a published table are taken as exact: s is then that of the release
+alone, and the law that of one Laplace variable, P(|d| > x) = exp(−√2 x/s).
 """
 
 from __future__ import annotations
@@ -18,16 +19,34 @@ from scipy.special import ndtri
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
-from tallytree.model.count_of_counts import counts_at
+from tallytree.model.classes import SizeClasses
+from tallytree.model.count_of_counts import CountsBySize, counts_at
+from tallytree.model.hierarchy import Hierarchy
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.group_sizes.tables import sized_columns
 
 # Whole counts that never moved in the copies may still be off by one half.
 _LEAST_ERROR = 0.5
+EXACT = "The published numbers are taken as exact; rounding or sampling in them makes more changes look clear."
 COMPOSITION = (
     "Whoever is in the data of both releases bears the loss of both; the losses stand side by side only where nobody is in "
     "both."
 )
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTable:
+    """Numbers that somebody published without noise, to compare a release with: public, unlike counts read for a release.
+
+    Attributes
+    ----------
+    hierarchy, counts, classes
+        Regions, counts of all of them, and the classes that sizes are counted in, as in a release.
+    """
+
+    hierarchy: Hierarchy
+    counts: CountsBySize
+    classes: SizeClasses | None = None
 
 
 @dataclass(frozen=True)
@@ -57,19 +76,22 @@ class Comparison:
         Share of clear changes that may be noise.
     left_out
         Regions that only one of the releases has.
+    note
+        What to keep in mind about the two.
     """
 
     table: pa.Table
     levels: tuple[LevelChanges, ...]
     rate: float
     left_out: int
+    note: str = COMPOSITION
 
     def to_json(self) -> dict[str, Any]:
         """The numbers per level as JSON-ready facts."""
         return {
             "rate": self.rate,
             "regions_left_out": self.left_out,
-            "note": COMPOSITION,
+            "note": self.note,
             "levels": [vars(level) for level in self.levels],
         }
 
@@ -78,8 +100,10 @@ class Comparison:
         return f"Comparison(clear changes at rate {self.rate:g}: {found})"
 
 
-def compare_group_sizes(first: Release, second: Release, *, rate: float = 0.05) -> Comparison:
-    """Differences (second − first) of two releases with intervals, in the regions that both have."""
+def compare_group_sizes(first: Release, second: Release | PublishedTable, *, rate: float = 0.05) -> Comparison:
+    """Differences (second − first) of two releases with intervals, or of a release and published numbers, where both have a
+    region.
+    """
     if not 0 < rate < 1:
         raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
     if first.classes != second.classes:
@@ -97,13 +121,14 @@ def compare_group_sizes(first: Release, second: Release, *, rate: float = 0.05) 
     other, other_error = _estimates(second, theirs, size)
     difference = other - one
     error = np.hypot(one_error, other_error)
-    p_value = _p_values(difference, error)
+    single = isinstance(second, PublishedTable)
+    p_value = _p_values(difference, error, single=single)
     level = first.hierarchy.level_of[ours]
     clear = np.zeros(len(level), dtype=bool)
     for number in range(first.hierarchy.n_levels):
         here = np.flatnonzero(level == number)
         clear[here] = benjamini_hochberg(p_value[here], rate)
-    half = np.ceil(_half_width(error, rate)).astype(np.int64)
+    half = np.ceil(_half_width(error, rate, single=single)).astype(np.int64)
     names = np.array(first.hierarchy.level_names, dtype=object)
     table = pa.table(
         {
@@ -127,7 +152,7 @@ def compare_group_sizes(first: Release, second: Release, *, rate: float = 0.05) 
         )
         for i, name in enumerate(first.hierarchy.level_names)
     )
-    return Comparison(table, levels, rate, left_out)
+    return Comparison(table, levels, rate, left_out, EXACT if isinstance(second, PublishedTable) else COMPOSITION)
 
 
 def benjamini_hochberg(p_value: FloatArray, rate: float) -> BoolArray:
@@ -148,7 +173,7 @@ def benjamini_hochberg(p_value: FloatArray, rate: float) -> BoolArray:
     return np.asarray(p_value <= ordered[passing[-1]])
 
 
-def _cells(first: Release, second: Release, pairs: IntArray) -> tuple[IntArray, IntArray]:
+def _cells(first: Release, second: Release | PublishedTable, pairs: IntArray) -> tuple[IntArray, IntArray]:
     """Pair of regions and size of every count that one of the releases has."""
     found = []
     for release, column in ((first, 0), (second, 1)):
@@ -160,13 +185,16 @@ def _cells(first: Release, second: Release, pairs: IntArray) -> tuple[IntArray, 
     return cells[:, 0], cells[:, 1]
 
 
-def _estimates(release: Release, region: IntArray, size: IntArray) -> tuple[IntArray, FloatArray]:
-    """Counts with standard errors; a count of 0 has that of its upper end."""
-    if release.intervals is None:
+def _estimates(release: Release | PublishedTable, region: IntArray, size: IntArray) -> tuple[IntArray, FloatArray]:
+    """Counts with standard errors; a count of 0 has that of its upper end, a published number none."""
+    if isinstance(release, PublishedTable):
+        return counts_at(release.counts, region, size), np.zeros(len(region))
+    found = release.region_intervals
+    if found is None:
         raise RequestError(
             "Comparing needs standard errors: give releases with intervals, or say how many copies to make."
         )
-    count, found = counts_at(release.counts, region, size), release.intervals
+    count = counts_at(release.counts, region, size)
     width = int(max(release.counts.size.max(initial=0), size.max(initial=0))) + 1
     keys = release.counts.region_of_run() * width + release.counts.size
     at = np.minimum(np.searchsorted(keys, region * width + size), max(len(keys) - 1, 0))
@@ -180,16 +208,20 @@ def _estimates(release: Release, region: IntArray, size: IntArray) -> tuple[IntA
     return count, np.maximum(error, _LEAST_ERROR)
 
 
-def _p_values(difference: IntArray, error: FloatArray) -> FloatArray:
+def _p_values(difference: IntArray, error: FloatArray, *, single: bool = False) -> FloatArray:
     """How often noise alone makes a difference at least as large; differences are whole, so half a step is given back."""
-    far = np.maximum(np.abs(difference) - 0.5, 0) / error
-    return np.asarray((1 + far) * np.exp(-2 * far))
+    return _outside(np.maximum(np.abs(difference) - 0.5, 0) / error, single=single)
 
 
-def _half_width(error: FloatArray, rate: float) -> FloatArray:
-    """Where the law of a difference leaves the rate outside: (1 + t) exp(−2t) = rate, by bisection."""
+def _outside(far: FloatArray, *, single: bool) -> FloatArray:
+    """Chance of a difference of so many standard deviations or more: of two Laplace variables, or of a single one."""
+    return np.asarray(np.exp(-np.sqrt(2) * far) if single else (1 + far) * np.exp(-2 * far))
+
+
+def _half_width(error: FloatArray, rate: float, *, single: bool = False) -> FloatArray:
+    """Where the law of a difference leaves the rate outside, by bisection."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if (1 + middle) * np.exp(-2 * middle) > rate else (low, middle)
+        low, high = (middle, high) if _outside(np.array(middle), single=single) > rate else (low, middle)
     return high * error

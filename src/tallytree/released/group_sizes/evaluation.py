@@ -18,8 +18,10 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_at
 from tallytree.model.lattice import Family
 from tallytree.model.notebook import html_table, plain
+from tallytree.model.people import NO_PEOPLE
 from tallytree.planning.group_sizes.error_formulas import omniscient_error
 from tallytree.privacy.guarantee import budget_of
+from tallytree.released.group_sizes.people import PeopleCounts
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.query_evaluation import WARNING
 
@@ -75,17 +77,42 @@ class SizeErrors:
     mean_error: float
 
 
+@dataclass(frozen=True)
+class PeopleErrors:
+    """Errors of the numbers of entities by class in one table of people.
+
+    Attributes
+    ----------
+    name, rows
+        Level and attributes of groups, and regions by combinations of values; rows without anybody are left out.
+    mean_error, rms_error
+        Of one class of one row: mean absolute error, and root mean square.
+    total_error
+        Mean absolute error of the entities of a row, all classes together.
+    """
+
+    name: str
+    rows: int
+    mean_error: float
+    rms_error: float
+    total_error: float
+
+
 LEVEL_HEAD = ("level", "regions", "EMD", "L1", "L2", "one count", "L1 of all", "omniscient EMD")
 SIZE_HEAD = ("level", "sizes", "groups", "L1 of all", "share", "one count")
+PEOPLE_HEAD = ("table", "rows", "one class", "root mean square", "all classes")
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Errors of a release per level and by size, and the earth mover's distance of every region; not private."""
+    """Errors of a release per level and by size, of people by class, and the earth mover's distance of every region; not
+    private.
+    """
 
     levels: tuple[LevelErrors, ...]
     sizes: tuple[SizeErrors, ...] = ()
     emd: IntArray | None = field(default=None, repr=False, compare=False)
+    people: tuple[PeopleErrors, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The errors as JSON-ready facts, with the warning."""
@@ -93,14 +120,17 @@ class Evaluation:
             "warning": WARNING,
             "levels": [asdict(level) for level in self.levels],
             "sizes": [asdict(one) for one in self.sizes],
+            **({"people": [asdict(one) for one in self.people]} if self.people else {}),
         }
 
     def tables(self) -> list[tuple[str, list[str], list[list[object]]]]:
         """Tables to print: title, head and rows."""
         by_size: list[list[object]] = [list(asdict(one).values()) for one in self.sizes]
+        of_people: list[list[object]] = [list(asdict(one).values()) for one in self.people]
         return [
             ("Mean error per region", list(LEVEL_HEAD), level_rows(self.levels)),
             ("Errors by group size", list(SIZE_HEAD), by_size),
+            *([("Errors of people by class", list(PEOPLE_HEAD), of_people)] if of_people else []),
         ]
 
     def __repr__(self) -> str:
@@ -142,12 +172,35 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
             f"The release has {_told(release.attributes)}, the data {_told(truth.attributes)}; read them by the same columns "
             "with the same values."
         )
+    if truth.people != (NO_PEOPLE if release.people is None else release.people.people):
+        raise RequestError(
+            "The release and the data do not count people by the same classes; name the same ones (people=, people_by=)."
+        )
     found = [_errors(release, truth, family) for family in release.lattice.families]
     emd = [emd for family, (_, emd) in zip(release.lattice.families, found) if not family.margin]
     sizes = [_errors_by_size(*tables) for tables in _tables_of_levels(release, truth)]
     return Evaluation(
-        tuple(errors for errors, _ in found), tuple(each for level in sizes for each in level), np.concatenate(emd)
+        tuple(errors for errors, _ in found),
+        tuple(each for level in sizes for each in level),
+        np.concatenate(emd),
+        () if release.people is None else _people_errors(release.people, truth),
     )
+
+
+def _people_errors(released: PeopleCounts, truth: ConfidentialCounts) -> tuple[PeopleErrors, ...]:
+    """Errors of every table of people by all classes."""
+    groups = released.people.groups(released.groups)
+    cells = released.groups.sums(released.people.family(released.groups), truth.people_cells())
+    found = []
+    for family in groups.families:
+        exact, made = groups.sums(family, cells), groups.sums(family, released.cells)
+        kept = (exact.sum(axis=1) > 0) | (made.sum(axis=1) > 0)
+        error = (made - exact)[kept].astype(np.float64)
+        by = groups.attributes.margin(family.margin).names
+        name = groups.hierarchy.level_names[family.level] + (f" by {', '.join(by)}" if by else "")
+        rms = float(np.sqrt(np.square(error).mean())) if error.size else 0.0
+        found.append(PeopleErrors(name, int(kept.sum()), _mean(np.abs(error)), rms, _mean(np.abs(error.sum(axis=1)))))
+    return tuple(found)
 
 
 def _tables_of_levels(release: Release, truth: ConfidentialCounts) -> Iterator[tuple[str, CountsBySize, CountsBySize]]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from tallytree.errors import VerificationError
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
+from tallytree.model.people import NO_PEOPLE, People
 from tallytree.planning.group_sizes.plan import LevelPlan, Plan, PublicFacts, QueryPlan
 from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
@@ -35,6 +39,7 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             **guarantee_to_json(guarantee_of(plan, counts, secure=secure)),
             "levels": [_level(level, loss) for level in plan.levels],
             "side_queries": _side_queries(plan, loss),
+            **({"people": [_level(level, loss) for level in plan.people]} if plan.people else {}),
             "composition": record_to_json(composition_of(plan, counts.unit.words)),
         },
         "totals": {
@@ -47,6 +52,7 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "max_quantity": counts.max_quantity,
             "least_size": counts.least_size,
             **({"attributes": counts.attributes.to_json()} if counts.attributes else {}),
+            **({"people": counts.people.to_json()} if counts.people else {}),
             **_classes_note(counts),
         },
         **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
@@ -78,12 +84,18 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
         whole_groups=bool(manifest["privacy"]["unit"]["group"]),
         least_size=int(manifest["public"].get("least_size", 0)),
         attributes=attributes_of(manifest),
+        people=people_of(manifest),
     )
 
 
 def attributes_of(manifest: Manifest) -> Attributes:
     """The attributes of groups that a release has; none in most."""
     return Attributes.from_json(manifest["public"].get("attributes", []))
+
+
+def people_of(manifest: Manifest) -> People:
+    """The classes that a release counts entities by; none in most."""
+    return People.from_json(manifest["public"].get("people"))
 
 
 def mechanism_of(plan: Plan) -> dict[str, Any]:
@@ -94,6 +106,7 @@ def mechanism_of(plan: Plan) -> dict[str, Any]:
         "norms": [level.norm for level in plan.levels],
         "merge": plan.merge,
         "max_size": plan.max_size,
+        **({"people": {level.name: str(level.share) for level in plan.people}} if plan.people else {}),
     }
 
 
@@ -108,12 +121,17 @@ def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
     adds = ""
     if counts.max_quantity > 1 and not counts.unit.group:
         adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
-    fixed = fixed_facts(groups_public=counts.groups_public, attributes=counts.attributes)
+    fixed = fixed_facts(groups_public=counts.groups_public, attributes=counts.attributes, people=counts.people)
     return Guarantee(plan.budget, counts.unit, fixed, secure, adds)
 
 
-def fixed_facts(*, groups_public: bool, attributes: Attributes = NO_ATTRIBUTES) -> tuple[str, ...]:
+def fixed_facts(
+    *, groups_public: bool, attributes: Attributes = NO_ATTRIBUTES, people: People = NO_PEOPLE
+) -> tuple[str, ...]:
     """What neighbouring tables of groups have in common."""
+    if people:
+        classes = f"which values {', '.join(people.classes.names)} may have"
+        return (*fixed_facts(groups_public=groups_public, attributes=attributes), classes)
     if not attributes:
         return (FIXED_REGIONS, FIXED_GROUPS) if groups_public else (FIXED_REGIONS,)
     names = ", ".join(attributes.names)
@@ -134,19 +152,27 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
 
 
-def with_bins(
-    manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins, differences: Sequence[tuple[float, float]]
-) -> Manifest:
-    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound.
-
-    ``differences`` are how far the regions of each level below the root were found to differ, in groups and in shape.
-    """
+def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
     chosen = with_split(manifest, plan, counts)
     facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
     views = [level.view for level in plan.levels]
     edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
-    fit = {"differences": [list(found) for found in differences]}
-    return with_fit({**chosen, "mechanism": {**facts, "views": views, **edges}}, fit)
+    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+
+
+def bins_of(manifest: Manifest) -> SizeBins:
+    """The bins of sizes that ``with_bins`` wrote down."""
+    facts = manifest["mechanism"]
+    edges, block = np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0)
+    if edges.ndim != 1 or len(edges) < 2 or np.any(np.diff(edges) <= 0) or edges[0] < 0 or block < 0:
+        raise VerificationError("The bins of sizes in the manifest are none.")
+    return SizeBins(edges, block)
+
+
+def with_differences(manifest: Manifest, differences: Sequence[list[float]]) -> Manifest:
+    """The manifest with how far the regions of each level below the root were found to differ."""
+    return with_fit(manifest, {"differences": list(differences)})
 
 
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
@@ -177,6 +203,9 @@ def composition_of(plan: Plan, unit: str) -> Composition:
             name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look" if undecided else level.view
             name += "" if undecided else level.suffix
             parts.append(record(None if undecided else level.level, name, level.query))
+    for table in plan.people:
+        assert table.query is not None
+        parts.append(record(table.level, table.view + table.suffix, table.query))
     return Composition("sequential", tuple(parts))
 
 

@@ -167,18 +167,24 @@ def together(
 
     ``slot`` says which groups are meant, where ``counts`` holds several rows per region.
     """
-    found = sorted(hierarchy.find(path) for path in paths)
-    if not found:
-        raise RequestError("Name at least one region.")
-    leaves = sorted((int(hierarchy.leaf_starts[region]), int(hierarchy.leaf_ends[region])) for region in found)
-    if any(end > start for (_, end), (start, _) in pairwise(leaves)):
-        raise RequestError(f"Regions that are added up must not overlap: {', '.join(paths)}.")
+    found = disjoint_regions(hierarchy, paths)
     rows = [region * slot.n_slots + slot.number for region in found]
     runs = np.concatenate([np.arange(counts.offsets[row], counts.offsets[row + 1]) for row in rows])
     added = counts_from_runs(np.zeros(len(runs), dtype=np.int64), counts.size[runs], counts.count[runs], 1)
     size = added.size if classes is None else classes.low_array[added.size]
     name = " + ".join(str(hierarchy.paths[region]) for region in found)
     return RegionCounts(name, size, added.count, classes)
+
+
+def disjoint_regions(hierarchy: Hierarchy, paths: Sequence[str]) -> list[int]:
+    """Numbers of regions that are added up, none of which lies in another."""
+    found = sorted(hierarchy.find(path) for path in paths)
+    if not found:
+        raise RequestError("Name at least one region.")
+    leaves = sorted((int(hierarchy.leaf_starts[region]), int(hierarchy.leaf_ends[region])) for region in found)
+    if any(end > start for (_, end), (start, _) in pairwise(leaves)):
+        raise RequestError(f"Regions that are added up must not overlap: {', '.join(paths)}.")
+    return found
 
 
 def slot_of(attributes: Attributes, where: Sequence[str]) -> int:

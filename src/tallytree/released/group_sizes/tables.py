@@ -16,7 +16,7 @@ from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import SEPARATOR, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
-from tallytree.planning.group_sizes.plan import Plan
+from tallytree.planning.group_sizes.plan import LevelPlan, Plan
 
 ROWS_PER_BATCH = 1 << 20
 # Rows of a region are neighbours, so a batch names few regions many times: a dictionary per batch, kept so in Parquet.
@@ -58,13 +58,11 @@ def counts_table(
     ``counts`` are those of every region, or with attributes those of every slot of every region, of which all values of some
     attributes and single values of the others are taken.
     """
-    rows = counts.region_of_run()
-    n_slots = lattice.n_slots
-    margin = lattice.attributes.chosen(by)
-    kept = np.flatnonzero(np.isin(rows % n_slots, lattice.slots(margin)))
-    region = rows[kept] // n_slots
+    kept = chosen_runs(lattice, counts, by)
+    rows, margin = counts.region_of_run()[kept], lattice.attributes.chosen(by)
+    region = rows // lattice.n_slots
     hierarchy = lattice.hierarchy
-    values = attribute_columns(lattice, rows[kept] % n_slots)
+    values = attribute_columns(lattice, rows % lattice.n_slots)
     return pa.table(
         {
             "level": pa.array(hierarchy.level_of[region].astype(np.int32)),
@@ -74,6 +72,12 @@ def counts_table(
             "count": pa.array(counts.count[kept]),
         }
     )
+
+
+def chosen_runs(lattice: Lattice, counts: CountsBySize, by: Sequence[str] = ()) -> IntArray:
+    """The runs of the table by some attributes, among those of every slot of every region."""
+    slots = lattice.slots(lattice.attributes.chosen(by))
+    return np.flatnonzero(np.isin(counts.region_of_run() % lattice.n_slots, slots))
 
 
 def attribute_columns(lattice: Lattice, slots: IntArray) -> list[pa.DictionaryArray]:
@@ -175,7 +179,7 @@ def noisy_reader(lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArra
 def _noisy_batches(
     lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    for level in noisy.levels:
+    for level in (*noisy.levels, *noisy.people):
         here = lattice.hierarchy.level_slice(level.level)
         level_paths = paths.slice(here.start, here.stop - here.start)
         slots = lattice.slots(lattice.attributes.chosen(level.by))
@@ -253,20 +257,31 @@ _QUERIES: dict[str, tuple[str, ...]] = {
     "hybrid": ("cumulative", "tail"),
     "chain": ("chain",),
     "staircase": ("blocks", "block ends", "tail"),
+    "bins": ("bins",),
+    "blocks": ("blocks",),
+    "people": ("people",),
 }
 
 
-def noisy_levels_from_table(lattice: Lattice, plan: Plan, table: pa.Table) -> tuple[NoisyLevel, ...]:
+def noisy_from_table(
+    lattice: Lattice, plan: Plan, table: pa.Table, n_groups: IntArray, cell_groups: IntArray | None
+) -> NoisyCounts:
     """The measurements that ``noisy_reader`` wrote, with the noise that the plan says they have."""
+    levels, people = (_noisy_levels(lattice, plan, table, tables) for tables in (plan.levels, plan.people))
+    return NoisyCounts(n_groups, levels, cell_groups, people)
+
+
+def _noisy_levels(lattice: Lattice, plan: Plan, table: pa.Table, levels: Sequence[LevelPlan]) -> tuple[NoisyLevel, ...]:
     level, value = (table[name].to_numpy() for name in ("level", "value"))
     query = np.array(table["query"].to_pylist(), dtype=object)
-    region = _region_numbers(path_array(lattice.hierarchy), table["region"])
+    region = region_numbers(path_array(lattice.hierarchy), table["region"])
     slot = slots_from_table(lattice, table)
     found = []
-    for one in plan.levels:
+    for one in levels:
         here = lattice.hierarchy.level_slice(one.level)
         slots = lattice.slots(lattice.attributes.chosen(one.by))
-        rows = np.flatnonzero((level == one.level) & np.isin(slot, slots))
+        of_people = (query == "people") == (one.view == "people")
+        rows = np.flatnonzero((level == one.level) & np.isin(slot, slots) & of_people)
         names = list(dict.fromkeys([*query[rows].tolist(), *(_QUERIES[one.view] if one.query is not None else ())]))
         queries = []
         for name in names:
@@ -314,7 +329,7 @@ def counts_from_table(lattice: Lattice, table: pa.Table, classes: SizeClasses | 
             raise VerificationError(f"counts.parquet: column {column!r} holds {kind}, not integers.")
         if table[column].null_count:
             raise VerificationError(f"counts.parquet: column {column!r} has missing values.")
-    region = _region_numbers(path_array(lattice.hierarchy), table["region"])
+    region = region_numbers(path_array(lattice.hierarchy), table["region"])
     row = region * lattice.n_slots + slots_from_table(lattice, table)
     size, count = (table[column].to_numpy().astype(np.int64, copy=False) for column in ("size", "count"))
     if np.any(count <= 0) or np.any(size < 0):
@@ -327,7 +342,7 @@ def counts_from_table(lattice: Lattice, table: pa.Table, classes: SizeClasses | 
     return counts_from_runs(row, size, count, lattice.hierarchy.n_regions * lattice.n_slots)
 
 
-def _region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray) -> IntArray:
+def region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray) -> IntArray:
     """Number of the region that each row names."""
     if names.null_count:
         raise VerificationError("counts.parquet has rows without a region.")

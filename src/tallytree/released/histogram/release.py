@@ -20,6 +20,7 @@ from tallytree.model.bins import Bins
 from tallytree.model.notebook import html_table
 from tallytree.model.renamed import keyword_renamed, renamed
 from tallytree.options.text import value_range
+from tallytree.planning.ranges.density import Density
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
 from tallytree.ranges.estimates import range_errors
 from tallytree.ranges.intervals import check_confidence, half_widths
@@ -110,6 +111,14 @@ class RangeHistogram(Published):
     def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
         """How uncertain the unbiased estimates are."""
         return range_errors(self.plan.strategy, self.plan.noise)
+
+    @property
+    def density(self) -> Density | None:
+        """The average count of a bin beside what a flat histogram needs; None for other strategies. From noisy counts."""
+        noise = self.plan.noise[0]
+        if self.plan.strategy.name != "flat" or noise is None:
+            return None
+        return Density.of(float(self.estimates.sum()), self.bins.n_bins, noise.variance)
 
     @cached_property
     def _published_sums(self) -> FloatArray | IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.maps.draft import Measurement, combine_measurements
 from tallytree.maps.estimates import MapEstimates, MapRule, nonnegative_counts
-from tallytree.measure.spatial import CellCharges
+from tallytree.measure.spatial import CellCharges, parts_noise, splits_noise
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
@@ -21,6 +22,7 @@ from tallytree.privacy.sensitivity import (
     deviation_score_sensitivity,
     histogram_sensitivity,
     median_score_sensitivity,
+    squares_score_sensitivity,
 )
 from tallytree.released.checks import Check, Verification
 from tallytree.storage.folder import Manifest
@@ -67,7 +69,7 @@ def check_steps(manifest: Manifest) -> Check:
     """Noise and rates of every step, worked out anew from its share of the budget, are the stated ones."""
     try:
         holds = _noise_holds(manifest)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, ArithmeticError):
         holds = False
     return Check("noise and rates of every step cost what the manifest states", holds)
 
@@ -82,15 +84,27 @@ def _noise_holds(manifest: Manifest) -> bool:
         if "noise" in step:
             if noise_from_json(step) != noise_for(part, histogram_sensitivity(contributions=contributions)):
                 return False
-        elif written_fraction(step["rate"]) != exponential_rate(part, _score_sensitivity(step["query"], contributions)):
+        elif "scale" in step:
+            dimensions = len(manifest["resolution"])
+            law = parts_noise(part, contributions) if step["query"] == "parts" else None
+            if written_fraction(step["scale"]) != (law or splits_noise(part, dimensions, contributions)).scale:
+                return False
+        elif written_fraction(step["rate"]) != _rate_of(step, part, contributions):
             return False
     return True
 
 
-def _score_sensitivity(query: str, contributions: int) -> int:
-    if query == "boundary":
-        return deviation_score_sensitivity(contributions=contributions).l1
-    return median_score_sensitivity(contributions=contributions).l1
+def _rate_of(step: dict[str, Any], part: Budget, contributions: int) -> Fraction:
+    """The rate of a step that chooses, worked out anew."""
+    match step["query"]:
+        case "right boundaries":  # one after the other over the same bins, so that they share the step's budget
+            one = Budget(part.definition, part.total / int(step["boxes"]))
+            bound = squares_score_sensitivity(int(step["largest_count"]), contributions=contributions)
+            return exponential_rate(one, bound.l1)
+        case "boundary":
+            return exponential_rate(part, deviation_score_sensitivity(contributions=contributions).l1)
+        case _:
+            return exponential_rate(part, median_score_sensitivity(contributions=contributions).l1)
 
 
 def check_charges(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> Check:
@@ -100,16 +114,17 @@ def check_charges(estimates: MapEstimates, manifest: Manifest, measurements: Seq
 
 
 def _within_budget(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> bool:
-    """Whether the counts of every cell, with all medians on top, stay within the whole budget."""
+    """Whether the counts of every cell stay within the whole budget, with choices and counts that were not kept on top."""
     charges = CellCharges(estimates.tree.shape)
-    tree = estimates.tree
-    medians = sum((Fraction(step["share"]) for step in manifest["privacy"]["steps"] if "rate" in step), Fraction(0))
+    tree, kept = estimates.tree, {one.query for one in measurements}
+    unseen = [step for step in manifest["privacy"]["steps"] if "noise" not in step or step["query"] not in kept]
+    on_top = sum((Fraction(step["share"]) for step in unseen), Fraction(0))
     try:
         for one in measurements:
             charges.charge(tree.low[one.nodes], tree.high[one.nodes], one.share)
     except ValueError:
         return False
-    return charges.most() + medians <= 1
+    return charges.most() + on_top <= 1
 
 
 def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence[Measurement]) -> bool:

@@ -24,6 +24,7 @@ from tallytree.model.frame import Box, Frame
 from tallytree.model.notebook import html_table
 from tallytree.model.renamed import renamed
 from tallytree.options.text import value_range
+from tallytree.planning.ranges.density import Density
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.noise import Noise
@@ -107,6 +108,14 @@ class SpatialRelease(Published):
     def note(self) -> str:
         """How parts of boxes are answered, and what standard errors include."""
         return UNIFORMITY
+
+    @property
+    def density(self) -> Density | None:
+        """The average count of a cell beside what a flat map needs; None for other mechanisms. From noisy counts."""
+        if self.mechanism != "flat":
+            return None
+        (variance,) = noise_variances(self.manifest).values()
+        return Density.of(float(self.estimates.unbiased[0]), math.prod(self.shape), variance)
 
     @cached_property
     def surface(self) -> MapSurface:

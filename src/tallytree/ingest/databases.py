@@ -1,0 +1,123 @@
+"""Tables and queries of databases as Ibis tables; addresses are never shown, they may hold a password."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import ibis
+
+from tallytree.errors import InputError, MissingExtraError, RequestError
+from tallytree.ingest.engine import Session, guarded, kind_of
+from tallytree.model.place import Place
+
+# Schemas that databases keep for themselves.
+OWN_SCHEMAS = ("information_schema", "pg_catalog")
+
+
+def open_database(session: Session, url: str, place: Place) -> tuple[Any, str]:
+    """The table or query of a database, and what messages call it."""
+    table, sql = place.table, place.sql
+    if (table is None) == (sql is None):
+        raise RequestError("A database URL needs either table= (the name of a table) or sql= (a query).")
+    scheme, _, rest = url.partition("://")
+    name = f"table {table!r} of the {scheme} database" if table is not None else f"the query on the {scheme} database"
+    file = Path(rest.partition("?")[0])
+    if scheme == "duckdb":
+        return _open_duckdb(session, file, name, place), name
+    engine = session.adopt(_connect(url, scheme, file))
+    if table is None:
+        return guarded(lambda: _query(session, engine, sql), name), name
+    schema, own = _find(table, guarded(lambda: _tables(engine), f"The {scheme} database"), scheme)
+    return guarded(lambda: engine.table(own, database=schema or None), name), name
+
+
+def _query(session: Session, engine: Any, sql: str | None) -> Any:
+    if engine.name != "postgres":
+        return engine.sql(sql)
+    # To learn a query's columns, Ibis 12 makes a temporary view and then fails to drop it; this view ends with the connection.
+    view = session.new_name()
+    engine.raw_sql(f"CREATE TEMPORARY VIEW {view} AS {sql}").close()
+    return engine.table(view)
+
+
+def _tables(engine: Any) -> list[tuple[str, str]]:
+    """Schema and name of every table; the schema is empty where the name is enough."""
+    usual = engine.list_tables()
+    here = engine.current_database
+    others = [schema for schema in engine.list_databases() if schema != here and _is_of_users(schema)]
+    found = [(schema, name) for schema in others for name in engine.list_tables(database=schema)]
+    return [*(("", name) for name in usual), *((here, name) for name in usual), *found]
+
+
+def _is_of_users(schema: str) -> bool:
+    return schema not in OWN_SCHEMAS and not schema.startswith("pg_")
+
+
+def _open_duckdb(session: Session, file: Path, name: str, place: Place) -> Any:
+    """A table of a DuckDB file. It is attached to our own DuckDB, read-only, so that it spills into the private folder."""
+    if not file.is_file():
+        raise InputError(f"There is no duckdb database {file}; check the path after duckdb://.")
+    own, catalog, view, sql = session.connection, session.new_name(), session.new_name(), place.sql
+    guarded(lambda: own.attach(file, catalog, read_only=True), f"The duckdb database {file}")
+    own.con.execute(f"USE {catalog}")
+    if place.table is not None:
+        listed = own.con.execute(
+            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ?", [catalog]
+        ).fetchall()
+        usual = [("", table) for schema, table in listed if schema == "main"]
+        schema, table = (part.replace('"', '""') for part in _find(place.table, [*usual, *listed], "duckdb"))
+        sql = f'SELECT * FROM "{schema or "main"}"."{table}"'
+    guarded(lambda: own.con.execute(f"CREATE TEMP VIEW {view} AS {sql}"), name)
+    return own.table(view, database=("temp", "main"))
+
+
+def _find(asked: str, known: Sequence[tuple[str, str]], scheme: str) -> tuple[str, str]:
+    """Schema and name of the table that is asked for; refuses with those that there are, the nearest one first."""
+    written = {f"{schema}.{name}" if schema else name: (schema, name) for schema, name in known}
+    if asked in written:
+        return written[asked]
+    by_case = {spelled.lower(): spelled for spelled in reversed(written)}
+    # Without a schema, a table of the same name in another schema is meant; else one that is written much alike.
+    elsewhere = [spelled for spelled, (_, name) in written.items() if name.lower() == asked.lower()]
+    near = difflib.get_close_matches(asked.lower(), by_case, n=1)
+    meant = elsewhere or [by_case[one] for one in near]
+    hint = f" Did you mean {meant[0]!r}?" if meant else ""
+    bare = {name for schema, name in known if not schema}
+    shown = [spelled for spelled, (schema, name) in written.items() if not schema or name not in bare]
+    listed = ", ".join(repr(one) for one in shown[:30]) + (", …" if len(shown) > 30 else "")
+    raise InputError(f"The {scheme} database has no table {asked!r}; its tables are {listed or 'none'}.{hint}")
+
+
+def _connect(url: str, scheme: str, file: Path) -> Any:
+    if scheme == "sqlite" and not file.is_file():
+        raise InputError(f"There is no sqlite database {file}; check the path after sqlite://.")
+    try:
+        return ibis.connect(url)
+    except ImportError:
+        problem: Exception = MissingExtraError(f"Reading from {scheme}", scheme.removesuffix("ql"))
+    except Exception as error:
+        problem = InputError(f"Cannot connect to the {scheme} database: {_reason(error, url)}")
+    raise problem
+
+
+def _reason(error: Exception, url: str) -> str:
+    """What the server said, in one sentence; nothing of it where it repeats the address or the password."""
+    said = " ".join(str(error).split())
+    if not said or "://" in said or any(secret in said for secret in _secrets(url)):
+        return f"{kind_of(error)}. Check the address, the user and the network."
+    return said if said.endswith(".") else f"{said}."
+
+
+def _secrets(url: str) -> set[str]:
+    """The password of an address, as it is written and as it is meant; all of the address where it cannot be told."""
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        return {""}
+    told = {pair.partition("=")[2] for pair in urlsplit(url).query.split("&") if pair.startswith("password=")}
+    written = told | ({password} if password else set())
+    return {form for one in written for form in (one, unquote(one)) if form}

@@ -1,0 +1,87 @@
+"""Showing a release of any kind: its page, a picture, and the card of its deployment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tallytree.errors import RequestError
+from tallytree.kinds.verbs import kind_of, load
+from tallytree.model.notebook import Page, Picture, write_shown
+from tallytree.options.asking import PageOptions
+from tallytree.options.card import CardOptions
+from tallytree.options.spelled import spelled
+from tallytree.released.card import card_json, card_markdown
+from tallytree.released.opening import open_folder, reading
+from tallytree.released.published import Published
+from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, lasting_digest, page_with_digest, sealed
+
+
+def write_report(
+    folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None, look: PageOptions | None = None
+) -> Path:
+    """Write the report of a release folder, ``report.html`` inside it unless told otherwise.
+
+    With ``evaluation`` the page shows true errors and is marked confidential; it must then go somewhere else than into the
+    release folder, which is meant to be published. Other pages end with their own digest, which :func:`verify` compares.
+    """
+    if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
+        raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
+    target = Path(folder) / "report.html" if out is None else Path(out)
+    made = load(folder)
+    with reading(folder):
+        text = report_html(made, evaluation, look)
+    return write_shown(target, text if evaluation is not None else page_with_digest(text))
+
+
+def report_html(release: Published, evaluation: Any = None, look: PageOptions | None = None) -> str:
+    """The page of a release as text; ``look`` names things and brings outlines."""
+    return kind_of(release).page(release, evaluation, look)
+
+
+def report(release: Published, path: str | Path | None = None, **look: Any) -> Page:
+    """The page of a release, which a notebook shows; also written to a file where one is named.
+
+    Parameters
+    ----------
+    look
+        What things are called, as for the command ``report``: ``title``, ``group_name``, ``source_note``, ``notes`` …
+    """
+    page = Page(page_with_digest(report_html(release, None, PageOptions(**look))))
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def plot(release: Published, path: str | Path | None = None, **what: Any) -> Picture:
+    """A picture of a release, which a notebook shows; also written to a file where one is named.
+
+    Parameters
+    ----------
+    what
+        Of group sizes: ``region``, the root by default, and ``where`` for values of attributes.
+    """
+    picture: Picture = kind_of(release).verb("plot")(release, **what)
+    if path is not None:
+        picture.save(path)
+    return picture
+
+
+@spelled(CardOptions)
+def card(folder: str | Path, options: CardOptions) -> tuple[Path, Path]:
+    """Write the card of a deployment into a release folder, and return where: ``card.json`` and ``card.md``.
+
+    Parameters
+    ----------
+    folder
+        Of a release on disk.
+    options
+        What the manifest does not know: who publishes what for whom.
+    """
+    place, opened = Path(folder), open_folder(folder)
+    with reading(folder):
+        facts = card_json(opened.manifest, options, lasting_digest((place / MANIFEST).read_bytes()))
+    made = place / CARD, place / CARD_TEXT
+    write_shown(made[0], sealed(facts))
+    write_shown(made[1], page_with_digest(card_markdown(facts)))
+    return made
