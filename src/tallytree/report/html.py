@@ -92,7 +92,9 @@ def _page(title: str, data: bytes, *, kind: str = "page") -> str:
     parts = {
         "__TITLE__": html.escape(title),
         "__STYLE__": _part("page.css") + (_part("map.css") if kind == "map" else ""),
-        "__SCRIPT__": _part("charts.js") + (_part("places.js") if kind == "page" else "") + _part(f"{kind}.js"),
+        "__SCRIPT__": _part("charts.js")
+        + (_part("places.js") + _part("values.js") if kind == "page" else "")
+        + _part(f"{kind}.js"),
         "__DATA__": base64.b64encode(data).decode(),
     }
     page = _part(f"{kind}.html")

@@ -165,6 +165,7 @@ function start(data) {
     if (words.largest) $("largest").textContent = largest(r);
     $("table").replaceChildren(table(r));
     $("clear").hidden = state.other < 0;
+    drawValues(data, r, name(r), width);
     places();
     document.title = labels.length > 1 ? `${labels[r]} – ${data.title}` : data.title;
   }
@@ -178,6 +179,7 @@ function start(data) {
   function about() {
     around(data);
     $("measure").replaceChildren(...measures.map((one, i) => element("option", { value: i }, one.name)));
+    setUpValues(data, draw);
     document.body.classList.toggle("single", labels.length === 1);
   }
 

@@ -52,11 +52,12 @@ def group_sizes_payload(
         "parent": hierarchy.parent[:n_regions].tolist(),
         "runs": _runs(release.counts, n_regions),
     }
-    if release.intervals is not None:
-        regions["bounds"] = _bounds(release.counts, release.intervals, n_regions)
-        regions["zeros"] = _zeros(release, release.intervals)
+    intervals = release.region_intervals
+    if intervals is not None:
+        regions["bounds"] = _bounds(release.counts, intervals, n_regions)
+        regions["zeros"] = _zeros(release, intervals)
         regions["totals"] = {
-            "steps": release.intervals.totals.to_json(),
+            "steps": intervals.totals.to_json(),
             "mean": release.manifest["totals"]["source"] == "public",
         }
     if evaluation is not None and evaluation.emd is not None:
@@ -81,6 +82,7 @@ def group_sizes_payload(
         | ({"measure": f"number of {entities}"} if look.group_name else {})
         | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}),
         "regions": regions,
+        **_by_attributes(release, n_regions),
         **outlines,
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
@@ -102,6 +104,28 @@ def named(
         "source": f"Source: {look.source_note}" if look.source_note else "",
         "citation": citation(called, look.source_note, manifest),
     }
+
+
+def _by_attributes(release: Release, n_regions: int) -> dict[str, Any]:
+    """Sizes by each attribute alone, and people by all classes together, of every region; nothing where there are none."""
+    found: dict[str, Any] = {}
+    lattice = release.lattice
+    if release.margins is not None:
+        runs = []
+        for place in range(len(release.attributes.names)):
+            slots = lattice.slots((place,))
+            rows = (np.arange(n_regions)[:, None] * lattice.n_slots + slots).ravel()
+            of_rows = _runs(release.margins.at(rows), len(rows))
+            runs.append([of_rows[start : start + len(slots)] for start in range(0, len(rows), len(slots))])
+        values = [list(known) for known in release.attributes.values]
+        found["by"] = {"names": list(release.attributes.names), "values": values, "runs": runs}
+    if release.people is not None:
+        classes, tables = release.people.people.classes, release.people.lattice
+        slots = tables.slots(tables.attributes.chosen(classes.names))
+        labels = [list(classes.labels_of(cell)) for cell in range(classes.n_cells)]
+        counts = release.people.slots[:n_regions, slots].tolist()
+        found["people"] = {"names": list(classes.names), "rows": labels, "counts": counts}
+    return found
 
 
 def group_names(told: str | None) -> tuple[str, str]:
@@ -311,6 +335,7 @@ def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     budget = budget_of(privacy)
     loss, total = budget.symbol, budget.total
     parts = [(level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]]
+    parts += [(f"people, {table['name']}", table) for table in privacy.get("people", [])]
     parts += [
         (f"{query['query']} {query.get('level', '')}".strip(), query) for query in privacy.get("side_queries", [])
     ]
