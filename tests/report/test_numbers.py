@@ -11,8 +11,9 @@ import tallytree as tt
 from tallytree.kinds.showing import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.report import html
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload
 from tests.reference.group_sizes import counts_from_lists
 from tests.report.browsing import Visit
 
@@ -199,3 +200,22 @@ def test_values_of_attributes_and_people(by_values: Any) -> None:
     by_values.click("#list li >> nth=1")
     assert cells(by_values, "#by-table") == [["own", "1", "1", "1"], ["rent", "1", "2", "2"]]
     assert cells(by_values, "#people-table") == [["child", "1"], ["adult", "2"]]
+
+
+@pytest.mark.parametrize(("most", "tried"), [(10**9, [3]), (0, [3, 2, 1])])
+def test_a_page_that_is_too_large_shows_fewer_levels(
+    monkeypatch: pytest.MonkeyPatch, most: int, tried: list[int]
+) -> None:
+    tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("NY", "Kings")], root="US")
+    counts = counts_from_lists([[1, 2], [3]])
+    made = tt.release(ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1)
+    asked: list[int] = []
+
+    def watched(*given: Any, n_levels: int) -> dict[str, Any]:
+        asked.append(n_levels)
+        return group_sizes_payload(*given, n_levels=n_levels)
+
+    monkeypatch.setattr(html, "MOST_BYTES", most)
+    monkeypatch.setattr(html, "group_sizes_payload", watched)
+    assert "<html" in html.group_sizes_page(made)
+    assert asked == tried

@@ -35,6 +35,7 @@ from tallytree.tuning.curves import BIASES, NEARBY
 # a core, and enough that pieces cost nothing by being many.
 PIECE_CELLS = 1 << 19
 _NO_BOUND = np.iinfo(np.int64).max
+_NONE = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,18 @@ class _FromBelow(NamedTuple):
     answered: Sums
     summed: Curves
 
+    def piece(self, regions: slice) -> _FromBelow:
+        """The rows of some regions."""
+        height, variance, _ = self.summed
+        return _FromBelow(
+            Sums(*(table[regions] for table in self.answered)), Curves(height[regions], variance[regions], _NONE)
+        )
+
+    def write(self, regions: slice, found: _FromBelow) -> None:
+        """Put rows into their places."""
+        for table, rows in zip((*self.answered, *self.summed[:2]), (*found.answered, *found.summed[:2])):
+            table[regions] = rows
+
 
 def consistent_leaves(
     hierarchy: Hierarchy,
@@ -144,17 +157,17 @@ def consistent_leaves(
 
 def _sum_leaves(n_groups: IntArray, leaves: Leaves) -> tuple[Largest, _FromBelow]:
     """What the leaves tell about their largest groups and about the level above."""
+    shape = len(leaves.starts) - 1, leaves.n_sizes
+    tables = _FromBelow(Sums(np.empty(shape), np.empty(shape)), Curves(np.empty(shape), np.empty(shape), _NONE))
 
-    def told(parents: slice) -> tuple[Largest, _FromBelow]:
+    def told(parents: slice) -> Largest:
         found = leaves.below(parents)
         answered = as_answered(found.blocks, found.curves)
         here = n_groups[leaves.children(parents)]
-        return found.largest, _from_children(here, answered, found.curves, leaves.families(parents))
+        tables.write(parents, _from_children(here, answered, found.curves, leaves.families(parents)))
+        return found.largest
 
-    parts = side_by_side(told, leaves.pieces)
-    answered, summed = zip(*(found for _, found in parts))
-    below = _FromBelow(Sums(*map(np.concatenate, zip(*answered))), Curves(*map(np.concatenate, zip(*summed))))
-    return joined([largest for largest, _ in parts]), below
+    return joined(side_by_side(told, leaves.pieces)), tables
 
 
 def shifted(curves: Curves, shift: FloatArray) -> Curves:
@@ -237,7 +250,7 @@ def _from_children(n_groups: IntArray, answered: Sums, fitted: Curves, starts: I
     """What children tell about their parents; ``n_groups`` are those of the children."""
     sums = sum_children(n_groups, answered, fitted.height, starts)
     height, variance = (np.add.reduceat(values, starts[:-1], axis=0) for values in fitted[:2])
-    return _FromBelow(sums, Curves(height, variance, np.empty((0, 0))))
+    return _FromBelow(sums, Curves(height, variance, _NONE))
 
 
 def _combine(
@@ -250,18 +263,32 @@ def _combine(
     """Curves of all levels above the leaves, each from its own measurements and from what its children tell."""
     found: list[Curves] = []
     for level in range(hierarchy.n_levels - 2, -1, -1):
-        answered, summed = below
-        summed = _without_bias(groups[level], summed, answered)
         own = levels[level]
-        if own is not None:
-            summed = _together(own.curves, summed)
-            answered = _both(as_answered(own.blocks, own.curves), answered)
-        elif level == 0:
-            summed = _together(look, summed)
-        found.insert(0, summed)
+        _add_own(groups[level], below, own, look if own is None and level == 0 else None)
+        found.insert(0, below.summed)
         if level > 0:
-            below = _from_children(groups[level], answered, summed, child_starts(hierarchy, level))
+            below = _from_children(groups[level], *below, child_starts(hierarchy, level))
     return found
+
+
+def _add_own(n_groups: IntArray, below: _FromBelow, own: Staircases | None, look: Curves | None) -> None:
+    """Correct what children tell, and combine it with what the level itself tells; in place, some regions at a time."""
+    spread = _likely_bias(n_groups, below)
+
+    def combine(regions: slice) -> None:
+        answered, summed = below.piece(regions)
+        summed = _without_bias(n_groups[regions], summed, answered, spread)
+        if own is not None:
+            curves = Curves(own.curves.height[regions], own.curves.variance[regions], _NONE)
+            summed = _together(curves, summed)
+            answered = _both(as_answered(own.blocks.piece(regions), curves), answered)
+        elif look is not None:
+            summed = _together(look, summed)
+        below.write(regions, _FromBelow(answered, summed))
+
+    at_once = max(1, PIECE_CELLS // below.summed.height.shape[1])
+    n_regions = len(n_groups)
+    side_by_side(combine, [slice(start, min(start + at_once, n_regions)) for start in range(0, n_regions, at_once)])
 
 
 def _share_out(parents: FloatArray, children: Curves, starts: IntArray) -> None:
@@ -269,13 +296,16 @@ def _share_out(parents: FloatArray, children: Curves, starts: IntArray) -> None:
     share_out(parents, children.height, children.variance, starts)
 
 
-def _without_bias(n_groups: IntArray, summed: Curves, answered: Sums) -> Curves:
-    """Sums of smoothed curves, corrected by what the sums of the noisy answers say they are off by.
+def _likely_bias(n_groups: IntArray, below: _FromBelow) -> float:
+    """How far sums may be off at all: chosen once per level, by the likelihood of the answers."""
+    height, answered = below.summed.height, below.answered
+    likely = [bias_log_likelihood(n_groups, height, answered, spread**2) for spread in BIASES]
+    return BIASES[int(np.argmax(likely))]
 
-    How far sums may be off at all is chosen once per level, by the likelihood of the answers.
-    """
-    likely = [bias_log_likelihood(n_groups, summed.height, answered, spread**2) for spread in BIASES]
-    bias = find_bias(n_groups, summed.height, answered, BIASES[int(np.argmax(likely))] ** 2)
+
+def _without_bias(n_groups: IntArray, summed: Curves, answered: Sums, spread: float) -> Curves:
+    """Sums of smoothed curves, corrected by what the sums of the noisy answers say they are off by."""
+    bias = find_bias(n_groups, summed.height, answered, spread**2)
     return Curves(summed.height + bias.height, summed.variance + bias.variance, summed.fall_variance)
 
 

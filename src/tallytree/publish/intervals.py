@@ -25,7 +25,7 @@ from tallytree.model.lattice import Lattice
 from tallytree.publish.copies import UNKNOWN, Copies, copy_release, public_bounds
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.release import CountIntervals, Release
-from tallytree.released.group_sizes.total_ends import NO_TOTALS, TotalEnds
+from tallytree.released.group_sizes.total_ends import NO_ENDS, TotalEnds
 from tallytree.released.group_sizes.zero_cells import (
     N_PLACES,
     REACHES,
@@ -81,7 +81,7 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
         low=np.clip(released.count + low, 0, most),
         high=np.clip(released.count + high, 0, most),
         zeros=zero_ends(copies, confidence=confidence),
-        totals=NO_TOTALS if release.classes is not None else total_ends(copies, confidence=confidence),
+        totals=NO_ENDS if copies.release.classes is not None else total_ends(copies, confidence=confidence),
     )
 
 
@@ -91,16 +91,15 @@ def total_ends(copies: Copies, *, confidence: float = 0.95) -> TotalEnds:
     Of regions of a level with about as many groups the errors of all copies are pooled, from as many octaves beside as hold
     enough regions.
     """
-    tree = copies.release.hierarchy
-    # Of tables by attributes, the row of all values of every region.
-    whole = np.arange(tree.n_regions) * copies.release.lattice.n_slots
-    pairs = [(truth.at(whole), copied.at(whole)) for truth, copied in zip(copies.truths, copies.copies)]
-    groups = np.concatenate([copied.n_groups() for _, copied in pairs])
+    groups = np.concatenate([copied.n_groups() for copied in copies.copies])
     octave = np.floor(np.log2(np.maximum(groups, 1))).astype(np.int64)
-    errors = np.concatenate([_entities(truth) - _entities(copied) for truth, copied in pairs])
-    level = np.tile(tree.level_of, len(copies.copies))
+    errors = np.concatenate(
+        [_entities(truth) - _entities(copied) for truth, copied in zip(copies.truths, copies.copies)]
+    )
+    # Tables of regions come first; those by attributes, which follow, have no totals of their own.
+    level = np.tile(table_of_rows(copies.release.lattice), len(copies.copies))
     steps = []
-    for number in range(tree.n_levels):
+    for number in range(copies.release.hierarchy.n_levels):
         here = level == number
         steps.append(_total_steps(octave[here], errors[here], confidence))
     return TotalEnds(tuple(steps))

@@ -32,7 +32,7 @@ def group_sizes_page(release: Release, evaluation: Evaluation | None = None, loo
     """The page of a release of group sizes: as many levels as fit, from the root down."""
     for n_levels in range(release.hierarchy.n_levels, 0, -1):
         title, data = _packed(group_sizes_payload(release, evaluation, look, n_levels=n_levels))
-        if len(data) <= MOST_BYTES or n_levels == 1:
+        if len(data) <= MOST_BYTES:
             break
     return _page(title, data)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
 from tallytree.kernels.staircase.blocks import Prior
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.tuning.blocks import ROUGHNESS
 from tallytree.tuning.curves import EMPTY_TAIL, EMPTY_VARIANCE, LEAST_VARIANCE, NEARBY
 
@@ -29,6 +29,12 @@ class Blocks(NamedTuple):
     ends: IntArray
     answers: IntArray
     noise_variance: float
+
+    def piece(self, regions: slice) -> Blocks:
+        """The blocks of consecutive regions."""
+        offsets = self.offsets[regions.start : regions.stop + 1]
+        here = slice(int(offsets[0]), int(offsets[-1]))
+        return Blocks(read_only(offsets - offsets[0]), self.ends[here], self.answers[here], self.noise_variance)
 
 
 class Curves(NamedTuple):

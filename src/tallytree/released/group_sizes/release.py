@@ -42,7 +42,7 @@ from tallytree.released.group_sizes.tables import (
     path_array,
     regions_reader,
 )
-from tallytree.released.group_sizes.total_ends import NO_TOTALS, TotalEnds
+from tallytree.released.group_sizes.total_ends import NO_ENDS, TotalEnds
 from tallytree.released.group_sizes.zero_cells import ZeroEnds
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
@@ -60,7 +60,7 @@ class CountIntervals:
     low: IntArray
     high: IntArray
     zeros: ZeroEnds
-    totals: TotalEnds = NO_TOTALS
+    totals: TotalEnds = NO_ENDS
 
     def __repr__(self) -> str:
         return f"CountIntervals({len(self.low):,} counts, confidence {self.confidence:g})"

@@ -46,5 +46,5 @@ class TotalEnds:
         return TotalEnds(tuple(tuple((int(a), int(b), int(c)) for a, b, c in steps) for steps in facts))
 
 
-NO_TOTALS = TotalEnds()
+NO_ENDS = TotalEnds()
 """Of releases in classes, and of those that were saved before these ends were kept."""
