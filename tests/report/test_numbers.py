@@ -144,7 +144,7 @@ def test_facts_of_a_map() -> None:
     made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], mechanism="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
     payload = map_payload(made)
     facts = dict(payload["facts"])
-    assert facts["rows in all"].startswith("14 ± ")
+    assert facts["entities in all"].startswith("14 ± ")
     assert facts["boxes counted"] == "4"
     assert facts["finest cell"] == "2 x 0.5"
     # The quarter with the points is 4 x 2 cells: 14 / 8 in each of them.
