@@ -3,19 +3,19 @@ if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {
       super();
-      const frame = document.createElement("iframe");
+      const home = new URL(url, document.baseURI), frame = document.createElement("iframe");
       frame.hidden = true;
       document.documentElement.append(frame);
       this.inner = frame.contentWindow;
       const load = (source) => new Promise((resolve) => {
         const script = this.inner.document.createElement("script");
-        script.src = new URL(source, url);
+        script.src = new URL(source, home);
         script.onload = resolve;
         this.inner.document.body.append(script);
       });
       this.inner.importScripts = (...sources) => sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve());
       this.inner.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
-      this.ready = load(url);
+      this.ready = load(home);
     }
 
     postMessage(data) {

@@ -50,7 +50,7 @@ def test_a_worker_works_from_the_file_system(browser: Any, tmp_path: Path) -> No
     )
     (tmp_path / "page.html").write_text(
         """<!doctype html><body><p>A page.</p><script src="shim.js"></script><script>
-        const worker = new Worker(new URL("worker.js", location.href)), heard = [];
+        const worker = new Worker("worker.js"), heard = [];
         worker.addEventListener("message", ({ data }) => {
           heard.push(data);
           if (heard.length === 2) { document.title = heard.join(); document.body.dataset.ready = "yes"; }

@@ -120,6 +120,7 @@ def _total_steps(octave: IntArray, errors: IntArray, confidence: float) -> tuple
             width += 1
             near = np.abs(octave - own) <= width
         low, high = whole_interval(errors[near], confidence)
+        low, high = min(low, 0), max(high, 0)  # an interval without its own figure helps nobody who reads it
         if not found or found[-1][1:] != (low, high):
             found.append((0 if not found else 2**own, low, high))
     return tuple(found)

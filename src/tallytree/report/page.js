@@ -43,7 +43,8 @@ function start(data) {
     const here = regions.totals?.steps[level[r]];
     if (!here) return "";
     const [, low, high] = here.findLast(([least]) => least <= groups[r]) || here[0];
-    return low === high ? "" : `${number(Math.max(0, value + low) / over)} to ${number((value + high) / over)}`;
+    const ends = [Math.max(0, value + low) / over, (value + high) / over].map(number);
+    return ends[0] === ends[1] ? "" : ends.join(" to ");
   }
 
   function facts(r) {
