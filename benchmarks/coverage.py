@@ -5,15 +5,15 @@
 
 Settings are what scales the noise: how many entities of one unit count (k), how much each may add to a size (z), private
 numbers of groups, whole groups protected; also other definitions and mechanisms. Looked at are all released counts, those
-with a standard error of 2 or more apart, and of some regions per level counts that were released as 0, bands and answers. No
-interval may leave public facts.
+with a standard error of 2 or more apart, and of every region counts that were released as 0, bands and answers. No interval
+may leave public facts.
 Finished releases are kept in bench-results/coverage, so that the script goes on where it was stopped.
 """
 
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -41,7 +41,6 @@ from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, plac
 RESULTS = Path("bench-results") / "coverage"
 RELEASES, COPIES = 100, 40
 SURE = 2  # a standard error from here on is large beside whole numbers
-REGIONS = 6  # regions per level whose bands and answers are looked at
 BLOCK = 10  # releases kept at a time
 
 QUESTIONS = {
@@ -88,6 +87,20 @@ SETTINGS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Remembered(Copies):
+    """Copies that are asked several things about one region, which they add up once."""
+
+    last: dict[Any, Any] = field(default_factory=dict)
+
+    def region(self, path: str | Sequence[str], where: Sequence[str] = ()) -> Any:
+        asked = (path,) if isinstance(path, str) else tuple(path), tuple(where)
+        if asked not in self.last:
+            self.last.clear()
+            self.last[asked] = super().region(path, where)
+        return self.last[asked]
+
+
 @cache
 def counts_of(name: str, folder: Path) -> ConfidentialCounts:
     return DATA[name](folder)
@@ -97,7 +110,8 @@ def tally(truth: ConfidentialCounts, setting: Setting, seed: int, copies: int) -
     """Of one release: how many intervals and bands there are, how many hold the truth, and how many leave public facts."""
     truth = replace(truth, **setting.facts)
     made = release(truth, insecure_seed=seed, **setting.options)
-    copied = copy_release(made, copies=copies, seed=1_000 * seed)
+    simulated = copy_release(made, copies=copies, seed=1_000 * seed)
+    copied = Remembered(simulated.release, simulated.truths, simulated.copies)
     found = count_intervals(copied)
     tree, bounds = made.hierarchy, public_bounds(made)
     region = made.counts.region_of_run()
@@ -113,7 +127,7 @@ def tally(truth: ConfidentialCounts, setting: Setting, seed: int, copies: int) -
 
         for what, cells in (("counts", level == depth), ("counts, wide", (level == depth) & wide)):
             add(what, int(cells.sum()), int(held[cells].sum()))
-        for number in range(tree.level_slice(depth).start, tree.level_slice(depth).stop)[:REGIONS]:
+        for number in range(tree.level_slice(depth).start, tree.level_slice(depth).stop):
             add("zeros", *zeros_held(copied, truth, found, number))
             for what, holds in held_in_region(copied, truth, number, tallied):
                 add(what, 1, holds)

@@ -61,11 +61,13 @@ def in_child(action: Callable[[], Any]) -> Any:
     return json.loads(said) if said else {"error": "it died"}
 
 
-def start(arguments: list[str], folder: Path, log: str) -> int:
-    """Start a command in a folder; its process."""
+def start(arguments: list[str], folder: Path, log: str, first: Callable[[], None] | None = None) -> int:
+    """Start a command in a folder; its process. ``first`` is what it does before anything else."""
     child = os.fork()
     if child:
         return child
+    if first is not None:
+        first()
     os.chdir(folder)
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(descriptor, 1)
@@ -99,37 +101,36 @@ def paid(ledger: str, dataset: str) -> list[str]:
     return ["--ledger", ledger, "--dataset", dataset, "--out", str(OUT)]
 
 
-def finish(folder: Path, command: list[str], ledger: str, dataset: str) -> tuple[int, int]:
+def finish(folder: Path, command: list[str], ledger: str, before: bytes | None = None) -> tuple[int, int]:
     """What a user does who finds that a run died: resume, or where that needs the data, the same command again.
 
-    How often one of them released something, and whether nothing had been left to do.
+    How often one of them released something, and the exit code of the last. ``before`` is the manifest of a release that was to
+    be replaced.
     """
     if (folder / WORK).exists():
         code = run(["resume", str(OUT), "--ledger", ledger], folder)
         if code == 0:
             return 1, 0
-    if (folder / OUT).exists():
+    if (folder / OUT).exists() and (folder / OUT / "manifest.json").read_bytes() != before:
         return 0, 0
     return 1, run(command, folder)
 
 
-def state_of(folder: Path, ledger: str, dataset: str) -> dict[str, Any]:
-    """What is wrong after a run was finished: nothing, if it ended in one complete release that its one payment is for."""
+def state_of(folder: Path, ledger: str, dataset: str, n_paid: int = 1) -> dict[str, Any]:
+    """What is wrong after a run was finished: nothing, if every payment ended in one complete release."""
     os.chdir(folder)
     history = read_history(ledger, dataset)
     wrong = list(check_history(history))
     kinds = [entry.kind for entry in history]
-    if kinds != ["create", "reserve", "measured", "complete"]:
+    if kinds != ["create", *["reserve", "measured", "complete"] * n_paid]:
         wrong.append(f"the ledger holds {kinds}")
-    if summarise(history).spent != 1:
+    if summarise(history).spent != n_paid:
         wrong.append(f"{summarise(history).spent} was spent")
     if not OUT.exists() or not tt.verify(OUT):
         wrong.append("there is no whole release")
     if WORK.exists():
         wrong.append("the work folder was left")
-    if "TRACEBACK" in Path("log.txt").read_text(errors="replace") or "Traceback" in Path("log.txt").read_text(
-        errors="replace"
-    ):
+    if "traceback" in Path("log.txt").read_text(errors="replace").lower():
         wrong.append("a traceback was shown")
     return {"wrong": wrong, "paid": kinds.count("reserve")}
 

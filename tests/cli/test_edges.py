@@ -122,3 +122,32 @@ def test_a_signal_while_the_program_starts_is_one_line(number: int) -> None:
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 130, (ended, time.monotonic() - begun)
     assert ended.stderr == "tallytree: stopped; nothing is left unfinished.\n"
+
+
+STOPPED_WHERE = {
+    # In a callback, where nothing can be raised: Python prints the exception and goes on.
+    "a callback": "call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number)); call(); time.sleep(5)",
+    # DuckDB makes an error of its own of it.
+    "a library": (
+        "try: os.kill(os.getpid(), number); time.sleep(5)\n    except KeyboardInterrupt: raise RuntimeError('interrupted')"
+    ),
+    "the command": "os.kill(os.getpid(), number); time.sleep(5)",
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", STOPPED_WHERE)
+def test_a_request_to_stop_is_never_lost_nor_a_traceback(number: int, where: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}"}
+    code = (
+        "import ctypes, os, time\n"
+        "from tallytree.cli import main\n"
+        "from tallytree.cli.app import app\n"
+        f"number = {int(number)}\n"
+        "@app.command(name='wait')\n"
+        "def wait() -> None:\n"
+        f"    {STOPPED_WHERE[where]}\n"
+        "main(['wait'])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "tallytree: stopped; nothing is left unfinished.\n")

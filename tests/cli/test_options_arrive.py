@@ -119,6 +119,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "public": ("regions", "regions"),
     "degrees public": ("groups", "groups"),
     "plan unit": ("group", "group"),
+    "plan by": ("tenure", ("tenure",)),
     "want": ("state:tenure", ("state:tenure",)),
     "where": ("state=GA", "state=GA"),
     "query where": ("tenure=own", ("tenure=own",)),
@@ -159,6 +160,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "strategy": ("flat", "flat"),
     "stream strategy": ("tree", "tree"),
     "sure": (None, True),
+    "tell_owner": (None, True),
     "table": ("t", "t"),
     "target": ("a: emd<=2", "a: emd<=2"),
     "threshold": ("2.5", 2.5),
@@ -403,7 +405,9 @@ def test_wrong_configs_end_with_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [(command, name) for command in RELEASING for name in RELEASING[command][0] if name != "box"]
+    ("command", "name"),
+    # A box may be edges instead, and a file of points may name its columns itself.
+    [(command, name) for command in RELEASING for name in RELEASING[command][0] if name not in ("box", "columns")],
 )
 def test_what_is_needed_is_asked_for(command: str, name: str, desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     told = {key: value for key, value in RELEASING[command][0].items() if key != name}
@@ -456,7 +460,7 @@ def test_card_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 PLAN: dict[str, dict[str, Any]] = {
     **{
         name: {"groups": "g.csv", "group": "g", "epsilon": "1"}
-        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes")
+        for name in ("levels", "root", "shape", "group", "groups", "unit", "classes", "by")
     },
     "group_totals": {"epsilon": "1"},
     "like": {"epsilon": "1"},
@@ -483,7 +487,7 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(plan, "classes_from", desk.takes("classes"))
     monkeypatch.setattr(plan, "parse_target", lambda text: text)
     monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
-    monkeypatch.setattr(plan, "assumed_counts", lambda *facts: MagicMock(unit=Unit()))
+    monkeypatch.setattr(plan, "assumed_counts", lambda *facts, **more: MagicMock(unit=Unit()))
     monkeypatch.setattr(
         plan, "plan_map", lambda release, asked, **options: desk.takes()(mechanism=asked.mechanism, **options)
     )

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 pytest.importorskip("highspy", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the solver programs")
 pytest.importorskip("osqp", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the solver programs")
@@ -13,6 +14,8 @@ from tallytree.consistency.counts_tree import relax_counts
 from tallytree.consistency.cumulative_tree import relax_cumulative
 from tallytree.consistency.joint_fit import make_whole
 from tallytree.consistency.solver_programs import (
+    Program,
+    _solve,
     counts_program,
     cumulative_program,
     relax_by_solver,
@@ -160,3 +163,15 @@ def test_one_entry_of_table_5() -> None:
     assert split.solve(3) == (0.0, [3, 0])
     assert split.solve(4) in ((1.0, [4, 0]), (1.0, [3, 1]))
     assert split.solve(9) is None
+
+
+def test_whole_numbers_are_asked_for_where_the_linear_program_stays_between_them() -> None:
+    """Of three unknowns near 1 no two may be 1: without whole numbers all are 1/2, on chords that are all there already."""
+    pairs = sp.csr_matrix(np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]]))
+    ones = np.ones(3, dtype=np.int64)
+    program = Program(ones, 3 * ones, ones, pairs, np.full(3, -np.inf), np.ones(3))
+    solved = _solve(program, np.zeros((1, 3), dtype=np.int64), 20.0)
+    assert solved.optimal
+    assert solved.objective == 6
+    assert sorted(solved.table.ravel().tolist()) == [0, 0, 1]
+    assert solved.detail["rounds"] <= 3

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from tallytree.estimate import size_bins as estimating
-from tallytree.estimate.size_bins import Differences, combine_upwards, doubts, fit_size_bins, least_squares
+from tallytree.estimate import siblings as pooling
+from tallytree.estimate.bin_blocks import posterior
+from tallytree.estimate.siblings import MOVES, Differences, find_differences, moves_of, siblings_of
+from tallytree.estimate.size_bins import combine_upwards, doubts, fit_size_bins, least_squares
 from tallytree.measure.size_bins import answers_of
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tallytree.planning.group_sizes.size_bins import SizeBins
@@ -48,21 +50,101 @@ def test_what_is_believed_of_a_deviation(bins: SizeBins) -> None:
     noise = np.array([[2.5]])
     fine, coarse = bins.weights
     free = room[None] * noise / (noise + fine**2 * room[None])
-    found = estimating._posterior(deviation[None], free, coarse**2 / noise, noise, bins)[0]
+    found = posterior(deviation[None], free, coarse**2 / noise, noise, bins)[0]
     np.testing.assert_allclose(found, reference.believed(deviation, room, 2.5, bins), atol=1e-9)
+
+
+def planted(seed: int, bins: SizeBins) -> tuple[Hierarchy, np.ndarray, Differences]:
+    hierarchy = tree(3)
+    counts = table_of(hierarchy, np.random.default_rng(seed).integers(1, 90, (3, bins.n_bins)))
+    return hierarchy, counts, Differences(0.2, 0.01, (0.03, 0.02, 0.005))
+
+
+def prior_variances(differences: Differences, groups: float, mean: float) -> list[float]:
+    return [differences.groups * mean**2, *(variance * groups**2 for variance in differences.moves)]
+
+
+@pytest.mark.parametrize("bins", BINS)
+def test_moves_are_orthonormal_polynomials_of_the_rank(bins: SizeBins) -> None:
+    shape = np.random.default_rng(1).dirichlet(np.ones(bins.n_bins), 2)
+    found = moves_of(shape)
+    for region in range(2):
+        np.testing.assert_allclose(found[:, region], reference.moves(shape[region], MOVES), atol=1e-9)
+        gram = (found[:, region] / shape[region]) @ found[:, region].T
+        np.testing.assert_allclose(gram, np.eye(MOVES), atol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=2), 0, atol=1e-12)
+    # Two bins leave one way to move, a single one none.
+    few = moves_of(np.array([[0.25, 0.75, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]))
+    assert np.abs(few[0, 0]).max() > 0.1
+    assert not few[1:, 0].any()
+    assert not few[:, 1].any()
 
 
 @pytest.mark.parametrize("bins", BINS)
 def test_doubts_are_the_variances_that_noisy_answers_leave(bins: SizeBins) -> None:
-    hierarchy, noise, differences = tree(3), [2.5, 40.0], Differences(0.2, 0.01)
-    counts = table_of(hierarchy, np.random.default_rng(5).integers(1, 90, (3, bins.n_bins)))
-    found = doubts(hierarchy, counts, noise, [differences], bins)
+    hierarchy, counts, differences = planted(5, bins)
+    found = doubts(hierarchy, counts, [2.5, 40.0], [differences], bins)
     shape = counts[0] / counts[0].sum()
+    directions = [shape, *reference.moves(shape, MOVES)]
     for region in range(1, 4):
         groups = counts[region].sum()
         room = (groups + differences.shape * groups**2) * shape
-        uncertainty = differences.groups * (counts[0].sum() / 3) ** 2
-        np.testing.assert_allclose(found[region], reference.doubt(room, 40.0, uncertainty, shape, bins))
+        variances = prior_variances(differences, groups, counts[0].sum() / 3)
+        siblings = siblings_of(hierarchy, 1, counts.astype(np.float64))
+        believed = pooling.belief(
+            counts[1:].sum(axis=1) * 1.0, np.full((3, 1), 40.0), pooling.prior_of(siblings, differences), bins
+        )
+        np.testing.assert_allclose(
+            believed.doubt()[region - 1], reference.doubt(room, 40.0, directions, variances, bins)
+        )
+        # Apart from what all counts of the region have in common it is what is left of single counts.
+        np.testing.assert_allclose(found.own[region], reference.doubt(room, 40.0, [], [], bins))
+        np.testing.assert_allclose(found.along[:, region] * shape, believed.left[:, region - 1], atol=1e-12)
+        np.testing.assert_allclose(found.shared[:, region] * groups**2, np.diag(believed.uncertainty[region - 1]))
+
+
+@pytest.mark.parametrize("bins", BINS)
+def test_best_guesses_are_posterior_means(bins: SizeBins, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before siblings are made to add up, for κ of the number of groups that the rounds end with."""
+    hierarchy, counts, differences = planted(8, bins)
+    siblings, noise = siblings_of(hierarchy, 1, counts.astype(np.float64)), 40.0
+    estimate = counts[1:] + np.random.default_rng(9).normal(0, 6, (3, bins.n_bins))
+    used = []
+    real = pooling.belief
+    monkeypatch.setattr(pooling, "belief", lambda groups, *rest: used.append(groups) or real(groups, *rest))
+    monkeypatch.setattr(pooling, "_shared_out", lambda guess, doubt, siblings: guess)
+    found = pooling.fit_below(estimate, np.full(3, noise), siblings, differences, bins)
+    shape, mean = counts[0] / counts[0].sum(), counts[0].sum() / 3
+    directions = [shape, *reference.moves(shape, MOVES)]
+    for region, groups in enumerate(used[-1].tolist()):
+        room = (groups + differences.shape * groups**2) * shape
+        variances = prior_variances(differences, groups, mean)
+        slow = reference.guess(estimate[region], mean * shape, room, noise, directions, variances, bins)
+        np.testing.assert_allclose(found[region], slow, rtol=1e-6, atol=1e-6)
+
+
+def test_planted_differences_are_found() -> None:
+    hierarchy, bins = tree(600), SizeBins(np.arange(10))
+    rng = np.random.default_rng(12)
+    shape = np.array([0.25, 0.3, 0.15, 0.12, 0.08, 0.04, 0.03, 0.02, 0.01])
+    groups = rng.gamma(4.0, 1000.0, 600)
+    amounts = rng.normal(0, np.sqrt([0.02, 0.005, 0.0]), (600, 3))
+    expected = groups[:, None] * (shape + amounts @ moves_of(shape[None])[:, 0])
+    counts = rng.normal(expected, np.sqrt((groups + 0.001 * groups**2)[:, None] * shape))
+    noisy = counts + rng.normal(0, 40, counts.shape)
+    siblings = siblings_of(hierarchy, 1, np.concatenate([counts.sum(axis=0)[None], counts]))
+    found = find_differences(noisy, np.full((600, 1), 1600.0), siblings, bins)
+    assert found.groups == pytest.approx(0.25, rel=0.2)
+    assert found.shape == pytest.approx(0.001, rel=0.35)
+    assert found.moves[0] == pytest.approx(0.02, rel=0.2)
+    assert found.moves[1] == pytest.approx(0.005, rel=0.3)
+    assert found.moves[2] < 0.0005
+    # Regions that differ over many sizes at once are told apart by all of them.
+    errors = []
+    for differences in (found, Differences(found.groups, 2 * found.shape)):
+        fit = pooling.fit_below(noisy, np.full(600, 1600.0), siblings, differences, bins)
+        errors.append(np.sqrt(((fit - counts)[:, 4:].sum(axis=1) ** 2).mean()))
+    assert errors[0] < 0.8 * errors[1]
 
 
 @pytest.mark.parametrize("bins", BINS)

@@ -16,7 +16,7 @@ from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.histogram import HistogramOptions
 from tallytree.options.maps import MapOptions
 from tallytree.options.reading import EngineOptions, ReadOptions
-from tests.fuzz.watching import TIMES, command_complaint
+from tests.fuzz.watching import TIMES, command_complaint, seeded
 
 TABLE = {"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"], "x": [0.5, 1.5, 2.5, 3.5], "y": [1, 2, 3, 4]}
 WHOLE: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
@@ -70,7 +70,7 @@ def test_configs_are_never_a_traceback(
     assert set(WHOLE) <= set(load_commands())
     monkeypatch.chdir(tmp_path)
     pq.write_table(pa.table(TABLE), "people.parquet")
-    dice, found, released = random.Random(21), {}, 0
+    dice, found, released = seeded(21), {}, 0
     for number in range(30 * TIMES):
         command = dice.choice(list(WHOLE))
         text = config(command, dice)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallytree as tt
-from tests.fuzz.watching import TIMES, complaint
+from tests.fuzz.watching import TIMES, complaint, seeded
 
 N_ROWS = 5
 MOMENT = datetime(2020, 2, 29, 12)
@@ -121,7 +121,7 @@ def uses(source: Any, names: list[str], dice: random.Random) -> Callable[[], Any
 
 @pytest.mark.filterwarnings("ignore")
 def test_malformed_inputs_are_never_a_traceback(tmp_path: Path) -> None:
-    dice = random.Random(22)
+    dice = seeded(22)
     found: dict[str, str] = {}
     for number in range(60 * TIMES):
         source: Any = table(dice)

@@ -1,6 +1,7 @@
 """What all fuzzers share: how much they try, how long a case may take, and what counts as wrong."""
 
 import os
+import random
 import signal
 import traceback
 from collections.abc import Callable, Iterator
@@ -12,9 +13,16 @@ import pytest
 from tallytree.cli import main
 from tallytree.errors import TallytreeError
 
-# How many times as much as in the ordinary run: TALLYTREE_FUZZ=50 pytest tests/fuzz
+# How many times as much as in the ordinary run, and other cases than its own: TALLYTREE_FUZZ=50 TALLYTREE_FUZZ_SEED=1 pytest
+# tests/fuzz.
 TIMES = int(os.environ.get("TALLYTREE_FUZZ", "1"))
+OTHER = int(os.environ.get("TALLYTREE_FUZZ_SEED", "0"))
 SECONDS = 20
+
+
+def seeded(number: int) -> random.Random:
+    """The dice of one fuzzer."""
+    return random.Random(number + 1000 * OTHER)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def people() -> Any:
 
 
 def counts(**options: Any) -> Any:
-    return tt.read(people(), group="household", levels=["state", "county"], **({"public": "groups"} | options))
+    return tt.read(people(), group="household", **({"levels": ["state", "county"], "public": "groups"} | options))
 
 
 MAKERS: dict[str, Any] = {
@@ -40,6 +40,19 @@ MAKERS: dict[str, Any] = {
         counts(), epsilon=1, mechanism="cumulative-relaxed", max_size=12, insecure_seed=1
     ),
     "topdown": lambda: tt.release(counts(), epsilon=1, mechanism="topdown", max_size=12, insecure_seed=1),
+    "size-bins": lambda: tt.release(counts(unit="group", public="regions"), epsilon=1, max_size=12, insecure_seed=1),
+    "size-bins, after a look": lambda: tt.release(
+        counts(unit="group", public="regions"), rho=1, definition="zcdp", max_size=500, insecure_seed=1
+    ),
+    "size-bins by attributes": lambda: tt.release(
+        counts(by={"county": list("012345")}, levels=["state"], unit="group", public="regions"),
+        epsilon=1,
+        max_size=99,
+        insecure_seed=1,
+    ),
+    "adaptive by attributes": lambda: tt.release(
+        counts(by=["county"], levels=["state"], public="cells"), epsilon=1, insecure_seed=1
+    ),
     "histogram": lambda: tt.histogram(np.arange(16), epsilon=1, insecure_seed=1),
     "categories": lambda: tt.histogram(list("abca"), categories=["a", "b", "c"], epsilon=1, insecure_seed=1),
     "matrix": lambda: tt.histogram(np.arange(8), mechanism="optimised", epsilon=1, insecure_seed=1),

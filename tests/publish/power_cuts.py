@@ -25,7 +25,6 @@ class ForgetfulDisk:
         self.files: dict[int, bytes] = {}
         self.folders: dict[int, dict[str, int]] = {}
         self.n_flushed = 0
-        self._true_fsync = os.fsync
         for folder in (root, *(path for path in root.rglob("*") if path.is_dir())):
             self.folders[folder.stat().st_ino] = names_in(folder)
         for path in root.rglob("*"):
@@ -34,10 +33,15 @@ class ForgetfulDisk:
 
     def fsync(self, descriptor: int) -> None:
         """Stands in for ``os.fsync``."""
+        self.flush(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    def flush(self, place: Path) -> None:
+        """Told before a file, or the names in a folder, are flushed."""
+        if place != self.root and self.root not in place.parents:
+            return
         self.cut(self.n_flushed)
         self.n_flushed += 1
-        facts = os.fstat(descriptor)
-        place = Path(f"/proc/self/fd/{descriptor}").readlink()
+        facts = place.stat()
         if stat.S_ISDIR(facts.st_mode):
             self.folders[facts.st_ino] = names_in(place)
         else:

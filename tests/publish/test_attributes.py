@@ -15,6 +15,7 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
+from tallytree.model.count_of_counts import counts_at
 from tallytree.released.group_sizes.release import Release
 from tests.forging import forge
 from tests.reference.lattice import margins_by_hand, rows_by_hand
@@ -175,18 +176,78 @@ def test_answers_about_values_have_intervals() -> None:
     mean = sum(row["size"] for row in state) / len(state)
     interval = told.facts["intervals"]["mean size"]
     assert interval["low"] - 0.05 <= mean <= interval["high"] + 0.05
-    with pytest.raises(RequestError, match="ask about a region and values"):
-        tt.with_intervals(made, copies=2)
+    three = tt.ask(made, region="US/s1", where=["tenure=rent"], size=3, copies=2).facts["intervals"]["groups of size 3"]
+    every = tt.ask(made, region="US/s1", where=["tenure=rent"], copies=2)
+    row = next(row for row in every.rows if row[0] == 3)
+    assert (three["value"], three["low"], three["high"]) == (row[1], row[3], row[4])
+    assert max(row[3], row[5]) <= row[1] <= min(row[4], row[6])
+    none = tt.ask(made, region="US/s1", where=["tenure=rent", "head=old"], size=60, copies=2)
+    assert none.facts["intervals"]["groups of size 60"]["low"] == 0
 
 
-def test_commands_compare_and_refuse_a_look_beforehand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line takes attributes with every verb that reads, and says where it does not."""
+def test_every_count_of_every_table_has_an_interval(tmp_path: Path) -> None:
+    """Eight copies: at least 85 in 100 of the counts of each table that has two hundred of them hold."""
+    made = tt.with_intervals(tt.release(BY_CELLS, epsilon=1, insecure_seed=3), copies=8)
+    assert made.intervals is not None
+    assert made.margins is not None
+    assert BY_CELLS.cell_counts is not None
+    lattice = made.lattice
+    truth = lattice.margins(BY_CELLS.cell_counts)
+    true = counts_at(truth, made.margins.region_of_run(), made.margins.size)
+    held = (made.intervals.low <= true) & (true <= made.intervals.high)
+    for family in lattice.families:
+        own = np.isin(made.margins.region_of_run(), lattice.rows_in_margins(family))
+        assert own.sum() < 200 or held[own].mean() > 0.85
+    assert held.mean() > 0.9
+    assert len(made.intervals.zeros.steps) == len(lattice.families)
+    again = tt.load(made.save(tmp_path / "out"))
+    assert again.table(by=NAMES).equals(made.table(by=NAMES))
+    regions = made.table()
+    assert regions.column_names[-3:] == ["std_error", "low", "high"]
+    assert np.array_equal(regions["low"].to_numpy(), made.region_intervals.low)
+    assert tt.compare(again, made).levels[0].clear == 0
+
+
+def test_sizes_in_classes_by_attributes(tmp_path: Path) -> None:
+    counts = tt.read(TABLE, by=["tenure"], classes=["1-2", "3-4", "5+"], public="cells", **READ)
+    made = tt.release(counts, epsilon=1, insecure_seed=3)
+    assert made.verify()
+    again = tt.load(made.save(tmp_path / "out"))
+    rows = again.table(by="tenure").to_pylist()
+    assert {row["class"] for row in rows} == {"1-2", "3-4", "5+"}
+    told = tt.ask(again, where=["tenure=own"], at_least=3).facts["groups of at least 3"]
+    assert told == sum(
+        row["count"] for row in rows if row["level"] == 0 and row["tenure"] == "own" and row["size"] >= 3
+    )
+    assert (
+        max(level.emd for level in tt.evaluate(tt.release(counts, epsilon=10_000, insecure_seed=1), counts).levels) == 0
+    )
+
+
+def test_exports_have_a_column_per_attribute(made: Release, tmp_path: Path) -> None:
+    """Against the release's own file: the same rows, with "all" for null."""
+    tt.export(made, out=str(tmp_path / "counts.csv"))
+    folder = made.save(tmp_path / "out")
+    told = duckdb.sql(f"SELECT region, tenure, head, size, count FROM '{tmp_path}/counts.csv'").fetchall()
+    own = duckdb.sql(
+        f"""SELECT region, coalesce(tenure, 'all'), coalesce(head, 'all'), size, count FROM '{folder}/counts.parquet'"""
+    ).fetchall()
+    assert sorted(told) == sorted(own)
+    tt.export(made, out=str(tmp_path / "stat.json"), format="json-stat")
+    cube = json.loads((tmp_path / "stat.json").read_text())
+    assert cube["id"][:4] == ["region", "tenure", "head", "size"]
+    assert cube["size"][1:3] == [size + 1 for size in made.attributes.shape]
+
+
+def test_commands_compare_and_look_beforehand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line takes attributes with every verb that reads."""
     pq.write_table(TABLE, tmp_path / "t.parquet")
     reading = ["--levels", "state,county", "--size", "size", "--root", "US", "--by", "tenure", "--by", "head"]
     out = str(tmp_path / "out")
     told = [
         (["release", *reading, "--public", "cells", "--epsilon", "1", "--want", "state:tenure", "--out", out], 0),
-        (["release", *reading, "--public", "cells", "--epsilon", "1", "--dry-run"], 2),
+        (["release", *reading, "--public", "cells", "--epsilon", "1", "--dry-run"], 0),
+        (["plan", "--like", out, "--epsilon", "1", "--runs", "1"], 0),
         (["evaluate", out, *reading], 0),
         (["query", out, "--where", "tenure=rent", "--where", "head=old", "--mean", "--json"], 0),
         (["query", out, "--where", "tenure=boot", "--mean"], 2),
@@ -200,7 +261,8 @@ def test_commands_compare_and_refuse_a_look_beforehand(tmp_path: Path, capsys: p
         assert ended.value.code == code, command
     printed = capsys.readouterr()
     assert "county by tenure, head" in printed.out
-    assert "A look beforehand knows no attributes" in printed.err
+    assert "Sizes do not depend on tenure, head" in printed.out + printed.err
+    assert printed.out.count("county by tenure, head") >= 3
 
 
 def test_the_statement_names_what_is_fixed() -> None:

@@ -112,7 +112,7 @@ def test_a_power_cut_at_every_flush(
         assert run(*command(name)) == 0
         cut(disk.n_flushed)
     assert disk.n_flushed > 20
-    every = 1 if THOROUGH or (name == "group sizes" and not names) else 5
+    every = 1 if THOROUGH else 6
     for there in cuts[::every]:
         monkeypatch.chdir(there)
         finish(name)
@@ -167,7 +167,7 @@ def test_a_full_disk_at_every_write(name: str, place: Path, tmp_path: Path, caps
         disk = FullDisk(patch)
         assert run(*command(name)) == 0
     assert disk.n_writes > 40
-    for number in range(1, disk.n_writes + 1, 1 if THOROUGH else 5):
+    for number in range(1, disk.n_writes + 1, 1 if THOROUGH else 9):
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(Path(shutil.copytree(place, tmp_path / f"full-{number}")))
             with pytest.MonkeyPatch.context() as full:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tallytree import ConfidentialCounts, Release, release, with_intervals
-from tallytree.estimate.size_bins import Differences
+from tallytree.estimate.siblings import Differences
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import counts_at, counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
@@ -92,7 +92,7 @@ def test_intervals_of_whole_groups_know_that_regions_differ(monkeypatch: pytest.
     """At a small ε towns lean on the shape of their region; a possible truth must not."""
     options = {"epsilon": "0.1", "max_size": 8}
     assert LEAST < coverage(unlike_towns(), options) < 0.99
-    monkeypatch.setattr(copying, "Differences", lambda *_: Differences(0.0, 0.0))
+    monkeypatch.setattr(copying, "differences_from_json", lambda _: Differences(0.0, 0.0))
     assert coverage(unlike_towns(), options) < LEAST
 
 

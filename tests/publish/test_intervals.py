@@ -10,8 +10,9 @@ from tallytree.model.count_of_counts import CountsBySize, counts_at
 from tallytree.publish.answers import answer
 from tallytree.publish.bands import count_band, cumulative_band, half_widths
 from tallytree.publish.copies import Copies, copy_release
-from tallytree.publish.intervals import count_intervals, whole_interval, zero_ends
+from tallytree.publish.intervals import count_intervals, total_ends, whole_interval, zero_ends
 from tallytree.released.group_sizes.asked import GROUPS, groups_of_at_least, groups_of_size, kth_largest, quantile
+from tallytree.released.group_sizes.total_ends import TotalEnds
 from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, groups_per_size, places_of
 from tallytree.reproduce.housing import housing_counts
 
@@ -21,6 +22,7 @@ TRUTH = housing_counts(400_000, seed=5)
 @pytest.mark.slow
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     inside: dict[tuple[int, bool], list[float]] = {}
+    totals: dict[int, list[bool]] = {1: [], 2: []}
     for seed in range(6):
         made = release(TRUTH, epsilon=1, insecure_seed=seed)
         found = count_intervals(copy_release(made, copies=20, seed=1000 * (seed + 1)))
@@ -31,8 +33,33 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
             for large in (False, True):
                 cells = (made.hierarchy.level_of[region] == level) & ((made.counts.count > 30) == large)
                 inside.setdefault((level, large), []).append(float(covered[cells].mean()))
+        errors = entities(TRUTH.counts_on_levels) - entities(made.counts)
+        for place in range(1, made.hierarchy.n_regions):
+            level = int(made.hierarchy.level_of[place])
+            low, high = found.totals.of(level, int(made.n_groups[place]))
+            totals[level].append(low <= errors[place] <= high)
     for share in inside.values():
         assert 0.90 < np.mean(share) < 0.995
+    for within in totals.values():
+        assert 0.90 < np.mean(within) < 0.995
+
+
+def entities(counts: CountsBySize) -> IntArray:
+    """Number of entities of every region."""
+    return np.array([int((run.size * run.count).sum()) for run in map(counts.region, range(counts.n_regions))])
+
+
+def test_ends_of_totals_go_by_level_and_number_of_groups() -> None:
+    copies = copy_release(release(TRUTH, epsilon=1, insecure_seed=2), copies=4)
+    found, tree = total_ends(copies), copies.release.hierarchy
+    errors = [entities(truth) - entities(copied) for truth, copied in zip(copies.truths, copies.copies)]
+    # 51 states in 4 copies are just enough for one pool, whatever their number of groups.
+    of_states = np.concatenate([each[tree.level_slice(1)] for each in errors])
+    assert found.steps[1] == ((0, *whole_interval(of_states, 0.95)),)
+    assert found.of(1, 10**6) == whole_interval(of_states, 0.95)
+    assert len(found.steps[2]) > 1
+    assert found == TotalEnds.from_json(found.to_json())
+    assert TotalEnds().of(0, 5) is None
 
 
 def test_intervals_are_kept_with_the_release(tmp_path: Path) -> None:
@@ -45,6 +72,7 @@ def test_intervals_are_kept_with_the_release(tmp_path: Path) -> None:
     assert again.table().equals(made.table())
     assert (again.intervals.low <= again.counts.count).all()
     assert (again.intervals.low >= 0).all()
+    assert again.intervals.totals == made.intervals.totals
 
 
 def test_answers_and_bands_have_intervals() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import InputError, RequestError
-from tallytree.ingest.grids import count_points
+from tallytree.ingest.grids import bin_points
 from tallytree.maps.methods import GROW, LINE
 from tallytree.model.box_tree import box_sums, prefix_sums
 from tallytree.model.frame import Frame
@@ -91,7 +91,7 @@ def test_grid_adds_up_whatever_its_resolution():
 
 
 def test_errors_of_unbiased_answers_are_as_large_as_stated():
-    truth = prefix_sums(count_points(list(POINTS.T), Frame(((0.0, 10.0),) * 2, (32, 32)), "error"))
+    truth = prefix_sums(bin_points(list(POINTS.T), Frame(((0.0, 10.0),) * 2, (32, 32))).settle("error"))
     low = np.array([[0, 0], [3, 8], [10, 1], [5, 5]])
     high = np.array([[16, 16], [21, 13], [11, 30], [32, 32]])
     boxes = np.stack([low, high], axis=2) / 3.2

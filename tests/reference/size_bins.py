@@ -54,9 +54,30 @@ def believed(deviation: Any, room: Any, noise: float, bins: SizeBins) -> Any:
     return np.diag(room) @ np.linalg.solve(np.diag(room) + covariance, deviation)
 
 
-def doubt(room: Any, noise: float, uncertainty: float, shape: Any, bins: SizeBins) -> Any:
-    """Variances of counts x = G π + deviation given noisy answers, G with a variance of its own before they are given."""
+def moves(shape: Any, degrees: int) -> Any:
+    """π times orthonormal polynomials of the rank under π: the triangular factor of the weighted powers, by QR."""
+    rank = np.cumsum(shape) - shape / 2
+    powers = np.sqrt(shape)[:, None] * rank[:, None] ** np.arange(degrees + 1)
+    orthonormal, triangular = np.linalg.qr(powers)
+    return (np.sqrt(shape)[:, None] * orthonormal * np.sign(np.diag(triangular)))[:, 1:].T
+
+
+def _before(room: Any, directions: Any, variances: Any) -> Any:
+    """Covariance of counts before they are asked about: their own, and that of each direction."""
+    return np.diag(room) + sum(var * np.outer(way, way) for way, var in zip(directions, variances))
+
+
+def guess(estimate: Any, mean: Any, room: Any, noise: float, directions: Any, variances: Any, bins: SizeBins) -> Any:
+    """Posterior mean of counts given their noisy estimate."""
     asked = questions(bins)
     covariance = noise * np.linalg.inv(asked.T @ asked)
-    before = np.diag(room) + uncertainty * np.outer(shape, shape)
+    before = _before(room, directions, variances)
+    return mean + before @ np.linalg.solve(before + covariance, estimate - mean)
+
+
+def doubt(room: Any, noise: float, directions: Any, variances: Any, bins: SizeBins) -> Any:
+    """Variances of counts given noisy answers."""
+    asked = questions(bins)
+    covariance = noise * np.linalg.inv(asked.T @ asked)
+    before = _before(room, directions, variances)
     return np.diag(before - before @ np.linalg.solve(before + covariance, before))

@@ -60,7 +60,9 @@ def restated(made: Any, statement: str) -> str:
     loss = re.search(r"(e\^|rho = )([0-9/]+)\.$", statement)
     assert who is not None
     assert loss is not None
-    assert new.startswith(f"Adding or removing {who[1].replace('any one', 'one').replace('one', 'any one', 1)} ")
+    # Rows that nobody named were "all rows of one row".
+    named = re.sub(r"all rows of one row, at most (\d+)", r"up to \1 rows", who[1].replace("any one", "one"))
+    assert new.startswith(f"Adding or removing {named.replace('one', 'any one', 1)} ")
     assert made.manifest["privacy"]["epsilon" if loss[1] == "e^" else "rho"] == loss[2]
     assert "fixed" in new
     return new

@@ -44,11 +44,12 @@ def test_a_worker_works_from_the_file_system(browser: Any, tmp_path: Path) -> No
     (tmp_path / "shim.js").write_text(SHIM.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "other.js").write_text("self.factor = 2;", encoding="utf-8")
     (tmp_path / "worker.js").write_text(
-        "addEventListener('message', async ({ data }) => { await importScripts('other.js'); postMessage(data * factor); });",
+        "const ready = importScripts('other.js');"
+        "addEventListener('message', async ({ data }) => { await ready; postMessage(data * factor); });",
         encoding="utf-8",
     )
     (tmp_path / "page.html").write_text(
-        """<!doctype html><body><script src="shim.js"></script><script>
+        """<!doctype html><body><p>A page.</p><script src="shim.js"></script><script>
         const worker = new Worker(new URL("worker.js", location.href)), heard = [];
         worker.addEventListener("message", ({ data }) => {
           heard.push(data);

@@ -4,14 +4,16 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tallytree as tt
 from tallytree.kinds.showing import report_html
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.report import html
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, histogram_payload
+from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload
 from tests.reference.group_sizes import counts_from_lists
 from tests.report.browsing import Visit
 
@@ -149,3 +151,71 @@ def test_facts_of_a_map() -> None:
     grid = np.array(payload["counts"]).reshape(8, 4)
     np.testing.assert_allclose(grid, np.pad(np.full((4, 2), 14 / 8), ((0, 4), (2, 0))))
     assert [part["share"] for part in payload["budget"]] == [0.5, 0.5]
+
+
+@pytest.fixture(scope="module")
+def by_values(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Six people in four households of two states, by tenure and age."""
+    rows = [(1, "a", "own", "child"), (1, "a", "own", "adult"), (2, "a", "rent", "adult"), (3, "b", "own", "adult")]
+    rows += [(4, "b", "rent", "adult"), (4, "b", "rent", "child")]
+    table = pa.table(dict(zip(("hh", "state", "tenure", "age"), map(list, zip(*rows)))))
+    counts = tt.read(
+        table,
+        group="hh",
+        levels=["state"],
+        root="land",
+        by=["tenure"],
+        people={"age": ["child", "adult"]},
+        public="cells",
+    )
+    file = tmp_path_factory.mktemp("page") / "page.html"
+    file.write_text(report_html(tt.release(counts, epsilon=HUGE, insecure_seed=1)), encoding="utf-8")
+    visit = Visit(browser, file)
+    yield visit.page
+    visit.assert_clean()
+
+
+def cells(page: Any, table: str) -> list[list[str]]:
+    script = "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+    found: list[list[str]] = page.eval_on_selector_all(f"{table} tbody tr", script)
+    return found
+
+
+def test_values_of_attributes_and_people(by_values: Any) -> None:
+    assert cells(by_values, "#by-table") == [["own", "2", "3", "1.5"], ["rent", "2", "3", "1.5"]]
+    assert cells(by_values, "#people-table") == [["child", "2"], ["adult", "4"]]
+    titles = "bars => bars.map(bar => bar.textContent)"
+    assert by_values.eval_on_selector_all("#by-bars rect", titles) == [
+        "own, size 1: 1", "rent, size 1: 1", "own, size 2: 1", "rent, size 2: 1",
+    ]  # fmt: skip
+    tops = "bars => bars.map(bar => Math.round(bar.getAttribute('y')))"
+    stacked = by_values.eval_on_selector_all("#by-bars rect", tops)
+    assert stacked[1] < stacked[0]
+    by_values.select_option("#by-how", "beside")
+    beside = by_values.eval_on_selector_all("#by-bars rect", tops)
+    assert beside[1] == beside[0]
+    by_values.uncheck("#by-values input >> nth=0")
+    assert cells(by_values, "#by-table") == [["rent", "2", "3", "1.5"]]
+    by_values.check("#by-values input >> nth=0")
+    by_values.click("#list li >> nth=1")
+    assert cells(by_values, "#by-table") == [["own", "1", "1", "1"], ["rent", "1", "2", "2"]]
+    assert cells(by_values, "#people-table") == [["child", "1"], ["adult", "2"]]
+
+
+@pytest.mark.parametrize(("most", "tried"), [(10**9, [3]), (0, [3, 2, 1])])
+def test_a_page_that_is_too_large_shows_fewer_levels(
+    monkeypatch: pytest.MonkeyPatch, most: int, tried: list[int]
+) -> None:
+    tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("NY", "Kings")], root="US")
+    counts = counts_from_lists([[1, 2], [3]])
+    made = tt.release(ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1)
+    asked: list[int] = []
+
+    def watched(*given: Any, n_levels: int) -> dict[str, Any]:
+        asked.append(n_levels)
+        return group_sizes_payload(*given, n_levels=n_levels)
+
+    monkeypatch.setattr(html, "MOST_BYTES", most)
+    monkeypatch.setattr(html, "group_sizes_payload", watched)
+    assert "<html" in html.group_sizes_page(made)
+    assert asked == tried

@@ -38,7 +38,7 @@ def test_search_click_down_to_a_leaf_and_read_the_chart(browser: Any, tmp_path: 
 
 
 def test_counts_of_zero_have_upper_ends(browser: Any, tmp_path: Path) -> None:
-    """The page works the ends out itself; they are those that Python finds."""
+    """The page works the ends out itself, those of headline figures too; they are those that Python finds."""
     made = RELEASE.intervals
     assert made is not None
     file = tmp_path / "report.html"
@@ -60,6 +60,10 @@ def test_counts_of_zero_have_upper_ends(browser: Any, tmp_path: Path) -> None:
         shown = [row for row in rows if row[1:2] == ["0"]]
         assert shown == [[f"{s:,}", "0", "0", f"{e:,}"] for s, e in zip(sizes, ends) if e > 0]
         compared += len(shown)
+        people, level = int((counts.size * counts.count).sum()), int(RELEASE.hierarchy.level_of[index])
+        low, high = made.totals.of(level, int(counts.n_groups()[0])) or (0, 0)
+        if low < high:
+            assert f"{max(0, people + low):,} to {people + high:,}" in visit.page.inner_text("#facts")
     assert compared > 10
     visit.assert_clean()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from tallytree import release
 from tallytree.cli import main
+from tallytree.cli.reproduce import Paper
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.reproduce import kuo2018
@@ -93,13 +95,19 @@ def test_piped_tables_and_json_name_table_and_settings(
         main(["reproduce", "kuo2018", "--quick", "--json", str(tmp_path / "cells.json")])
     assert ended.value.code == 0
     printed = capsys.readouterr()
-    assert "quick: True; data: built-in, synthetic; noise: insecure seeds" in printed.err
+    assert f"quick: True; cut: {kuo2018.CUTS}; data: built-in, synthetic; noise: insecure seeds" in printed.err
     rows = [line.split("\t") for line in printed.out.splitlines()]
     assert rows[0] == ["table", "row", "column", "paper", "ours", "±", "unit"]
     assert rows[1][:3] == ["§6.2.1 naive, ε = 1", "housing", "level 0"]
     written = json.loads((tmp_path / "cells.json").read_text(encoding="utf-8"))
     assert written["settings"]["quick"] is True
     assert len(written["cells"]) == len(cells)
+
+
+@pytest.mark.parametrize("paper", list(Paper))
+def test_every_reproduction_says_what_a_quick_run_cuts(paper: Paper) -> None:
+    module = importlib.import_module(f"tallytree.reproduce.{paper.value}")
+    assert "instead of" in module.CUTS
 
 
 def test_data_that_are_not_at_hand_have_printed_figures_alone(cells: list[Cell]) -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tallytree.errors import RequestError, StorageError, VerificationError
-from tallytree.storage import folder
+from tallytree.storage import folder, work
 
 TABLE = pa.table({"level": [0, 1], "count": [3, 4]})
 
@@ -114,3 +114,16 @@ def test_what_is_no_manifest_is_said_to_be_none(tmp_path: Path, text: str) -> No
     (tmp_path / "out" / folder.MANIFEST).write_text(text)
     with pytest.raises(VerificationError, match="is not a manifest"):
         folder.read_manifest(tmp_path / "out")
+
+
+def test_a_release_that_was_set_aside_is_named_and_brought_back(tmp_path: Path) -> None:
+    """Where folders cannot be exchanged, a run may die after the old one was set aside: whoever looks is told where it is."""
+    target = tmp_path / "out"
+    write(target)
+    claimed = work.claim(target, overwrite=True)
+    target.rename(claimed.path / work.REPLACED)
+    claimed.leave()  # the run is dead
+    with pytest.raises(StorageError, match=r"Its release is whole, in .*replaced; tallytree resume .*out puts"):
+        folder.read_manifest(target)
+    assert work.left_over(tmp_path) == {target: f"{target} still holds the release that was to be replaced. "}
+    assert folder.read_manifest(target)["kind"] == "test"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 __all__ = ["load_commands", "main"]
 
 STOPPED = 130
+# After a request to stop was lost it is made again; seconds.
+_MOMENT = 0.02
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -19,20 +23,66 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     A request to stop (SIGTERM, SIGHUP) ends a run as Ctrl-C does: what was paid for is kept, and how to go on is said. That
     holds from the first line on: loading the program takes longest of all that a short command does.
     """
-    for name in ("SIGTERM", "SIGHUP"):
+    with _stopping() as asked:
+        try:
+            from tallytree.cli.app import run
+
+            run(arguments)
+        except SystemExit as end:
+            if end.code == STOPPED:
+                _say_stopped()
+            raise
+        except (KeyboardInterrupt, Exception):
+            # Libraries make other errors of a request to stop: a query was interrupted, a module came only half.
+            if not asked.is_set():
+                raise
+            _say_stopped()
+            sys.exit(STOPPED)
+
+
+def _say_stopped() -> None:
+    """What is told where nothing was paid, or everything was finished; a run that has paid tells how to go on."""
+    sys.stderr.write("tallytree: stopped; nothing is left unfinished.\n")
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Have every request to stop raise KeyboardInterrupt, and tell whether there was one."""
+    asked, before = threading.Event(), sys.unraisablehook
+
+    def stop(number: int, frame: object) -> NoReturn:
+        asked.set()
+        raise KeyboardInterrupt
+
+    def ask_again(lost: Any) -> None:
+        """Stop a moment later where the request hit a place that cannot raise: a callback of the compiler, a finaliser.
+
+        Python would show a traceback and go on as if nobody had asked.
+        """
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
+            return
+        again = threading.Timer(_MOMENT, _interrupt)
+        again.daemon = True
+        again.start()
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
-            signal.signal(getattr(signal, name), _stop)
+            signal.signal(getattr(signal, name), stop)
+    sys.unraisablehook = ask_again
     try:
-        from tallytree.cli.app import run
-
-        run(arguments)
-    except KeyboardInterrupt:
-        sys.stderr.write("tallytree: stopped; nothing is left unfinished.\n")
-        sys.exit(STOPPED)
+        yield asked
+    finally:
+        sys.unraisablehook = before
 
 
-def _stop(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
+def _interrupt() -> None:
+    """Press Ctrl-C; as a true signal where there are some, which also ends a wait."""
+    main_thread = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main_thread is not None:
+        signal.pthread_kill(main_thread, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def load_commands() -> dict[str, Any]:

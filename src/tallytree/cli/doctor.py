@@ -86,9 +86,10 @@ def examine(ledger: str | None = None) -> list[Finding]:
             Finding(
                 target.name,
                 "missing",
-                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}",
+                f"left unfinished: tallytree resume {target.name}, or tallytree clean {target.name}"
+                + f". {standing}".rstrip(". ") * bool(standing),
             )
-            for target in left_over(Path.cwd())
+            for target, standing in left_over(Path.cwd()).items()
         ),
         _writable("temporary folder", Path(tempfile.gettempdir())),
         _cache(),

@@ -14,6 +14,7 @@ from tallytree.kinds.verbs import kind_of, load
 from tallytree.model.classes import classes_from
 from tallytree.model.confidential import AssumedCounts, ConfidentialCounts, in_classes
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
+from tallytree.options.choices import Public
 from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
 from tallytree.publish.accuracy import (
     Prediction,
@@ -59,7 +60,8 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     if (epsilon is None) == (target is None):
         raise RequestError("Say either --epsilon, to predict errors, or --target, to find the smallest epsilon.")
     options = {name: value for name, value in vars(variant).items() if value is not None}
-    usual = {"default": VARIANTS["default"]} if assumed.unit.group else VARIANTS
+    only_default = assumed.unit.group or assumed.attributes or assumed.people
+    usual = {"default": VARIANTS["default"]} if only_default else VARIANTS
     variants = {"as asked": options} if options else usual
     with progress_bar() as progress:
         more: dict[str, Any] = {"runs": what.runs, "progress": progress}
@@ -101,8 +103,11 @@ def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
         )
     if data.like is None:
         public = read_public(data)
-        assumed = assumed_counts(public.hierarchy, public.n_groups, named_shape(data.shape))
+        groups = public.n_groups if public.cell_counts is None else public.cell_counts.n_groups()
+        assumed = assumed_counts(public.hierarchy, groups, named_shape(data.shape), attributes=public.attributes)
         return assumed if data.classes is None else in_classes(assumed, classes_from(data.classes))
+    if data.by:
+        raise RequestError("--by goes with --groups; an earlier release has attributes of its own.")
     if data.classes is not None:
         raise RequestError("--classes goes with a public table; an earlier release has classes or sizes of its own.")
     if not isinstance(earlier, Release):
@@ -113,7 +118,10 @@ def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
 def read_public(data: AssumedOptions) -> ConfidentialCounts:
     """The regions and numbers of groups of a public table: of groups, one row each, or of regions with their totals."""
     if data.groups is not None:
-        return read(data.groups, group=data.group, levels=data.levels, root=data.root, public="groups")
+        public: Public = "cells" if data.by else "groups"
+        return read(data.groups, group=data.group, levels=data.levels, root=data.root, by=data.by, public=public)
+    if data.by:
+        raise RequestError("--by goes with --groups, a public table of groups with the attributes as columns.")
     return read_totals(data.group_totals, levels=data.levels, root=data.root)
 
 

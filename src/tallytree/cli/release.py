@@ -20,7 +20,7 @@ from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
 from tallytree.publish.copies import check_copies
 from tallytree.publish.group_sizes import release as release_counts
-from tallytree.publish.intervals import refuse_attributes, with_intervals
+from tallytree.publish.intervals import with_intervals
 from tallytree.publish.preview import preview, reversed_levels, single_groups
 from tallytree.released.group_sizes.release import Release
 
@@ -47,7 +47,6 @@ def release(
         raise RequestError("--out is missing: the folder to write. To look only, say --dry-run.")
     if where.intervals:
         check_copies(where.intervals)  # before anything is paid for
-        refuse_attributes(data.by)
 
     def make() -> Release:
         with progress_bar() as progress:

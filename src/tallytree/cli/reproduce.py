@@ -47,6 +47,7 @@ def reproduce(
     settings = {
         "paper": paper.value,
         "quick": quick,
+        **({"cut": module.CUTS} if quick else {}),
         "data": "built-in, synthetic" if data is None else str(data),
         "noise": getattr(module, "SEEDS", "insecure seeds 0, 1, 2, …, one per run"),
     }

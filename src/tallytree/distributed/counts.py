@@ -92,7 +92,7 @@ class SparkCounts(Confidential):
             return (plan, *self._match(plan, stream, progress))
         facts = facts_about(self)
         groups = Groups(facts.lattice, self._totals, None)
-        run = measure_in_turns(_There(self, plan, stream), plan, facts, groups, progress)
+        run = measure_in_turns(_There(self, plan, stream), plan, facts, groups, lambda split, noisy: None, progress)
         return run.plan, run.noisy, run.leaf_counts(facts.lattice)
 
     def _match(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:

@@ -97,8 +97,8 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
     public = declared_by(options)
     if shape.by or shape.people:
         raise RequestError(
-            "The Spark engine counts no attributes (by=) and no people (people=): their tables are measured by the adaptive "
-            "mechanism, each with what others told, on one machine. Read the table without Spark, or leave them out."
+            "The Spark engine counts no attributes (by=) and no people (people=): all their tables tell about one another, and "
+            "are estimated together on one machine. Read the table without Spark, or leave them out."
         )
     if not public.groups_public or options.group_totals is not None:
         raise RequestError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tallytree.errors import VerificationError
 from tallytree.estimate import largest
 from tallytree.estimate.hybrid import laplace_scale
 from tallytree.estimate.largest import Largest
@@ -171,6 +172,7 @@ def _sums(offsets: IntArray, values: FloatArray) -> FloatArray:
 
 def choose_once(level: MeasuredLevel, *, is_top: bool) -> Choices:
     """What is chosen once for a level, from a fixed sample of its regions; ``is_top`` says that no level above was measured."""
+    _refuse_wrong_blocks(level)
     tail = level.noisy["tail"]
     reach = (math.log(len(tail.values) + 1) + CLEAR_SCALES) * laplace_scale(tail.noise.variance)
     sample = level.at(_sample(len(level.n_groups), LIKELIHOOD_SAMPLE))
@@ -184,6 +186,18 @@ def choose_once(level: MeasuredLevel, *, is_top: bool) -> Choices:
     curves, _ = _fitted_curves(sample, choices, keep_falls=False)
     rows = estimate_rows(sample.noisy["tail"], _last_ends(sample.blocks))
     return replace(choices, excess=hidden_excess(curves, sample.blocks, rows))
+
+
+def _refuse_wrong_blocks(level: MeasuredLevel) -> None:
+    """Refuse ends of blocks that are none, as a changed table may have: kernels go by them through memory."""
+    sums, ends, tail = (level.noisy[name] for name in ("blocks", "block ends", "tail"))
+    firsts = sums.offsets[:-1]
+    if len(sums.offsets) == len(level.n_groups) + 1 == len(tail.offsets) and np.array_equal(sums.offsets, ends.offsets):
+        steps = np.diff(ends.values, prepend=0)
+        steps[firsts[firsts < len(steps)]] = ends.values[firsts[firsts < len(steps)]]
+        if np.all(np.diff(sums.offsets) > 0) and np.all(steps > 0) and np.all(ends.values <= level.prior.fall.shape[1]):
+            return
+    raise VerificationError("The answers do not fit together: blocks of sizes must follow one another in every region.")
 
 
 def estimate_staircases(level: MeasuredLevel, choices: Choices, *, is_leaf: bool) -> Staircases:

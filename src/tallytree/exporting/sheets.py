@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,24 +26,31 @@ LEVEL = "level"
 
 
 def group_sizes_sheet(release: Release) -> Sheet:
-    """Level, one column per level with the labels as they were given, region (its path), size, count, errors, flag.
+    """Level, one column per level with the labels as they were given, region (its path), attributes, size, count, errors, flag.
 
-    A region above a level has no label there. Counts of 0 are left out, as in the release itself.
+    A region above a level has no label there. Counts of 0 are left out, as in the release itself. Every table by attributes of
+    groups is there; where one is not by an attribute, its value is ``all``.
     """
-    hierarchy, counts = release.hierarchy, release.counts
-    region = counts.region_of_run()
+    hierarchy, counts = release.hierarchy, release.all_counts
+    region, slot = np.divmod(counts.region_of_run(), release.lattice.n_slots)
     rows: dict[str, Any] = {LEVEL: _level_names(hierarchy).take(pa.array(region))}
     columns = [Column(LEVEL, "label", "name of the region's level")]
-    for level, (name, labels) in enumerate(labels_by_level(hierarchy).items()):
+    for level, (name, labels) in enumerate(labels_by_level(hierarchy, release.attributes.names).items()):
         rows[name] = labels.take(pa.array(region))
         columns.append(Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is"))
     paths = path_array(hierarchy).cast(pa.string())
     rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
+    values = {
+        name: [_all_of(known), *known] for name, known in zip(release.attributes.names, release.attributes.values)
+    }
+    for place, (name, known) in zip(release.lattice.slot_values(slot), values.items()):
+        rows[name] = pa.DictionaryArray.from_arrays(pa.array((place + 1).astype(np.int32)), pa.array(known))
     classes = release.classes
     rows |= {**sized_columns(counts.size, classes), "count": counts.count}
     what = "entities in a group" if classes is None else "smallest number of entities in a group of the class"
     columns += [
         Column("region", "key", "path of the region from the root"),
+        *(Column(name, "key", f"{name} of the groups, or {known[0]}") for name, known in values.items()),
         Column("size", "key", what),
         *([] if classes is None else [Column("class", "label", "class of sizes")]),
         Column("count", "value", "groups of that size"),
@@ -55,11 +63,17 @@ def group_sizes_sheet(release: Release) -> Sheet:
     names = [str(size) for size in sizes] if classes is None else list(classes.labels)
     codes = {
         "region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent),
+        **{name: Codes(known, known, np.minimum(np.arange(len(known)), 1) - 1) for name, known in values.items()},
         "size": Codes(sizes, names),
     }
     title = f"Group sizes of {hierarchy.labels[0]}"
     about = (*_about(release), "Sizes that a region has no row for have a count of 0.")
     return Sheet("counts", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,), _regions(release))
+
+
+def _all_of(values: Sequence[str]) -> str:
+    """What stands for all values of an attribute."""
+    return "all" if "all" not in values else "all values"
 
 
 def _regions(release: Release) -> pa.Table:
@@ -78,9 +92,12 @@ def _regions(release: Release) -> pa.Table:
     )
 
 
-def labels_by_level(hierarchy: Hierarchy) -> dict[str, pa.DictionaryArray]:
-    """Per level, by the name of its column, the label that each region has there; null for regions above it."""
-    taken = {LEVEL, "region", "size", "class", "count", "std_error", "low", "high", "reliability"}
+def labels_by_level(hierarchy: Hierarchy, names: Sequence[str] = ()) -> dict[str, pa.DictionaryArray]:
+    """Per level, by the name of its column, the label that each region has there; null for regions above it.
+
+    ``names`` are those of further columns.
+    """
+    taken = {LEVEL, "region", "size", "class", "count", "std_error", "low", "high", "reliability", *names}
     found = {}
     for level, name in enumerate(hierarchy.level_names):
         here = hierarchy.level_slice(level)

@@ -7,6 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tallytree.errors import InputError, RequestError
+from tallytree.ingest.values import BinnedValues
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import Bins
 from tallytree.options.choices import Outside
@@ -36,26 +37,35 @@ def count_values(values: Any, bins: Bins, *, outside: Outside = "error", weights
 
     Parameters
     ----------
-    values
-        Numbers, or for categories their names; a list or any array, one value per entity.
+    values, weights
+        As for :func:`bin_values`.
     outside
         What happens to values outside the bins: ``error`` refuses them all, ``clip`` counts them in the nearest bin,
         ``drop`` leaves them out, and both leave out what is none of the categories. No message says how many
         there are.
+    """
+    return bin_values(values, bins, weights=weights).settle(outside)
+
+
+def bin_values(values: Any, bins: Bins, *, weights: IntArray | None = None) -> BinnedValues:
+    """How many values lie in each bin, and how many in none.
+
+    Parameters
+    ----------
+    values
+        Numbers, or for categories their names; a list or any array, one value per entity.
     weights
         How often each value occurs; once if not given.
     """
     column = _column(values)
-    place, is_outside = _places_by_name(column, bins) if bins.categories is not None else _places(column, bins)
-    if outside == "error" and is_outside.any():
-        raise InputError("Some values lie outside the bins. Widen the bins, or choose outside='clip' or 'drop'.")
-    if outside == "drop" or bins.categories is not None:
-        place, weights = place[~is_outside], weights[~is_outside] if weights is not None else None
-    if weights is None:
-        return np.bincount(place, minlength=bins.n_bins).astype(np.int64)
-    counts = np.zeros(bins.n_bins, dtype=np.int64)
-    np.add.at(counts, place, weights)
-    return counts
+    named = bins.categories is not None
+    place, is_outside = _places_by_name(column, bins) if named else _places(column, bins)
+    often = np.ones(len(place), dtype=np.int64) if weights is None else weights
+    inside, beyond = np.zeros((2, bins.n_bins), dtype=np.int64)
+    for counts, chosen in ((inside, ~is_outside), (beyond, is_outside & (not named))):
+        np.add.at(counts, place[chosen], often[chosen])
+    n_unlisted = int(often[is_outside].sum()) if named else 0
+    return BinnedValues(inside, beyond, n_unlisted, 0, "")
 
 
 def _column(values: Any) -> Any:

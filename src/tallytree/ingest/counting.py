@@ -16,6 +16,7 @@ from tallytree.ingest.columns import Problem, identifier, require_columns, whole
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.filters import part_columns, rows_of_part
 from tallytree.ingest.group_sizes import (
+    ALTERED,
     Key,
     Rows,
     compacted,
@@ -45,7 +46,7 @@ from tallytree.ingest.regions import (
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import UNALTERED, Altered, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE, Place
@@ -99,7 +100,7 @@ def count_groups(
     n_leaves, attributes = regions.hierarchy.n_leaves, regions.attributes
     cells = counts = counts_from_runs(leaf, size, count, n_leaves * attributes.n_cells)
     if opened.totals is not None:
-        cells = counts = with_empty_groups(counts, _totals_of(opened.totals, regions, shape))
+        cells = counts = with_empty_groups(counts, totals_of(opened.totals, regions, shape))
     if attributes:
         counts = sum_over_regions(cells, np.arange(cells.n_regions) // attributes.n_cells, n_leaves)
     return ConfidentialCounts(
@@ -111,8 +112,18 @@ def count_groups(
         cell_counts=cells if attributes else None,
         people=shape.people.checked(attributes),
         entity_counts=None if people is None else _entity_counts(people, n_leaves * attributes.n_cells, shape),
+        altered=_altered(runs, opened, shape, public=public, entity=entity),
         **description(opened, shape, public=public, entity=entity),
     )
+
+
+def _altered(runs: pa.Table, opened: Opened, shape: RowShape, **described: Any) -> Altered:
+    """What was done to rows to keep within the bounds on quantities and contributions."""
+    sums = {name: pc.sum(runs[name]).as_py() or 0 for name in ALTERED if name in runs.column_names}
+    altered = UNALTERED
+    if "lowered" in sums:
+        altered = altered.also(f"quantities above {shape.max_quantity:,}, lowered to it", int(sums["lowered"]))
+    return altered.also_rows_of(description(opened, shape, **described)["unit"], int(sums.get("left_out", 0)))
 
 
 def _entity_counts(people: pa.Table, n_cells: int, shape: RowShape) -> IntArray:
@@ -134,7 +145,7 @@ def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> Confidential
     return ConfidentialCounts(regions.hierarchy, counts, counts.n_groups())
 
 
-def _totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
+def totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
     """The public totals of every leaf, or of every combination of values of every leaf, none where the table has no row."""
     if not shape.by:
         return totals
@@ -316,7 +327,9 @@ def _numbered(
     if not rows.n_key_columns:
         return session.fetch(found.mutate(leaf=ibis.literal(0, "int64")), opened.source.name)
     numbered = found.left_join(session.register(regions.leaf_of_key), rows.keys)
-    return session.fetch(numbered.order_by(["leaf", columns[0]]).select("leaf", *columns), opened.source.name)
+    altered = [name for name in ALTERED if name in found.columns]
+    in_order = numbered.order_by(["leaf", columns[0]]).select("leaf", *columns, *altered)
+    return session.fetch(in_order, opened.source.name)
 
 
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.point_files import describe_points
-from tallytree.ingest.values import read_points
-from tallytree.model.arrays import IntArray
+from tallytree.ingest.values import BinnedValues, read_points
 from tallytree.model.bins import Bins, bins_from_edges, bins_of_categories
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.frame import Frame, check_box, check_cells, frame_of
@@ -50,7 +49,8 @@ def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | No
         raise RequestError(WHERE_NEEDS_TABLE)
     if options.unit != ENTITY and not of_table:
         raise RequestError(UNIT_NEEDS_TABLE)
-    unit = unit_from(options.unit, options.entity, options.contributions)
+    counted = counts is not None or options.count is not None
+    unit = unit_from(options.unit, options.entity, options.contributions, counted=counted)
     if counts is not None:
         given = check_counts(counts)
         frame, names = _frame_of_counts(given.shape, options), _names(options.columns, given.ndim)
@@ -58,13 +58,14 @@ def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | No
     n_columns = len(options.columns or ()) if arrays is None else len(arrays)
     frame, names, outside = _frame(n_columns, options), _names(options.columns, n_columns), options.outside
     if arrays is not None:
-        found = count_points(arrays, frame, outside)
+        found = bin_points(arrays, frame)
     else:
-        bound = {"unit": unit.column, "contributions": unit.contributions} if unit.column else {}
+        bound = {"unit": options.unit, "contributions": unit.contributions} if unit.column else {}
         place: dict[str, Any] = {"count": options.count, **asdict(options.place()), **bound}
         place |= {"where": part, "axes": frame.axes}
-        found = read_points(points, list(names), frame.box, frame.shape, **place).settle(outside)
-    return ConfidentialGrid(found, frame.box, names, NOTES[outside], unit, part, frame.axes, crs)
+        found = read_points(points, list(names), frame.box, frame.shape, **place)
+    settled, altered = found.settle(outside), found.altered(outside, unit)
+    return ConfidentialGrid(settled, frame.box, names, NOTES[outside], unit, part, frame.axes, crs, altered)
 
 
 def _in_their_system(points: Any, options: GridOptions) -> tuple[GridOptions, str]:
@@ -124,11 +125,8 @@ def _bins(axis: Any) -> Bins:
     return bins_of_categories(axis) if any(isinstance(name, str) for name in axis) else bins_from_edges(axis)
 
 
-def count_points(points: Sequence[Any], frame: Frame, outside: Outside) -> IntArray:
-    """Count points per cell of a frame, as :func:`tallytree.ingest.values.read_points` does in a table.
-
-    No message says which or how many points are outside.
-    """
+def bin_points(points: Sequence[Any], frame: Frame) -> BinnedValues:
+    """Count points per cell of a frame, as :func:`tallytree.ingest.values.read_points` does in a table."""
     n_points = len(points[0])
     place, inside = np.zeros(n_points, dtype=np.int64), np.ones(n_points, dtype=bool)
     for axis, (values, (low, high), cells) in enumerate(zip(points, frame.box, frame.shape)):
@@ -144,11 +142,9 @@ def count_points(points: Sequence[Any], frame: Frame, outside: Outside) -> IntAr
         else:
             cell = np.floor((np.clip(x, low, high) - low) * cells / (high - low)).astype(np.int64)
         place = place * cells + np.minimum(cell, cells - 1)
-    if outside == "error" and not inside.all():
-        raise InputError("Some points lie outside the box. Widen the box, or choose outside='clip' or 'drop'.")
-    if outside == "drop":
-        place = place[inside]
-    return np.bincount(place, minlength=math.prod(frame.shape)).reshape(frame.shape).astype(np.int64)
+    tables = [np.bincount(place[chosen], minlength=math.prod(frame.shape)) for chosen in (inside, ~inside)]
+    counts, beyond = (table.reshape(frame.shape).astype(np.int64) for table in tables)
+    return BinnedValues(counts, beyond, 0, 0, "")
 
 
 def _columns_of(points: Any) -> list[Any] | None:

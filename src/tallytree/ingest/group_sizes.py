@@ -28,6 +28,8 @@ from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS_OF_SIZE
 
 Key = Literal["half hash", "hash", "labels"]
+ALTERED = ("lowered", "left_out")
+"""Columns that mark rows which were changed to keep within public bounds."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,9 @@ class Rows:
 
     ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels of regions, then of attributes), ``size`` and
     ``n`` (groups), ``c`` (number of an entity's class), ``problem``, ``kept`` (0 on entities that do not count, where a group
-    exists through those that do), and from a groups table ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where
-    the regions of the other rows are left to the groups table.
+    exists through those that do), ``lowered`` and ``left_out`` (1 on rows with which that was done), and from a groups table
+    ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are left to the groups
+    table.
     """
 
     table: Any
@@ -68,6 +71,7 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
     if number is not None:
         columns["size"], columns["problem"] = whole_number(table, number, name)
     if shape.quantity is not None:
+        columns["lowered"] = (columns["size"] > shape.max_quantity).cast("int64")
         columns["size"] = ibis.least(columns["size"], ibis.literal(shape.max_quantity, "int64"))
     if shape.count is not None:
         columns["n"], count_problem = whole_number(table, shape.count, name, count=True)
@@ -126,7 +130,9 @@ def with_bounded_units(session: Session, rows: Rows, shape: RowShape, source: st
         table = table.mutate(size=ibis.literal(1, "int64"), problem=_code(Problem.NONE))
     identity = ["g", *rows.labels, "size", *_class_column(table)]
     marked = with_kept(session, table, identity, shape.contributions, source)
-    counted = marked.mutate(size=marked["size"] * marked.kept)
+    counted = marked.mutate(size=marked["size"] * marked.kept, left_out=1 - marked.kept)
+    if "lowered" in counted.columns:
+        counted = counted.mutate(lowered=counted.lowered * counted.kept)
     return replace(rows, table=counted if groups_private else counted.drop("kept"))
 
 
@@ -137,7 +143,7 @@ def compacted(rows: Rows) -> Any:
         return table
     by_group = table.group_by(["g", *rows.labels, *_class_column(table)])
     if "size" in table.columns:
-        return by_group.agg(size=_sum_of_sizes(table), problem=table.problem.min())
+        return by_group.agg(size=_sum_of_sizes(table), problem=table.problem.min(), **_altered(table))
     return by_group.agg(size=table.count()).mutate(problem=_code(Problem.NONE))
 
 
@@ -158,6 +164,7 @@ def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
     if "size" not in own.columns:
         own = own.mutate(size=ibis.literal(1, "int64"), problem=ibis.literal(0, "int8"))
     own = own.mutate(listed=ibis.literal(0, "int64"))
+    public = public.mutate(**{name: ibis.literal(0, "int64") for name in _altered(own)})
     if not regions_in_rows:
         own = own.mutate(**{label: ibis.null(public[label].type()) for label in rows.labels})
     elif rows.labels:
@@ -218,10 +225,12 @@ def leaves_of(rows: Rows, key: Key) -> Any:
 
 
 def counts_of(rows: Rows) -> Any:
-    """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst ``problem`` among them."""
+    """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst ``problem`` among them, and how many
+    rows were lowered or left out.
+    """
     table = _one_row_per_group(rows) if rows.has_group else rows.table
     n = at_most(table.n.sum(), MOST_GROUPS_OF_SIZE).cast("int64") if "n" in table.columns else table.count()
-    return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min())
+    return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min(), **_altered(table))
 
 
 def people_of(rows: Rows) -> Any:
@@ -238,7 +247,7 @@ def _class_column(table: Any) -> list[str]:
 def _one_row_per_group(rows: Rows) -> Any:
     table = rows.table
     summed, listed = "size" in table.columns, "listed" in table.columns
-    sums = {"size": _sum_of_sizes(table) if summed else table.count()}
+    sums = {"size": _sum_of_sizes(table) if summed else table.count(), **_altered(table)}
     for key in rows.keys:
         sums |= {key: table[key].min(), f"{key}_last": table[key].max()}
     if summed:
@@ -260,7 +269,13 @@ def _one_row_per_group(rows: Rows) -> Any:
         checks.append((grouped.n_rows > 1, Problem.GROUP_LISTED_TWICE))
     checks += [(grouped[key] != grouped[f"{key}_last"], Problem.GROUP_IN_TWO_LEAVES) for key in rows.keys]
     problem = ibis.cases(*((test, _code(what)) for test, what in checks), else_=_code(Problem.NONE))
-    return grouped.select(*rows.keys, "size", *(["n"] if "kept" in table.columns else []), problem=problem)
+    further = [*(["n"] if "kept" in table.columns else []), *_altered(table)]
+    return grouped.select(*rows.keys, "size", *further, problem=problem)
+
+
+def _altered(table: Any) -> dict[str, Any]:
+    """Sums of the rows that were lowered or left out, where some may be."""
+    return {name: table[name].sum().cast("int64") for name in ALTERED if name in table.columns}
 
 
 def _sum_of_sizes(table: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.ingest.counting import Opened, find_regions, open_inputs
+from tallytree.ingest.counting import Opened, find_regions, open_inputs, totals_of
 from tallytree.ingest.engine import Session, open_session
 from tallytree.ingest.group_sizes import Rows
 from tallytree.ingest.public import Declared
@@ -15,6 +15,7 @@ from tallytree.ingest.read import checked_shape, declared_by, inputs_of
 from tallytree.ingest.regions import Regions
 from tallytree.ingest.shapes import RowShape
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.reading import ReadOptions
 
@@ -28,13 +29,16 @@ class Outside:
     hierarchy
         Its regions.
     n_groups
-        Groups per leaf; None where they are not public, and then nothing about them was read.
+        Groups per leaf, and combination of values of attributes; None where they are not public, and then nothing about them
+        was read.
     public
         What was declared public, in words.
     shape
         What a row is.
     doubts
         What the columns alone make doubtful, one sentence each.
+    attributes
+        Attributes of groups and their public values.
     """
 
     hierarchy: Hierarchy
@@ -42,6 +46,14 @@ class Outside:
     public: Declared
     shape: RowShape
     doubts: tuple[str, ...]
+    attributes: Attributes = NO_ATTRIBUTES
+
+    @property
+    def leaf_groups(self) -> IntArray | None:
+        """Groups per leaf, whatever their attributes."""
+        if self.n_groups is None:
+            return None
+        return self.n_groups.reshape(-1, self.attributes.n_cells).sum(axis=1)
 
 
 def read_outside(source: Any, options: ReadOptions) -> Outside:
@@ -53,9 +65,11 @@ def read_outside(source: Any, options: ReadOptions) -> Outside:
         totals = None
         if public.groups_public:
             totals = (
-                opened.totals.groups if opened.totals is not None else _groups_per_leaf(session, rows, regions, opened)
+                totals_of(opened.totals, regions, shape).groups
+                if opened.totals is not None
+                else _groups_per_leaf(session, rows, regions, opened)
             )
-    return Outside(regions.hierarchy, totals, public, shape, _doubts_about_columns(opened, shape))
+    return Outside(regions.hierarchy, totals, public, shape, _doubts_about_columns(opened, shape), regions.attributes)
 
 
 def _groups_per_leaf(session: Session, rows: Rows, regions: Regions, opened: Opened) -> IntArray:
@@ -66,7 +80,7 @@ def _groups_per_leaf(session: Session, rows: Rows, regions: Regions, opened: Ope
     named = table.g.nunique() if rows.has_group else table.count()
     n = table.n.sum() if "n" in table.columns else named
     counted = session.bring(table.group_by(rows.keys).agg(n=n) if rows.keys else table.agg(n=n), opened.regions_name)
-    found = np.zeros(regions.hierarchy.n_leaves, dtype=np.int64)
+    found = np.zeros(regions.hierarchy.n_leaves * regions.attributes.n_cells, dtype=np.int64)
     if not rows.keys:
         found[:] = session.fetch(counted, opened.regions_name)["n"].to_numpy()
         return found

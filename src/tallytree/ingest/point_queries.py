@@ -12,7 +12,7 @@ import ibis
 
 from tallytree.ingest.columns import is_nan, number
 from tallytree.ingest.engine import open_session
-from tallytree.ingest.value_queries import Column, binned, sum_of_entities
+from tallytree.ingest.value_queries import Column, binned, sums_of
 from tallytree.ingest.values import BinnedValues
 from tallytree.model.frame import Frame
 
@@ -36,12 +36,11 @@ def count_in_grid(where: Column, frame: Frame) -> BinnedValues:
             own = _cell(x, low, high, n_cells) if frame.axes is None else _bin(x, frame.axes[axis].edges[1:-1].tolist())
             cell = cell * n_cells + own
         placed = points.select(
-            "n",
-            "problem",
+            *sums_of(points),
             place=ibis.cases((missing, ibis.literal(-1, "int64")), else_=cell),
             outside=ibis.cases((missing, False), else_=outside),
         )
-        query = placed.group_by(["place", "outside"]).agg(n=sum_of_entities(placed), problem=placed.problem.min())
+        query = placed.group_by(["place", "outside"]).agg(**sums_of(placed))
         rows = session.fetch(query, opened.name)
     where.refuse(rows, opened)
     return binned(rows, tuple(shape), opened.name)

@@ -138,8 +138,6 @@ def _named(asked: Sequence[tuple[str, Any]]) -> tuple[tuple[str, ...], tuple[tup
 
 def _check_attributes(shape: RowShape, options: ReadOptions) -> None:
     """Refuse attributes whose protection would not be what a reader of the statement expects."""
-    if shape.by and classes_of(options) is not None:
-        raise RequestError("by= goes with sizes themselves; leave out classes=, and columns of several sizes.")
     if not shape.by:
         if options.public == "cells":
             raise RequestError('public="cells" goes with by=, the columns with attributes of groups.')

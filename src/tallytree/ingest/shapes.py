@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 from tallytree.errors import RequestError
 from tallytree.model.people import NO_PEOPLE, People
-from tallytree.model.unit import ENTITY, GROUP
-
-COLUMN = "column:"
-"""Before the name of a unit column that would otherwise be read as a reserved word."""
+from tallytree.model.unit import COLUMN, ENTITY, GROUP
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ from tallytree.errors import InputError
 from tallytree.ingest.columns import Problem, identifier, is_nan, number
 from tallytree.ingest.engine import open_session
 from tallytree.ingest.sources import Source
-from tallytree.ingest.value_queries import Column
+from tallytree.ingest.value_queries import Column, left_out_of, sums_of
 from tallytree.model.arrays import IntArray
 
 
-def count_in_steps(where: Column, cuts: IntArray, *, dates: bool) -> IntArray:
-    """How many entities came from each cut up to, not including, the next.
+def count_in_steps(where: Column, cuts: IntArray, *, dates: bool) -> tuple[IntArray, int, int]:
+    """How many entities came from each cut up to, not including, the next; how many before all, and how many rows of units
+    with too many were left out.
 
     Rows are added up by whole numbers, or days, where the table is, and all that come before or after the steps together; what
     is left is as short as the stream.
@@ -38,8 +39,9 @@ def count_in_steps(where: Column, cuts: IntArray, *, dates: bool) -> IntArray:
     place = np.searchsorted(cuts, rows["x"].cast(pa.float64()).to_numpy(), side="right") - 1
     counted = (place >= 0) & (place < len(cuts) - 1)
     counts = np.zeros(len(cuts) - 1, dtype=np.int64)
-    np.add.at(counts, place[counted], rows["n"].cast(pa.int64()).to_numpy()[counted])
-    return counts
+    entities = rows["n"].cast(pa.int64()).to_numpy()
+    np.add.at(counts, place[counted], entities[counted])
+    return counts, int(entities[place < 0].sum()), left_out_of(rows.filter(pa.array(place < len(counts))))
 
 
 def _by_moment(where: Column, opened: Source, moment: Any, problem: Any) -> Any:
@@ -57,9 +59,10 @@ def _by_moment(where: Column, opened: Source, moment: Any, problem: Any) -> Any:
         place = ibis.row_number().over(group_by=rows.u, order_by=rows.x)
         rows = rows.mutate(
             n=ibis.cases((place < where.contributions, rows.n), else_=ibis.literal(0, "int64")),
+            left_out=(place >= where.contributions).cast("int64"),
             problem=ibis.cases((rows.u.isnull(), ibis.literal(int(Problem.UNIT_MISSING), "int8")), else_=rows.problem),
         )
-    return rows.group_by("x").agg(n=rows.n.sum(), problem=rows.problem.min())
+    return rows.group_by("x").agg(**sums_of(rows))
 
 
 def _day(table: Any, column: str, source: str) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.shapes import checked_unit
+from tallytree.model.confidential import UNALTERED
 from tallytree.model.confidential_stream import ConfidentialArrivals
 from tallytree.model.part import Part
 from tallytree.model.place import Place
@@ -54,8 +55,10 @@ def read_steps(
     from tallytree.ingest.step_queries import count_in_steps  # loads Ibis and DuckDB
     from tallytree.ingest.value_queries import Column
 
+    protected = unit_from(unit, entity, contributions, counted=count is not None)
     bound = checked_unit(unit, contributions) if unit != ENTITY else (None, 1)
     where_from = Column(source, column, count, Place(**place), *bound, where=where)
-    counts = count_in_steps(where_from, steps.cuts(n_steps), dates=steps.every is not None)
-    note = NOTE if unit == ENTITY else f"{NOTE}; of one {unit} the first rows by {column} count"
-    return ConfidentialArrivals(counts, note, unit_from(unit, entity, contributions), where)
+    counts, n_early, n_left_out = count_in_steps(where_from, steps.cuts(n_steps), dates=steps.every is not None)
+    note = NOTE if unit == ENTITY else f"{NOTE}; of one {protected.column} the first rows by {column} count"
+    altered = UNALTERED.also_rows_of(protected, n_left_out).also("entities before the first step, left out", n_early)
+    return ConfidentialArrivals(counts, note, protected, where, altered)

@@ -58,14 +58,16 @@ class Column:
         return whole_number(opened.table, self.count, opened.name, count=True)
 
     def rows(self, session: Session, opened: Source, values: dict[str, Any], problem: Any) -> Any:
-        """The rows as a table: the values, how many entities each stands for (``n``) and what is wrong (``problem``)."""
+        """The rows as a table: the values, how many entities each stands for (``n``), what is wrong (``problem``), and
+        with a unit which ones do not count (``left_out``).
+        """
         weight, weight_problem = self.weight(opened)
         columns = {**values, "n": weight, "problem": ibis.least(problem, weight_problem)}
         if self.unit is None:
             return opened.table.select(**columns)
         table = opened.table.select(**columns, u=identifier(opened.table, self.unit, opened.name))
         marked = with_kept(session, table, list(values), self.contributions, opened.name)
-        return marked.mutate(n=marked.n * marked.kept).drop("kept")
+        return marked.mutate(n=marked.n * marked.kept, left_out=1 - marked.kept).drop("kept")
 
     def refuse(self, rows: pa.Table, opened: Source) -> None:
         """Refuse the rows of a result if one of them has a problem."""
@@ -137,17 +139,23 @@ def _on_executors(
 
 
 def _by_value(rows: Any) -> Any:
-    return rows.group_by("x").agg(n=sum_of_entities(rows), problem=rows.problem.min())
+    return rows.group_by("x").agg(**sums_of(rows))
 
 
 def _by_bin(found: Any, place: Any, outside: Any) -> Any:
-    placed = found.select("n", "problem", place=place.cast("int64"), outside=outside)
-    return placed.group_by(["place", "outside"]).agg(n=sum_of_entities(placed), problem=placed.problem.min())
+    placed = found.select(*sums_of(found), place=place.cast("int64"), outside=outside)
+    return placed.group_by(["place", "outside"]).agg(**sums_of(placed))
 
 
-def sum_of_entities(rows: Any) -> Any:
-    """How many entities rows stand for together; sums saturate."""
-    return at_most(rows.n.sum(), MOST_ENTITIES).cast("int64")
+def sums_of(rows: Any) -> dict[str, Any]:
+    """How many entities rows stand for together, where sums saturate, their worst problem, and how many were left out."""
+    sums = {"n": at_most(rows.n.sum(), MOST_ENTITIES).cast("int64"), "problem": rows.problem.min()}
+    return sums | ({"left_out": rows.left_out.sum().cast("int64")} if "left_out" in rows.columns else {})
+
+
+def left_out_of(rows: pa.Table) -> int:
+    """How many rows of a result were left out."""
+    return int(pc.sum(rows["left_out"]).as_py() or 0) if "left_out" in rows.column_names else 0
 
 
 def binned(rows: pa.Table, shape: tuple[int, ...], source: str) -> BinnedValues:
@@ -160,4 +168,4 @@ def binned(rows: pa.Table, shape: tuple[int, ...], source: str) -> BinnedValues:
         np.add.at(counts, place[chosen], count[chosen])
         tables.append(counts.reshape(shape))
     n_missing, n_unlisted = (int(count[place == code].sum()) for code in (-1, -2))
-    return BinnedValues(tables[0], tables[1], n_unlisted, n_missing, source)
+    return BinnedValues(tables[0], tables[1], n_unlisted, n_missing, source, left_out_of(rows))

@@ -13,11 +13,11 @@ from tallytree.errors import InputError, RequestError
 from tallytree.ingest.shapes import checked_unit
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.frame import Frame
 from tallytree.model.part import Part, part_from
 from tallytree.model.place import Place
-from tallytree.model.unit import ENTITY
+from tallytree.model.unit import ENTITY, Unit
 from tallytree.options.choices import Outside
 
 
@@ -36,7 +36,9 @@ class BinnedValues(Confidential):
     n_missing
         Values that are null or NaN; points with a coordinate that is null, NaN or infinite.
     source
-        What messages call the input.
+        What messages call the input; nothing where it has no name.
+    n_left_out
+        Rows beyond those that count of one unit.
     """
 
     counts: IntArray
@@ -44,6 +46,7 @@ class BinnedValues(Confidential):
     n_unlisted: int
     n_missing: int
     source: str
+    n_left_out: int = 0
 
     def __post_init__(self) -> None:
         read_only(self.counts)
@@ -62,10 +65,21 @@ class BinnedValues(Confidential):
         if outside not in ("error", "clip", "drop"):
             raise RequestError(f"outside is one of error, clip, drop; got {outside!r}.")
         if outside == "error" and (self.n_unlisted or self.outside.any()):
+            what = ("values" if self.counts.ndim == 1 else "points") + (f" of {self.source}" if self.source else "")
+            where = "bins" if self.counts.ndim == 1 else "box"
             raise InputError(
-                f"Some values of {self.source} lie outside the bins; widen the bins, or choose outside='clip' or 'drop'."
+                f"Some {what} lie outside the {where}; widen the {where}, or choose outside='clip' or 'drop'."
             )
         return self.counts + self.outside if outside == "clip" else self.counts.copy()
+
+    def altered(self, outside: Outside, unit: Unit) -> Altered:
+        """What :meth:`settle` does to values outside, and what was done to rows of units that have too many."""
+        done = UNALTERED.also_rows_of(unit, self.n_left_out)
+        kept = "counted in the nearest" if outside == "clip" else "left out"
+        done = done.also(f"values outside all bins or the box, {kept}", int(self.outside.sum()))
+        return (
+            done.also("values that are none of the categories, left out", self.n_unlisted) if self.n_unlisted else done
+        )
 
     def _shown(self) -> str:
         return f"{' x '.join(f'{length:,}' for length in self.counts.shape)} bins"

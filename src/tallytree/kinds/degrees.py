@@ -12,7 +12,7 @@ from tallytree.options.degrees import DegreesOptions
 from tallytree.publish.degrees import estimate_degrees, true_degrees
 from tallytree.released.degrees import DegreeSequence, load_degrees
 from tallytree.released.degrees_evaluation import evaluate_degrees
-from tallytree.released.privacy_checks import check_privacy
+from tallytree.released.privacy_checks import check_degrees_privacy
 from tallytree.released.query_evaluation import QueryEvaluation
 from tallytree.report.html import degrees_page
 
@@ -32,7 +32,7 @@ KIND = Kind(
     command="degrees",
     function="tallytree.degrees",
     load=load_degrees,
-    check_privacy=check_privacy,
+    check_privacy=check_degrees_privacy,
     page=degrees_page,
     plot=plot_degrees,
     estimate=estimate_degrees,

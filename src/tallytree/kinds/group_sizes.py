@@ -53,7 +53,7 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
         raise RequestError("All counts at once have intervals for one region; of several, ask for a size or range.")
     copies = copy_release(release, copies=question.copies, progress=progress)
     if not asked:
-        return _counts_with_intervals(counts, copies, confidence)
+        return _counts_with_intervals(release.regions(paths, question.where), copies, confidence, question)
     found = {
         words: answer(copies, paths, one, confidence=confidence, where=question.where) for words, one in asked.items()
     }
@@ -68,11 +68,12 @@ def _people_with_intervals(release: Release, question: Question, confidence: flo
     return people_reply(refuse_people(release.people), question, release.root, found)
 
 
-def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: float) -> Reply:
+def _counts_with_intervals(counts: RegionCounts, copies: Copies, confidence: float, question: Question) -> Reply:
     """The counts of a region with single intervals, and with intervals that hold all counts at once."""
-    found, region = count_intervals(copies, confidence=confidence), copies.release.hierarchy.find(counts.path)
-    own = slice(*copies.release.counts.offsets[region : region + 2].tolist())
-    _, low, high = count_band(copies, counts.path, confidence=confidence)
+    release, (path,) = copies.release, question.paths(copies.release.root)
+    found, row = count_intervals(copies, confidence=confidence), release.row(path, question.where)
+    own = slice(*release.all_counts.offsets[row : row + 2].tolist())
+    _, low, high = count_band(copies, path, confidence=confidence, where=question.where)
     head = "size" if counts.classes is None else "class"
     columns = (head, "count", "std_error", "low", "high", "low of all at once", "high of all at once")
     ends = (found.std_error[own], found.low[own], found.high[own], low[counts.size], high[counts.size])
@@ -99,10 +100,13 @@ def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
 
 
 def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:
-    """Regions of one level with their outlines."""
+    """Regions of one level with their outlines, of all groups together."""
     if outlines.shapes is None:
         raise RequestError("The regions of a release have no shapes of their own: name a file of outlines (--shapes).")
     found = read_outlines(outlines.shapes, outlines.shapes_id)
+    if release.attributes:
+        release = release.without_attributes()
+        sheet = group_sizes_sheet(release)
     return region_features(release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level))
 
 

@@ -17,7 +17,7 @@ from tallytree.options.text import value_range
 from tallytree.publish.histogram import estimate_histogram
 from tallytree.released.histogram.evaluation import evaluate_histogram
 from tallytree.released.histogram.release import RangeHistogram, load_histogram
-from tallytree.released.privacy_checks import check_privacy
+from tallytree.released.privacy_checks import check_histogram_privacy
 from tallytree.released.query_evaluation import QueryEvaluation
 from tallytree.report.html import histogram_page
 
@@ -62,7 +62,7 @@ KIND = Kind(
     command="histogram",
     function="tallytree.histogram",
     load=load_histogram,
-    check_privacy=check_privacy,
+    check_privacy=check_histogram_privacy,
     page=histogram_page,
     plot=plot_histogram,
     estimate=estimate_histogram,

@@ -23,9 +23,9 @@ def plot_group_sizes(release: Release, *, region: str | None = None, where: Sequ
     found = release.region(path, where)
     low: list[float] = []
     high: list[float] = []
-    if release.intervals is not None and not where:
-        number = release.hierarchy.find(path)
-        own = slice(*release.counts.offsets[number : number + 2].tolist())
+    if release.intervals is not None:
+        row = release.row(path, where)
+        own = slice(*release.all_counts.offsets[row : row + 2].tolist())
         low, high = release.intervals.low[own].tolist(), release.intervals.high[own].tolist()
     axis = "size" if release.classes is None else "class of sizes"
     names = [str(name) for name in found.names()]

@@ -27,10 +27,11 @@ from tallytree.released.opening import open_folder, reading
 from tallytree.released.privacy_checks import check_claims, check_secure
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
+from tallytree.released.rewriting import told_once
 from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Folder
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
-from tallytree.storage.work import MEASURED, Work, reopen
+from tallytree.storage.work import MEASURED, Work, reopen, reopen_any
 
 if TYPE_CHECKING:
     from tallytree.publish.accuracy import Prediction
@@ -96,7 +97,7 @@ def _verified(path: str | Path) -> Verification:
         with reading(path):
             promised = kind.load(folder).verify().checks
             checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised, *_check_card(folder))
-            return Verification(tuple({check.name: check for check in checks}.values()))
+            return Verification(told_once({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
 
@@ -126,7 +127,7 @@ def verify_privacy(path: str | Path) -> Verification:
     try:
         with reading(path):
             checks = (check_claims(folder), *kind.check_privacy(folder), check_secure(folder))
-            return Verification((Check(name, True), *checks))
+            return Verification(told_once((Check(name, True), *checks)))
     except TallytreeError as error:
         return Verification((Check(name, False, str(error)),))
 
@@ -218,16 +219,17 @@ def _resumed(work: Work, ledger: str | None) -> Any:
         work.release()
         raise RequestError(f"Nothing was paid or measured for {work.target}. Run the command again.")
     payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
-    if payment is not None and is_released(payment, work.target):
+    if work.is_in_place() or is_released(payment, work.target):
         made = load(work.target)
-        report_release(payment, work.target)
+        if payment is not None:
+            report_release(payment, work.target)
         work.release()
         return made
     if note["state"] != "measured":
         key = f" with --idempotency-key {note['key']}" if note["key"] else ""
         raise PaidNotFinishedError(
             f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
-            f"same command again{key}. Answers that were given are kept, and nothing is paid twice."
+            f"same command again{key}. Answers that were given are kept, and nothing is paid twice. {work.standing()}".rstrip()
         )
     tell_measured(work, payment)  # the run that died may not have come so far
     made = _estimated(work, note)
@@ -257,7 +259,7 @@ def _estimated(work: Work, note: dict[str, Any]) -> Any:
 
 def clean(target: str | Path) -> dict[str, Any]:
     """Drop what an unfinished release has left; what it paid stays paid. Returns what the run wrote down about itself."""
-    work = reopen(target)
+    work = reopen_any(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
     note = work.note()

@@ -24,10 +24,8 @@ def measure_size_look(counts: ConfidentialCounts, edges: IntArray, query: QueryP
     return add_noise(exact, query.noise, stream, level=0, query="first look")
 
 
-def measure_size_bins(
-    truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stream: KeyStream
-) -> tuple[NoisyLevel, IntArray]:
-    """Noisy answers of all regions of a level: weighted counts of bins, then of blocks; also as one row per region.
+def measure_size_bins(truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stream: KeyStream) -> NoisyLevel:
+    """Noisy answers of all regions of a level: weighted counts of bins, then of blocks.
 
     ``truth`` is confidential: the counts by size of the level's regions, by attributes where the plan has some.
     """
@@ -36,7 +34,7 @@ def measure_size_bins(
     offsets = np.arange(len(exact) + 1) * exact.shape[1]
     name = plan.view + plan.suffix
     noisy = add_noise(exact, plan.query.noise, stream, level=plan.level, query=name, offsets=offsets)
-    return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),), plan.by), noisy
+    return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),), plan.by)
 
 
 def answers_of(table: IntArray, bins: SizeBins) -> IntArray:
@@ -45,3 +43,8 @@ def answers_of(table: IntArray, bins: SizeBins) -> IntArray:
         return table
     fine, coarse = bins.weights
     return np.concatenate([fine * table, coarse * np.add.reduceat(table, bins.block_starts, axis=1)], axis=1)
+
+
+def n_answers(bins: SizeBins) -> int:
+    """How many numbers are asked of each region."""
+    return bins.n_bins + (len(bins.block_starts) if bins.block else 0)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
@@ -44,6 +44,8 @@ class ConfidentialSizes(Confidential):
         The rows that were read: those of one part, or all of them (None).
     number
         Sensitivity of how many groups or nodes there are, where that is confidential; None where it is public.
+    altered
+        Confidential: what was done to values outside public bounds.
     """
 
     counts: CountsBySize
@@ -55,6 +57,7 @@ class ConfidentialSizes(Confidential):
     max_quantity: int = 1
     part: Part | None = None
     number: Sensitivity | None = None
+    altered: Altered = UNALTERED
 
     @property
     def n_groups(self) -> int | None:

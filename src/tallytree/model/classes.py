@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.arrays import IntArray, read_only
+from tallytree.model.arrays import BoolArray, IntArray, read_only
 
 _CLASS = re.compile(r"\s*(\d+)\s*(?:(\+)|(?:[-–]\s*(\d+)))?\s*")
 OPEN = int(np.iinfo(np.int64).max)
@@ -82,6 +82,10 @@ class SizeClasses:
         does not exist counting as 0: the sensitivities of :mod:`tallytree.privacy.sensitivity` apply as they stand.
         """
         return np.maximum(np.searchsorted(self.low_array, size, side="right") - 1, 0).astype(np.int64)
+
+    def outside(self, size: IntArray) -> BoolArray:
+        """Which sizes lie in no class."""
+        return np.asarray((size < self.lows[0]) | (size > self.highs[-1]))
 
     def span(self, low: int, high: int | None) -> tuple[int, int]:
         """First and last number of the classes that hold exactly the sizes from ``low`` to ``high``, or all from ``low`` on."""

@@ -48,6 +48,35 @@ class Confidential:
         self.__reduce_ex__(0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Altered(Confidential):
+    """How many values were changed or left out to keep within public bounds, for the owner who asks.
+
+    Attributes
+    ----------
+    numbers
+        What was done, in words that are public; and, confidential, to how many values.
+    """
+
+    numbers: tuple[tuple[str, int], ...] = ()
+
+    def also(self, what: str, number: int) -> Altered:
+        """The same, and one thing more."""
+        return Altered((*self.numbers, (what, number)))
+
+    def also_rows_of(self, unit: Unit, number: int) -> Altered:
+        """The same, and so many rows beyond those that count of one unit; nothing more where all rows count."""
+        bounded = unit.column or (unit.group if unit.contributions > 1 else "")
+        return (
+            self.also(f"rows beyond the {unit.contributions:,} that count of one {bounded}, left out", number)
+            if bounded
+            else self
+        )
+
+
+UNALTERED = Altered()
+
+
 class Description(Protocol):
     """What is public about exact counts, wherever they are held; attributes as in :class:`ConfidentialCounts`."""
 
@@ -124,6 +153,8 @@ class ConfidentialCounts(Confidential):
     entity_counts
         Confidential: entities of each class (columns) per leaf and combination of values (rows), as in ``cell_counts``; None
         without classes.
+    altered
+        Confidential: what was done to values outside public bounds.
     """
 
     hierarchy: Hierarchy
@@ -143,6 +174,7 @@ class ConfidentialCounts(Confidential):
     cell_counts: CountsBySize | None = None
     people: People = NO_PEOPLE
     entity_counts: IntArray | None = None
+    altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
         if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
@@ -219,9 +251,15 @@ class ConfidentialCounts(Confidential):
 
 def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
     """The same groups, counted in classes of sizes; what is inside a class is lost here and goes nowhere."""
+
+    def classed(own: CountsBySize) -> CountsBySize:
+        return counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
+
     own = counts.leaf_counts
-    classed = counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
-    return replace(counts, leaf_counts=classed, least_size=0, classes=classes)
+    cells = None if counts.cell_counts is None else classed(counts.cell_counts)
+    n_outside = int(own.count[classes.outside(own.size)].sum())
+    altered = counts.altered.also("groups with sizes outside the classes, counted in the first or last one", n_outside)
+    return replace(counts, leaf_counts=classed(own), cell_counts=cells, least_size=0, classes=classes, altered=altered)
 
 
 class AssumedCounts(ConfidentialCounts):

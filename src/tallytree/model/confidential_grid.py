@@ -11,7 +11,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.frame import Box, Frame
 from tallytree.model.limits import saturated
 from tallytree.model.part import Part
@@ -42,6 +42,8 @@ class ConfidentialGrid(Confidential):
         Public: the bins of each dimension, where their edges were stated; None where the box is cut evenly.
     crs
         Public: coordinate system of the columns, such as ``EPSG:27700``; empty where nobody said.
+    altered
+        Confidential: to how many points outside the box something was done.
     """
 
     counts: IntArray
@@ -52,6 +54,7 @@ class ConfidentialGrid(Confidential):
     part: Part | None = None
     axes: tuple[Bins, ...] | None = None
     crs: str = ""
+    altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):

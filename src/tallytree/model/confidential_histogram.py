@@ -9,7 +9,7 @@ import numpy as np
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.limits import saturated
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
@@ -31,6 +31,8 @@ class ConfidentialHistogram(Confidential):
         The rows that were read: those of one part, or all of them (None).
     note
         What was done to values outside the bins; goes into the manifest.
+    altered
+        Confidential: to how many.
     """
 
     axes: tuple[Bins, ...]
@@ -38,6 +40,7 @@ class ConfidentialHistogram(Confidential):
     note: str = "no value lies outside the bins"
     unit: Unit = ONE_ROW
     part: Part | None = None
+    altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
         if not self.axes or self.counts.shape != tuple(axis.n_bins for axis in self.axes):

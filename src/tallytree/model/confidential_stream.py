@@ -8,7 +8,7 @@ import numpy as np
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
@@ -27,12 +27,15 @@ class ConfidentialArrivals(Confidential):
         The rows that were read: those of one part, or all of them (None).
     note
         Which rows count; goes into the manifest.
+    altered
+        Confidential: how many do not.
     """
 
     counts: IntArray
     note: str = "arrivals were given"
     unit: Unit = ONE_ROW
     part: Part | None = None
+    altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 1 or self.counts.dtype != np.int64 or np.any(self.counts < 0):

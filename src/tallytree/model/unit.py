@@ -13,6 +13,9 @@ ENTITY = "entity"
 GROUP = "group"
 """The privacy unit that is a whole group with all its entities; a column of that name is given as ``column:group``."""
 
+COLUMN = "column:"
+"""Before the name of a column, which may then be a reserved word."""
+
 UNNAMED = ("", "row", ENTITY)
 """What one row is called where nobody gave it a name."""
 
@@ -52,6 +55,8 @@ class Unit:
     def __post_init__(self) -> None:
         if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
             raise RequestError(f"contributions is a whole number of at least 1, got {self.contributions!r}.")
+        if self.group and self.column:
+            raise RequestError(f"A whole group is one unit by itself; leave out the column {self.column!r}.")
 
     @property
     def words(self) -> str:
@@ -63,6 +68,8 @@ class Unit:
             return f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
         if self.contributions == 1:
             return f"one {self.entity}"
+        if self.entity in UNNAMED:  # nobody said whose rows they are, so any of them
+            return f"up to {self.contributions:,} {'entities' if self.entity == ENTITY else 'rows'}"
         return f"all rows of one {self.entity}, at most {self.contributions}"
 
     @property
@@ -85,6 +92,15 @@ class Unit:
 ONE_ROW = Unit()
 
 
-def unit_from(unit: str, entity: str, contributions: int) -> Unit:
-    """The unit that the options ``unit``, ``entity`` and ``contributions`` of a release describe."""
-    return Unit(entity, "" if unit == ENTITY else unit, contributions)
+def unit_from(unit: str, entity: str, contributions: int, *, counted: bool = False) -> Unit:
+    """The unit that the options ``unit``, ``entity`` and ``contributions`` of a release without groups describe.
+
+    Where numbers of entities are ``counted`` already a row stands for many of them, and is not what is protected.
+    """
+    if unit == GROUP:
+        raise RequestError(
+            "unit='group' protects whole groups, which only releases of group sizes have. A column of that name is given as "
+            "unit='column:group'."
+        )
+    entity = ENTITY if counted and entity in UNNAMED else entity
+    return Unit(entity, "" if unit == ENTITY else unit.removeprefix(COLUMN), contributions)

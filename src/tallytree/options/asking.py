@@ -10,7 +10,7 @@ from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.groups import Printing
 from tallytree.options.reading import RegionOptions
-from tallytree.options.text import comma_names, one_or_many
+from tallytree.options.text import comma_names, one_entry, one_or_many
 from tallytree.privacy.budget import Exact
 
 
@@ -130,6 +130,8 @@ class AssumedOptions(RegionOptions):
     ----------
     like
         An earlier release or map: its regions, totals and sizes are assumed.
+    by
+        Columns of the public table of groups with attributes that sizes will be released by.
     classes
         Classes that sizes will be counted in.
     unit
@@ -146,6 +148,9 @@ class AssumedOptions(RegionOptions):
     )
     group_totals: str | None = option(
         None, help="Public table of regions and their number of groups, one row per region."
+    )
+    by: str | Sequence[str] = option(
+        (), help="With --groups: a column with an attribute of groups. Repeatable.", text=one_entry, repeats=True
     )
     classes: str | Sequence[str] | None = option(
         None, help="With --groups or --group-totals: classes that sizes will be counted in.", text=comma_names

@@ -112,9 +112,17 @@ class Releasing(Loss, Paying):
     ----------
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
+    tell_owner
+        Print to standard error, once the release is paid for, how many values outside public bounds were changed or left out.
+        These numbers are exact: they are confidential, ε does not cover them, and they go nowhere else.
     """
 
     insecure_seed: int | None = option(None, help="Experiments only: repeatable noise, NOT PRIVATE.", recorded=False)
+    tell_owner: bool = option(
+        False,
+        help="Print here, once it is paid, how many values outside bounds were changed or left out: CONFIDENTIAL.",
+        recorded=False,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -184,10 +184,8 @@ def plan_stream(
         )
     if strategy == "square-root" and (isinstance(branching, int) or not inference):
         raise RequestError("branching and inference are of trees; strategy 'square-root' has neither.")
-    if isinstance(branching, int) and branching < 2:
-        raise RequestError(f"The branching of a tree is at least 2, got {branching}.")
     if epochs is None:
-        epochs = EPOCHS if horizon is None or horizon > LONGEST_EPOCH else (horizon,)
+        epochs = usual_epochs(horizon)
     if not epochs or not 1 <= min(epochs) <= max(epochs) <= LONGEST_EPOCH:
         raise RequestError(f"Epochs of a stream have 1 to {LONGEST_EPOCH:,} steps, got {epochs}.")
     given = [branching] * len(epochs) if branching is None or isinstance(branching, int) else list(branching)
@@ -195,6 +193,8 @@ def plan_stream(
     for length, wanted in zip(epochs, given, strict=True):
         if strategy == "tree":
             b = best_stream_branching(length, budget.definition == "pure") if wanted is None else wanted
+            if b < 2:
+                raise RequestError(f"The branching of a tree is at least 2, got {b}.")
             levels, sensitivity = n_levels(length, b), histogram_sensitivity(contributions=contributions)
         else:
             b, levels = 1, 1
@@ -205,6 +205,11 @@ def plan_stream(
     return StreamPlan(
         strategy, budget, epochs, tuple(trees), tuple(sensitivities), tuple(noises), horizon, contributions, inference
     )
+
+
+def usual_epochs(horizon: int | None) -> tuple[int, ...]:
+    """Lengths of the epochs of a stream: its whole horizon, or some that come again and again."""
+    return EPOCHS if horizon is None or horizon > LONGEST_EPOCH else (horizon,)
 
 
 def planned_stream(loss: Budget, options: CounterOptions, *, contributions: int) -> StreamPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
@@ -54,14 +54,6 @@ class AdaptiveRun:
     levels: tuple[Staircases | None, ...]
     finest: tuple[MeasuredLevel, Choices]
     looked: Curves
-
-    def _with_look(self, answers: IntArray) -> AdaptiveRun:
-        """The same with the answers of the first look among those of the root."""
-        assert self.plan.first_look is not None
-        look = NoisyQuery("first look", self.plan.first_look.noise, np.array([0, len(answers)]), answers)
-        root, *below = self.noisy.levels
-        levels = (replace(root, queries=(look, *root.queries)), *below)
-        return replace(self, noisy=replace(self.noisy, levels=levels))
 
     def leaf_counts(self, lattice: Lattice, people: People = NO_PEOPLE) -> CountsBySize:
         """All levels combined into consistent counts by size of the leaves, by attributes where there are some:
@@ -129,6 +121,7 @@ def run_adaptive(
     facts: PublicFacts,
     n_groups: IntArray,
     stream: KeyStream,
+    measured: Callable[[Plan, NoisyCounts], None],
     progress: Progress = silent,
 ) -> AdaptiveRun:
     """Measure and estimate in turns, with counts in memory.
@@ -136,22 +129,37 @@ def run_adaptive(
     With attributes the numbers of groups of all their combinations are public.
     """
     public = Groups(facts.lattice, n_groups, counts.cell_counts.n_groups() if counts.cell_counts is not None else None)
-    return measure_in_turns(_Here(counts, public, stream), plan, facts, public, progress)
+    return measure_in_turns(_Here(counts, public, stream), plan, facts, public, measured, progress)
 
 
 def measure_in_turns(
-    measuring: Measuring, plan: Plan, facts: PublicFacts, groups: Groups, progress: Progress = silent
+    measuring: Measuring,
+    plan: Plan,
+    facts: PublicFacts,
+    groups: Groups,
+    measured: Callable[[Plan, NoisyCounts], None],
+    progress: Progress = silent,
 ) -> AdaptiveRun:
     """Measure and estimate in turns: every level is planned from noisy answers of the levels above.
 
-    Confidential values enter only through ``measuring``.
+    Confidential values enter only through ``measuring``. ``measured`` is told the plan and all answers as soon as the last one
+    was given, before anything is estimated from it.
     """
     assert plan.first_look is not None
     answers = measuring.first_look(plan.first_look)
     look = first_look(answers, int(groups.n_groups[0]), plan.first_look.noise.std)
     split = split_after_look(plan, facts, look, groups)
-    made = _in_turns(groups, split, look, lambda place, prior: measuring.level(split, place, prior), progress)
-    return made._with_look(answers)
+    given = [NoisyLevel(level.level, (), level.by) for level in split.levels]
+    last = max(place for place, level in enumerate(split.levels) if level.query is not None)
+
+    def measure(place: int, prior: Prior) -> NoisyLevel:
+        given[place] = measuring.level(split, place, prior)
+        if place == last:
+            measured(split, _with_look(split, groups.answered(given), answers))
+        return given[place]
+
+    run = _in_turns(groups, split, look, measure, progress)
+    return replace(run, noisy=_with_look(split, run.noisy, answers))
 
 
 def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> AdaptiveRun:
@@ -163,7 +171,15 @@ def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: P
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
     public = Groups(lattice, noisy.n_groups, noisy.cell_groups)
     made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress)
-    return made._with_look(answers).with_people(noisy.people)
+    return replace(made, noisy=_with_look(plan, made.noisy, answers)).with_people(noisy.people)
+
+
+def _with_look(plan: Plan, noisy: NoisyCounts, answers: IntArray) -> NoisyCounts:
+    """The same with the answers of the first look among those of the root."""
+    assert plan.first_look is not None
+    look = NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers)
+    root, *below = noisy.levels
+    return replace(noisy, levels=(replace(root, queries=(look, *root.queries)), *below))
 
 
 def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
@@ -184,6 +200,10 @@ class Groups:
         if self.cell_groups is None:
             return self.n_groups[self.lattice.hierarchy.level_slice(family.level)]
         return self.lattice.sums(family, self.cell_groups)
+
+    def answered(self, levels: Sequence[NoisyLevel]) -> NoisyCounts:
+        """These groups with the answers of all levels."""
+        return NoisyCounts(self.n_groups, tuple(levels), self.cell_groups)
 
 
 def _in_turns(
@@ -224,8 +244,7 @@ def _in_turns(
         estimated = estimate_staircases(own, choices, is_leaf=False)
         levels.append(estimated)
         priors[family] = prior_below(estimated, own.n_groups, np.arange(len(own.n_groups)))
-    measured = NoisyCounts(groups.n_groups, tuple(noisy), groups.cell_groups)
-    return AdaptiveRun(plan, measured, tuple(levels), finest, estimate_of_look(look, n_sizes))
+    return AdaptiveRun(plan, groups.answered(noisy), tuple(levels), finest, estimate_of_look(look, n_sizes))
 
 
 def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, groups: Groups) -> Plan:

@@ -15,7 +15,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
 from tallytree.publish.copies import UNKNOWN, Copies, public_bounds
-from tallytree.publish.intervals import count_intervals
+from tallytree.publish.intervals import count_intervals, table_of_rows
 from tallytree.released.group_sizes.asked import Asked
 from tallytree.released.group_sizes.region import Interval, RegionCounts
 
@@ -27,8 +27,8 @@ def answer(
     attributes, or of all.
     """
     paths = [path] if isinstance(path, str) else list(path)
-    if question.size is not None and len(paths) == 1 and not copies.release.attributes:
-        return _single_count(copies, paths[0], question.size, confidence)
+    if question.size is not None and len(paths) == 1:
+        return _single_count(copies, paths[0], question.size, confidence, where)
     released, pairs = copies.region(paths, where)
     value = float(question.ask(released))
     errors = [_asked(question, copy) - _asked(question, truth) for truth, copy in pairs]
@@ -82,19 +82,23 @@ def _public_ends(
             return 0, UNKNOWN if UNKNOWN in (groups, bounds.max_size) else groups * bounds.max_size
 
 
-def _single_count(copies: Copies, path: str, size: int, confidence: float) -> Interval:
+def _single_count(copies: Copies, path: str, size: int, confidence: float, where: Sequence[str]) -> Interval:
     """From the pools of all counts; a count of 0 has the upper end of those like it, and the spread of its own copies."""
     release, found = copies.release, count_intervals(copies, confidence=confidence)
-    region = release.hierarchy.find(path)
-    counts = release.counts.region(region)
+    row = release.row(path, where)
+    counts = release.all_counts.region(row)
     number = size if release.classes is None else release.classes.span(size, size)[0]
-    run = np.flatnonzero(counts.size == number) + release.counts.offsets[region]
+    run = np.flatnonzero(counts.size == number) + release.all_counts.offsets[row]
     if len(run):
         at = run[0]
-        count, std_error = release.counts.count[at], found.std_error[at]
+        count, std_error = release.all_counts.count[at], found.std_error[at]
         return Interval(float(count), float(std_error), float(found.low[at]), float(found.high[at]))
     bounds = public_bounds(release)
-    most = int(bounds.most_groups[region]) if size <= bounds.max_size else 0
-    high = min(int(found.zeros.of(counts, int(release.hierarchy.level_of[region]), np.array([number]))[0, 0]), most)
-    errors = np.array([copy.of_size(size) - truth.of_size(size) for truth, copy in copies.region(path)[1]])
+    public = int(bounds.most_groups[release.hierarchy.find(path)])
+    if release.attributes and public != UNKNOWN:
+        public = int(counts.count.sum())
+    most = public if size <= bounds.max_size else 0
+    table = int(table_of_rows(release.lattice)[row])
+    high = min(int(found.zeros.of(counts, table, np.array([number]))[0, 0]), most)
+    errors = np.array([copy.of_size(size) - truth.of_size(size) for truth, copy in copies.region(path, where)[1]])
     return Interval(0.0, float(np.sqrt((errors.astype(np.float64) ** 2).mean())), 0.0, float(high))

@@ -8,6 +8,7 @@ the factor is the ⌈confidence · (copies + 1)⌉-th smallest of these distance
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -34,13 +35,15 @@ def cumulative_band(copies: Copies, path: str, *, confidence: float = 0.95) -> t
     return curve, low, high
 
 
-def count_band(copies: Copies, path: str, *, confidence: float = 0.95) -> tuple[IntArray, IntArray, IntArray]:
+def count_band(
+    copies: Copies, path: str, *, confidence: float = 0.95, where: Sequence[str] = ()
+) -> tuple[IntArray, IntArray, IntArray]:
     """The counts of a region for sizes 0, 1, 2 … with whole intervals that hold all true counts at once.
 
     Sizes of one place share their spread, so that one misplaced group of a rare size does not widen everything. Counts beyond
-    the last size have the last interval.
+    the last size have the last interval. Of groups with some values of attributes, or of all.
     """
-    released, pairs = copies.region(path)
+    released, pairs = copies.region(path, where)
     length = _length(released, pairs)
     place = places_of(np.arange(length))
     n_sizes = np.bincount(place, minlength=N_PLACES)

@@ -23,7 +23,8 @@ import numpy as np
 
 from tallytree.consistency.totals import consistent_totals
 from tallytree.errors import RequestError
-from tallytree.estimate.size_bins import Differences, doubts
+from tallytree.estimate.siblings import differences_from_json
+from tallytree.estimate.size_bins import doubts
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels, sum_over_regions
@@ -31,13 +32,12 @@ from tallytree.model.people import NO_PEOPLE, dealt
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.group_sizes.plan import plan_release
 from tallytree.planning.group_sizes.shapes import redrawn, redrawn_classes, scattered_tables, scattered_totals
-from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
 from tallytree.publish.keeping import simulating
 from tallytree.publish.progress import Progress, silent
-from tallytree.released.group_sizes.manifest import facts_of
+from tallytree.released.group_sizes.manifest import bins_of, facts_of
 from tallytree.released.group_sizes.people import PeopleCounts, people_counts
 from tallytree.released.group_sizes.region import RegionCounts, Slot, slot_of, together
 from tallytree.released.group_sizes.release import Release
@@ -208,13 +208,12 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     are drawn with the shares of the release.
     """
     tree, facts = release.hierarchy, release.manifest["mechanism"]
-    bins = SizeBins(np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0))
+    bins = bins_of(release.manifest)
     table = bins.table_of(release.counts)
     variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
     found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))
-    differences = [Differences(*of_level) for of_level in found]
-    doubt = doubts(tree, table, variances, differences, bins)
-    drawn = scattered_tables(tree, table, doubt, seed=seed)
+    differences = [differences_from_json(of_level) for of_level in found]
+    drawn = scattered_tables(tree, table, doubts(tree, table, variances, differences, bins), seed=seed)
     leaves = release.counts.regions(tree.level_slice(tree.n_levels - 1))
     # Bins of leaves as regions of their own, so that sizes are drawn within each.
     cell = leaves.region_of_run() * bins.n_bins + bins.bin_of(leaves.size)

@@ -81,7 +81,8 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     promised = {"name": options.mechanism, "graphical": options.graphical}
     manifest = degrees_manifest(sizes, budget, queries, mechanism=promised, secure=options.insecure_seed is None)
     noise, of_number = queries[-1].noise, queries[0].noise if sizes.number is not None else None
-    with paid_noise(payment_from(options), manifest, options.insecure_seed) as paid:
+    tell = sizes.altered if options.tell_owner else None
+    with paid_noise(payment_from(options), manifest, options.insecure_seed, tell=tell) as paid:
         noisy = measure_sorted_counts(sizes, noise, paid.stream, of_number)
         paid.measured(paid.manifest, {"noisy.parquet": sorted_table(noisy)})
     return degrees_from_noisy(noisy, noise, paid.manifest)
@@ -157,6 +158,13 @@ def confidential_sizes(source: Any, contributions: int, *, private: bool = False
             return ConfidentialSizes(source.counts, query, bound, unit, None, PRIVATE, part=source.part, number=number)
         return ConfidentialSizes(source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part)
     if isinstance(source, ConfidentialCounts):
+        if source.classes is not None:
+            raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
+        if source.unit.group:
+            raise RequestError(
+                "Degrees protect entities, and a group of any size would change them by its size. Read the counts without "
+                "unit='group', or release them with tallytree.release."
+            )
         unit = source.unit
         if unit.column and contributions not in (1, unit.contributions):
             raise RequestError(
@@ -164,14 +172,18 @@ def confidential_sizes(source: Any, contributions: int, *, private: bool = False
             )
         unit = unit if unit.column else replace(unit, contributions=contributions)
         bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=unit.contributions)
-        table = source.counts_on_levels.region(0)
-        if not source.groups_public:
-            number = group_totals_sensitivity(contributions=unit.contributions)
-            return ConfidentialSizes(
-                table, "sizes", bound, unit, None, PRIVATE, source.max_quantity, source.part, number=number
-            )
+        public = source.groups_public
         return ConfidentialSizes(
-            table, "sizes", bound, unit, FIXED_GROUPS, source.groups_note, source.max_quantity, source.part
+            source.counts_on_levels.region(0),
+            "sizes",
+            bound,
+            unit,
+            FIXED_GROUPS if public else None,
+            source.groups_note if public else PRIVATE,
+            source.max_quantity,
+            source.part,
+            number=None if public else group_totals_sensitivity(contributions=unit.contributions),
+            altered=source.altered,
         )
     counts = check_counts(source)
     if counts.ndim != 1:

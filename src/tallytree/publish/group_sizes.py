@@ -16,10 +16,10 @@ from tallytree.errors import RequestError
 from tallytree.estimate.runs import Estimate
 from tallytree.estimate.views import estimate_view
 from tallytree.measure.group_sizes import measure_group_totals, measure_largest_size, measure_level
-from tallytree.measure.noisy import NoisyCounts
+from tallytree.measure.noisy import NoisyCounts, NoisyLevel
 from tallytree.measure.people import measure_people
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ConfidentialCounts, Description
+from tallytree.model.confidential import Altered, ConfidentialCounts, Description
 from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
@@ -27,20 +27,22 @@ from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
-from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_shares
+from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_bins_asked, with_shares
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.publish.progress import Progress, by_work, silent
-from tallytree.publish.size_bins import run_size_bins
+from tallytree.publish.size_bins import MeasuredBins, estimate_bins, measure_bins
 from tallytree.released.group_sizes.manifest import (
+    bins_of,
     facts_of,
     group_sizes_manifest,
     mechanism_of,
     people_of,
     with_bins,
+    with_differences,
     with_fit,
     with_split,
 )
@@ -137,30 +139,57 @@ def _release(
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells))) as paid:
+    tell = _altered(counts, plan) if options.tell_owner else None
+    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells)), tell=tell) as paid:
         stream, manifest = paid.stream, paid.manifest
+        people: tuple[NoisyLevel, ...] = ()
+
+        def measured(split: Plan, answers: NoisyCounts) -> None:
+            nonlocal people
+            assert isinstance(counts, ConfidentialCounts)
+            people = measure_people(counts, plan, stream)
+            whole = replace(answers, people=people)
+            paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, whole))
+
         if not isinstance(counts, ConfidentialCounts):
             plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
             manifest = with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
+            paid.measured(manifest, measured_tables(facts.lattice, noisy))
         elif plan.mechanism == "adaptive":
-            run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, progress)
-            run = run.with_people(measure_people(counts, plan, stream))
+            run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, measured, progress)
+            run = run.with_people(people)
             noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
         elif plan.mechanism == "size-bins":
-            binned = run_size_bins(counts, plan, facts, stream, progress)
-            noisy = replace(binned.noisy, people=measure_people(counts, plan, stream))
-            leaf_counts = binned.leaf_counts
-            manifest = with_bins(manifest, binned.plan, counts, binned.bins, binned.differences)
+            bins = measure_bins(counts, plan, facts, stream, progress)
+            people = measure_people(counts, plan, stream)
+            manifest = with_bins(manifest, bins.plan, counts, bins.bins)
+            paid.measured(manifest, measured_tables(facts.lattice, replace(bins.noisy(facts), people=people)))
         else:
             noisy = measure_all(counts, plan, stream, progress)
-        paid.measured(manifest, measured_tables(facts.lattice, noisy))
-    if isinstance(counts, ConfidentialCounts) and plan.mechanism == "adaptive":
-        leaf_counts = run.leaf_counts(facts.lattice, facts.people)
-        del run  # its tables need more room than the release
-    elif isinstance(counts, ConfidentialCounts) and plan.mechanism != "size-bins":
-        leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
-        manifest = with_fit(manifest, fit)
+            paid.measured(manifest, measured_tables(facts.lattice, noisy))
+    if isinstance(counts, ConfidentialCounts):
+        if plan.mechanism == "adaptive":
+            leaf_counts = run.leaf_counts(facts.lattice, facts.people)
+            del run  # its tables need more room than the release
+        elif plan.mechanism == "size-bins":
+            found = estimate_bins(bins, facts, progress)
+            noisy, leaf_counts = replace(found.noisy, people=people), found.leaf_counts
+            manifest = with_differences(manifest, found.differences_json)
+        else:
+            leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
+            manifest = with_fit(manifest, fit)
     return put_together(facts.lattice, plan, noisy, leaf_counts, manifest)
+
+
+def _altered(counts: ConfidentialCounts | HeldElsewhere, plan: Plan) -> Altered:
+    """What was done to values outside public bounds; sizes above a public bound are measured as if they were the bound."""
+    if not isinstance(counts, ConfidentialCounts):
+        raise RequestError("tell_owner= (--tell-owner) counts what one machine has read; leave it out on Spark.")
+    if plan.max_size is None or counts.classes is not None:
+        return counts.altered
+    own = counts.leaf_counts
+    n_larger = int(own.count[own.size > plan.max_size].sum())
+    return counts.altered.also(f"groups larger than {plan.max_size:,}, taken for that size", n_larger)
 
 
 def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:
@@ -239,8 +268,6 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
     manifest = folder.manifest
     hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
     facts = facts_of(manifest, hierarchy)
-    if manifest["mechanism"]["name"] == "size-bins":
-        raise RequestError("Releases of whole groups (size-bins) cannot be estimated again yet.")
     changed = {name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None}
     if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):
         raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
@@ -251,6 +278,13 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
         raise RequestError(NO_MEASUREMENTS)
     answers = folder.table("noisy.parquet", names=("region", "query"))
     lattice = facts.lattice
+    if plan.mechanism == "size-bins":
+        bins = bins_of(manifest)
+        plan = with_bins_asked(plan, facts, bins)
+        given = noisy_from_table(lattice, plan, answers, n_groups, None)
+        found = estimate_bins(MeasuredBins(plan, given.levels, bins), facts)
+        noisy, manifest = replace(found.noisy, people=given.people), with_differences(manifest, found.differences_json)
+        return put_together(lattice, plan, noisy, found.leaf_counts, manifest)
     cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet")) if lattice.attributes else None
     noisy = noisy_from_table(lattice, plan, answers, n_groups, cell_groups)
     fit: dict[str, Any] = {}

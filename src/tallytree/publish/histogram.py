@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tallytree.errors import RequestError
-from tallytree.ingest.binning import check_counts, count_values, note_of
+from tallytree.ingest.binning import bin_values, check_counts, note_of
 from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
-from tallytree.ingest.values import read_values
+from tallytree.ingest.values import BinnedValues, read_values
 from tallytree.measure.histogram import NoisyHistogram, measure_histogram
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import (
@@ -19,10 +19,11 @@ from tallytree.model.bins import (
     equal_bins,
     numbered_bins,
 )
+from tallytree.model.confidential import UNALTERED, Altered
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE
-from tallytree.model.unit import ENTITY, unit_from
+from tallytree.model.unit import ENTITY, Unit, unit_from
 from tallytree.options.choices import Nonnegative
 from tallytree.options.groups import rows_to_read
 from tallytree.options.histogram import BinOptions, HistogramOptions
@@ -88,6 +89,7 @@ def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> 
         integers=options.integers,
         insecure_seed=options.insecure_seed,
         payment=payment_from(options),
+        tell=confidential.altered if options.tell_owner else None,
     )
 
 
@@ -100,6 +102,7 @@ def release_histogram(
     integers: bool,
     insecure_seed: int | None,
     payment: Payment | None = None,
+    tell: Altered | None = None,
 ) -> RangeHistogram:
     """Pay for a planned histogram, measure it, estimate its bins and put the release together."""
     manifest = histogram_manifest(
@@ -110,7 +113,7 @@ def release_histogram(
         secure=insecure_seed is None,
     )
     bins = confidential.axes[0]
-    with paid_noise(payment, manifest, insecure_seed) as paid:
+    with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
         noisy = measure_histogram(confidential, plan, paid.stream)
         tables = {"noisy.parquet": noisy_table(noisy), "bins.parquet": layout_table(bins)}
         paid.measured(paid.manifest, tables | strategy_tables(plan.strategy))
@@ -160,12 +163,13 @@ def _bins(options: BinOptions) -> Bins | None:
 
 
 def _counted(
-    values: Any, counts: Any, bins: Bins | None, options: HistogramOptions, part: Part | None
-) -> tuple[IntArray, str]:
-    """Counts per bin of values, of given counts or of a column of a table, and what was done to values outside."""
+    values: Any, counts: Any, bins: Bins | None, options: HistogramOptions, unit: Unit, part: Part | None
+) -> tuple[IntArray, str, Altered]:
+    """Counts per bin of values, of given counts or of a column of a table, and what was done to values outside, and to how
+    many.
+    """
     if (values is None) == (counts is None):
         raise RequestError("Give either values or counts=, one of the two.")
-    outside = options.outside
     if options.column is not None:
         if bins is None or values is None:
             raise RequestError("column= needs a table, and its bins: edges, bins, width or categories.")
@@ -173,7 +177,7 @@ def _counted(
         how |= {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
         if options.unit != ENTITY:
             how |= {"unit": options.unit, "contributions": options.contributions}
-        return read_values(values, options.column, **how).settle(outside), note_of(outside, bins)
+        return _settled(read_values(values, options.column, **how), bins, options, unit)
     if options.count is not None or options.place() != ANYWHERE:
         raise RequestError("count=, table=, sql= and encoding= go with column=, the column of a table to count.")
     if options.unit != ENTITY:
@@ -181,18 +185,24 @@ def _counted(
     if part is not None:
         raise RequestError(WHERE_NEEDS_TABLE)
     if counts is None and bins is not None:
-        return count_values(values, bins, outside=outside), note_of(outside, bins)
-    return check_counts(values if counts is None else counts), "counts were given"
+        return _settled(bin_values(values, bins), bins, options, unit)
+    return check_counts(values if counts is None else counts), "counts were given", UNALTERED
+
+
+def _settled(found: BinnedValues, bins: Bins, options: HistogramOptions, unit: Unit) -> tuple[IntArray, str, Altered]:
+    altered = found.altered(options.outside, unit)
+    return found.settle(options.outside), note_of(options.outside, bins), altered
 
 
 def _confidential(values: Any, given: Any, options: HistogramOptions) -> ConfidentialHistogram:
     bins = _bins(options)
     part = rows_to_read(options.where, options)
-    counts, note = _counted(values, given, bins, options, part)
+    counted = given is not None or options.count is not None or (options.column is None and bins is None)
+    unit = unit_from(options.unit, options.entity, options.contributions, counted=counted)
+    counts, note, altered = _counted(values, given, bins, options, unit, part)
     if counts.ndim != 1:
         raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.spatial.")
     axis = bins if bins is not None else numbered_bins(len(counts))
     if len(counts) != axis.n_bins:
         raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")
-    unit = unit_from(options.unit, options.entity, options.contributions)
-    return ConfidentialHistogram((axis,), counts, note, unit, part)
+    return ConfidentialHistogram((axis,), counts, note, unit, part, altered)

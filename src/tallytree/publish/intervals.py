@@ -19,13 +19,13 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_at
-from tallytree.model.hierarchy import Hierarchy
-from tallytree.publish.copies import Copies, copy_release, public_bounds
+from tallytree.model.lattice import Lattice
+from tallytree.publish.copies import UNKNOWN, Copies, copy_release, public_bounds
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.release import CountIntervals, Release
+from tallytree.released.group_sizes.total_ends import NO_ENDS, TotalEnds
 from tallytree.released.group_sizes.zero_cells import (
     N_PLACES,
     REACHES,
@@ -53,40 +53,76 @@ def with_intervals(
     release: Release, *, copies: int = 40, confidence: float = 0.95, progress: Progress = silent
 ) -> Release:
     """The same release with a standard error and interval beside every count; costs no privacy."""
-    refuse_attributes(release.attributes)
     made = copy_release(release, copies=copies, progress=progress)
     return replace(release, intervals=count_intervals(made, confidence=confidence))
-
-
-def refuse_attributes(attributes: object) -> None:
-    """Refuse intervals of every count where groups have attributes; also before a release is paid for."""
-    if attributes:
-        raise RequestError(
-            "Intervals of every count are made of releases without attributes; ask about a region and values instead: "
-            'tallytree.ask(release, where=["tenure=rented"], mean=True, copies=40).'
-        )
 
 
 def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountIntervals:
     """Standard error and interval of every released count, and upper ends of counts that are 0.
 
-    Intervals are whole numbers from 0 to the region's number of groups where that is public.
+    Intervals are whole numbers from 0 to the region's number of groups where that is public. With attributes, of every row of
+    every table by them; counts are pooled within each table.
     """
-    refuse_attributes(copies.release.attributes)
-    released, bounds = copies.release.counts, public_bounds(copies.release)
+    release, bounds = copies.release, public_bounds(copies.release)
+    released = release.counts if release.margins is None else release.margins
     errors = [_errors(copied, truth) for copied, truth in zip(copies.copies, copies.truths)]
     spread = _spreads(copies, errors)
-    samples = [_cells(copies.release, copied, spread) for copied in copies.copies]
+    samples = [_cells(release, copied, spread) for copied in copies.copies]
     pools = _Cells(*(np.concatenate(column) for column in zip(*samples)))
-    low, high, std = _pooled(_cells(copies.release, released, spread), pools, np.concatenate(errors), confidence)
-    most = np.where(released.size <= bounds.max_size, bounds.most_groups[released.region_of_run()], 0)
+    low, high, std = _pooled(_cells(release, released, spread), pools, np.concatenate(errors), confidence)
+    groups = bounds.most_groups
+    if release.margins is not None:  # public numbers of groups are those of every combination of values
+        known = release.manifest["totals"]["source"] == "public"
+        groups = released.n_groups() if known else np.full(released.n_regions, UNKNOWN)
+    most = np.where(released.size <= bounds.max_size, groups[released.region_of_run()], 0)
     return CountIntervals(
         confidence=confidence,
         std_error=std,
         low=np.clip(released.count + low, 0, most),
         high=np.clip(released.count + high, 0, most),
         zeros=zero_ends(copies, confidence=confidence),
+        totals=NO_ENDS if copies.release.classes is not None else total_ends(copies, confidence=confidence),
     )
+
+
+def total_ends(copies: Copies, *, confidence: float = 0.95) -> TotalEnds:
+    """How far numbers of entities may be off, by level and octaves of the number of groups.
+
+    Of regions of a level with about as many groups the errors of all copies are pooled, from as many octaves beside as hold
+    enough regions.
+    """
+    groups = np.concatenate([copied.n_groups() for copied in copies.copies])
+    octave = np.floor(np.log2(np.maximum(groups, 1))).astype(np.int64)
+    errors = np.concatenate(
+        [_entities(truth) - _entities(copied) for truth, copied in zip(copies.truths, copies.copies)]
+    )
+    # Tables of regions come first; those by attributes, which follow, have no totals of their own.
+    level = np.tile(table_of_rows(copies.release.lattice), len(copies.copies))
+    steps = []
+    for number in range(copies.release.hierarchy.n_levels):
+        here = level == number
+        steps.append(_total_steps(octave[here], errors[here], confidence))
+    return TotalEnds(tuple(steps))
+
+
+def _entities(counts: CountsBySize) -> IntArray:
+    """Number of entities of every region."""
+    weights = counts.size.astype(np.float64) * counts.count
+    return np.rint(np.bincount(counts.region_of_run(), weights, counts.n_regions)).astype(np.int64)
+
+
+def _total_steps(octave: IntArray, errors: IntArray, confidence: float) -> tuple[tuple[int, int, int], ...]:
+    found: list[tuple[int, int, int]] = []
+    for own in np.unique(octave).tolist():
+        width = 0
+        near = octave == own
+        while near.sum() < min(_SMALLEST_POOL, len(octave)):
+            width += 1
+            near = np.abs(octave - own) <= width
+        low, high = whole_interval(errors[near], confidence)
+        if not found or found[-1][1:] != (low, high):
+            found.append((0 if not found else 2**own, low, high))
+    return tuple(found)
 
 
 def _errors(copied: CountsBySize, truth: CountsBySize) -> IntArray:
@@ -95,18 +131,30 @@ def _errors(copied: CountsBySize, truth: CountsBySize) -> IntArray:
 
 
 def _spreads(copies: Copies, errors: Sequence[IntArray]) -> FloatArray:
-    """Root mean square error of the copies' counts, per level and place of the size."""
-    levels = copies.release.hierarchy.n_levels
-    squares, cells = np.zeros((2, levels, N_PLACES))
+    """Root mean square error of the copies' counts, per table and place of the size."""
+    table_of = table_of_rows(copies.release.lattice)
+    squares, cells = np.zeros((2, int(table_of.max()) + 1, N_PLACES))
     for copied, error in zip(copies.copies, errors):
-        at = copies.release.hierarchy.level_of[copied.region_of_run()], places_of(copied.size)
+        at = table_of[copied.region_of_run()], places_of(copied.size)
         np.add.at(squares, at, error.astype(np.float64) ** 2)
         np.add.at(cells, at, 1.0)
     return np.sqrt(squares / np.maximum(cells, 1))
 
 
+def table_of_rows(lattice: Lattice) -> IntArray:
+    """The table of each row that releases and copies hold: the level of a region, or with attributes the number of its family,
+    of which those without attributes come first.
+    """
+    found = np.empty(lattice.hierarchy.n_regions * lattice.n_slots, dtype=np.int64)
+    for number, family in enumerate(lattice.families):
+        found[lattice.rows_in_margins(family)] = number
+    return found
+
+
 class _Cells(NamedTuple):
-    """Cells by level, root mean square error of the level's counts of their size (``spread``), and released groups."""
+    """Cells by level or table by attributes, root mean square error of its counts of their size (``spread``), and released
+    groups.
+    """
 
     level: IntArray
     spread: FloatArray
@@ -122,7 +170,7 @@ class _Cells(NamedTuple):
 
 
 def _cells(release: Release, counts: CountsBySize, spread: FloatArray) -> _Cells:
-    level = release.hierarchy.level_of[counts.region_of_run()]
+    level = table_of_rows(release.lattice)[counts.region_of_run()]
     return _Cells(level, np.maximum(spread[level, places_of(counts.size)], _LEAST_SPREAD), counts.count)
 
 
@@ -188,21 +236,21 @@ def whole_interval(errors: IntArray, confidence: float) -> tuple[int, int]:
 
 
 def zero_ends(copies: Copies, *, confidence: float = 0.95) -> ZeroEnds:
-    """Upper ends of counts that were released as 0, by level and by the groups per size around them.
+    """Upper ends of counts that were released as 0, by level (or table) and by the groups per size around them.
 
     Of the zero counts of all copies that are alike, at least ``confidence`` come from possible truths of at most the end.
     """
-    hierarchy = copies.release.hierarchy
+    lattice = copies.release.lattice
     pairs = list(zip(copies.truths, copies.copies))
     largest = max(int(table.size.max(initial=0)) for pair in pairs for table in pair)
     n_places = int(places_of(np.array([largest]))[0]) + 1 + max(REACHES)
     ends = []
-    for level in range(hierarchy.n_levels):
+    for family in lattice.families:
         zeros = np.zeros(len(REACHES) * _DENSITIES)
         above: list[IntArray] = [np.zeros((2, 0), dtype=np.int64)]
-        for block in _blocks(hierarchy, level, n_places):
+        for rows in _blocks(lattice.rows_in_margins(family), n_places):
             for truth, copied in pairs:
-                of_block, classes, counts = _zero_cells(truth.regions(block), copied.regions(block), n_places)
+                of_block, classes, counts = _zero_cells(truth.at(rows), copied.at(rows), n_places)
                 zeros += of_block
                 above.append(np.stack([classes, counts]))
         missed, counts = np.concatenate(above, axis=1)
@@ -214,11 +262,10 @@ def zero_ends(copies: Copies, *, confidence: float = 0.95) -> ZeroEnds:
     return ZeroEnds(tuple(ends))
 
 
-def _blocks(hierarchy: Hierarchy, level: int, n_places: int) -> Iterator[slice]:
-    here = hierarchy.level_slice(level)
+def _blocks(rows: IntArray, n_places: int) -> Iterator[IntArray]:
     at_once = max(1, _CELLS_PER_BLOCK // n_places)
-    for start in range(here.start, here.stop, at_once):
-        yield slice(start, min(start + at_once, here.stop))
+    for start in range(0, len(rows), at_once):
+        yield rows[start : start + at_once]
 
 
 def _zero_cells(truth: CountsBySize, copied: CountsBySize, n_places: int) -> tuple[FloatArray, IntArray, IntArray]:

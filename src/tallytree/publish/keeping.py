@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, PaidNotFinishedError, RequestError, VerificationError
+from tallytree.model.confidential import Altered
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.owner import tell_owner
 from tallytree.publish.payment import (
     Payment,
     digest_of_request,
@@ -55,6 +57,15 @@ _MAKING: ContextVar[_Making | None] = ContextVar("making", default=None)
 
 
 @dataclass(frozen=True, eq=False)
+class _Kept:
+    """Where the answers of a release are kept, and which account is told when all are there."""
+
+    work: Work
+    journal: Journal
+    payment: Payment | None
+
+
+@dataclass(frozen=True, eq=False)
 class PaidNoise:
     """A release that is paid for.
 
@@ -64,24 +75,35 @@ class PaidNoise:
         Everything that is said about the release so far, with the receipt.
     stream
         Hands out noise; its key is forgotten when the measuring ends, however it ends.
-    work
+    kept
         Where noisy answers are kept until the release is written; None where nothing is kept.
     """
 
     manifest: Manifest
     stream: KeyStream
-    work: Work | None
+    kept: _Kept | None
 
     def measured(self, manifest: Manifest, tables: Mapping[str, Any]) -> None:
-        """Keep everything that was measured, with all that is needed to finish the release without the data."""
-        if self.work is not None:
-            shutil.rmtree(self.work.path / MEASURED, ignore_errors=True)
-            build_folder(self.work.path / MEASURED, tables, manifest)
+        """Say that everything is measured, before anything more is computed from it: the key is forgotten, all that is needed
+        to finish the release without the data is kept, and the ledger notes the digest of the answers.
+        """
+        self.stream.forget()
+        if self.kept is not None:
+            work, journal, payment = self.kept.work, self.kept.journal, self.kept.payment
+            shutil.rmtree(work.path / MEASURED, ignore_errors=True)
+            build_folder(work.path / MEASURED, tables, manifest)
+            work.write_note(work.note() | {"state": "measured", "answers": journal.digest()})
+            tell_measured(work, payment)
 
 
 @contextmanager
 def paid_noise(
-    payment: Payment | None, manifest: Manifest, insecure_seed: int | None, *, n_answers: int = 0
+    payment: Payment | None,
+    manifest: Manifest,
+    insecure_seed: int | None,
+    *,
+    n_answers: int = 0,
+    tell: Altered | None = None,
 ) -> Iterator[PaidNoise]:
     """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
 
@@ -96,8 +118,10 @@ def paid_noise(
         For tests and experiments only.
     n_answers
         How many numbers will be measured, as far as it is known: without room on disk for them nothing is paid.
+    tell
+        What the owner asked to be told once the release is paid for.
     """
-    making, work, journal = _MAKING.get(), None, None
+    making, journal, kept = _MAKING.get(), None, None
     if making is None:
         paid = pay(payment, manifest)
     else:
@@ -109,15 +133,15 @@ def paid_noise(
             raise VerificationError(
                 f"The answers in {work.path} are not those that the ledger noted, and no others may be drawn for this payment."
             )
+        kept = _Kept(work, journal, payment)
+    if tell is not None:
+        tell_owner(tell)
     seed = insecure_seed
     stream = KeyStream.from_system(journal) if seed is None else KeyStream.from_insecure_seed(seed, journal)
     try:
-        yield PaidNoise(paid, stream, work)
+        yield PaidNoise(paid, stream, kept)
     finally:
         stream.forget()
-    if work is not None and journal is not None:
-        work.write_note(work.note() | {"state": "measured", "answers": journal.digest()})
-        tell_measured(work, payment)
 
 
 def tell_measured(work: Work, payment: Payment | None) -> None:
@@ -274,5 +298,5 @@ def _leave(work: Work, error: BaseException) -> None:
         paid = "may be paid for already, which the ledger knows," if state == "paying" else "is paid for"
         raise PaidNotFinishedError(
             f"{told} The release to {work.target} {paid} and not finished; what was measured is kept and nothing is paid "
-            f"twice. To finish it: tallytree resume {work.target}, or the same command again."
+            f"twice. {work.standing()}To finish it: tallytree resume {work.target}, or the same command again."
         ) from error

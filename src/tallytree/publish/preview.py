@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.errors import RequestError
 from tallytree.ingest.outside import Outside, read_outside
 from tallytree.ingest.read import classes_of
 from tallytree.model.arrays import IntArray
@@ -90,24 +89,27 @@ def preview(
     source: Any, data: ReadOptions, how: ReleaseOptions, *, shape: str, runs: int = 3, progress: Progress = silent
 ) -> Preview:
     """Look at a release before it is paid for."""
-    if data.by:
-        raise RequestError(
-            "A look beforehand knows no attributes; leave out --by, or plan from an earlier release by them."
-        )
     outside, classes = read_outside(source, data), classes_of(data)
     tree = outside.hierarchy
     totals = outside.n_groups
     assumptions = [f"Sizes are like {shape} (--shape); with other sizes, errors differ."]
+    own, attributes = outside.shape, outside.attributes
     if totals is None:
-        totals = np.full(tree.n_leaves, ASSUMED_GROUPS)
+        totals = np.full(tree.n_leaves * attributes.n_cells, -(-ASSUMED_GROUPS // attributes.n_cells))
         assumptions.append(f"Each {tree.level_names[-1]} has {ASSUMED_GROUPS:,} groups: their numbers are not public.")
-    assumed = assumed_counts(tree, totals, named_shape(shape))
+    if attributes:
+        assumptions.append(f"Sizes do not depend on {', '.join(attributes.names)}.")
+    if own.people:
+        assumptions.append(f"As many entities have each value of {', '.join(own.people.classes.names)}.")
+    largest = own.contributions if own.whole_groups and own.people else None
+    assumed = assumed_counts(
+        tree, totals, named_shape(shape), attributes=attributes, people=own.people.checked(attributes), largest=largest
+    )
     assumed = assumed if classes is None else in_classes(assumed, classes)
-    own = outside.shape
     unit = Unit(data.entity or "row", own.unit or "", own.contributions, group="group" if own.whole_groups else "")
     assumed = replace(assumed, groups_public=outside.public.groups_public, max_quantity=own.max_quantity, unit=unit)
     facts = facts_about(assumed)
-    cost = predicted_cost(plan_release(how, facts), facts, tree.sum_from_leaves(totals))
+    cost = predicted_cost(plan_release(how, facts), facts, tree.sum_from_leaves(assumed.n_groups))
     started, prediction = time.process_time(), None
     if cost.cpu_seconds <= MOST_TRIAL_SECONDS:
         options = {name: value for name, value in how.given().items() if name not in (*NOT_SIMULATED, "epsilon")}
@@ -129,7 +131,7 @@ def doubts_about(outside: Outside) -> tuple[str, ...]:
                 f"{len(twice):,} of {len(labels):,} labels of {tree.level_names[level]} occur under several regions above, "
                 f"such as {twice[0]!r}; they count as different regions."
             )
-    return (*found, *single_groups(tree, outside.n_groups))
+    return (*found, *single_groups(tree, outside.leaf_groups))
 
 
 def single_groups(tree: Hierarchy, n_groups: IntArray | None) -> list[str]:

@@ -14,6 +14,7 @@ from tallytree.measure.spatial import measure_map
 from tallytree.model.arrays import BoolArray
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import BoxTree
+from tallytree.model.confidential import Altered
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.groups import rows_to_read
 from tallytree.options.maps import MapOptions, MethodOptions
@@ -63,15 +64,15 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
         A ready grid of counts instead of points.
     """
     budget = options.loss()
+    part = rows_to_read(options.where, options)
+    grid = read_grid(points, counts, options, part=part)
     if budget.asked is not None and (
-        options.mechanism in CHOOSING or options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
+        options.mechanism in CHOOSING or grid.unit.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     ):
         raise RequestError(
             f"epsilon with delta needs Gaussian noise alone and at most {MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
             f"{', '.join(CHOOSING)} choose boundaries by other means. State rho, or epsilon alone."
         )
-    part = rows_to_read(options.where, options)
-    grid = read_grid(points, counts, options, part=part)
     rule = check_nonnegative(options.nonnegative)
     return release_map(
         grid,
@@ -81,6 +82,7 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
         integers=options.integers,
         insecure_seed=options.insecure_seed,
         payment=payment_from(options),
+        tell=grid.altered if options.tell_owner else None,
     )
 
 
@@ -93,6 +95,7 @@ def release_map(
     integers: bool = True,
     insecure_seed: int | None = None,
     payment: Payment | None = None,
+    tell: Altered | None = None,
 ) -> SpatialRelease:
     """Pay for a map, measure it, estimate its boxes and put the release together.
 
@@ -101,7 +104,7 @@ def release_map(
     refuse_unfit(options.mechanism, len(grid.shape))
     published = {"nonnegative": nonnegative, "integers": bool(integers)}
     manifest = planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
-    with paid_noise(payment, manifest, insecure_seed) as paid:
+    with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
         manifest = with_measurements(paid.manifest, noisy)
         layout = layout_table(noisy.tree, noisy.leaves, grid.columns)

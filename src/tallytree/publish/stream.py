@@ -33,10 +33,11 @@ from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.steps import read_steps
 from tallytree.measure.stream import measure_arrivals
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import Altered
 from tallytree.model.confidential_stream import ConfidentialArrivals
 from tallytree.model.place import ANYWHERE
 from tallytree.model.steps import Steps, steps_from
-from tallytree.model.unit import ENTITY, Unit
+from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.groups import rows_to_read
 from tallytree.options.spelled import spelled_alone
 from tallytree.options.stream import StreamOptions
@@ -98,18 +99,24 @@ def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> Stream
         part=arrivals.part,
         secure=seed is None,
     )
+    tell = arrivals.altered if options.tell_owner else None
     if options.out is None:
-        return _measured(arrivals, manifest, None, seed, payment)
+        return _measured(arrivals, manifest, None, seed, payment, tell)
     while True:
         work = claim(options.out, overwrite=True)
         with kept_on_failure(work):
-            made = _run(work, arrivals, manifest, seed, payment)
+            made = _run(work, arrivals, manifest, seed, payment, tell)
         if made.n_steps == arrivals.n_steps:
             return made
 
 
 def _run(
-    work: Work, arrivals: ConfidentialArrivals, manifest: Manifest, insecure_seed: int | None, payment: Payment | None
+    work: Work,
+    arrivals: ConfidentialArrivals,
+    manifest: Manifest,
+    insecure_seed: int | None,
+    payment: Payment | None,
+    tell: Altered | None,
 ) -> StreamRelease:
     """Start the stream of a folder or go on with it: up to where a run that died was going, or else to the last step."""
     earlier = _earlier(work.target, manifest, payment)
@@ -122,7 +129,7 @@ def _run(
         asked = {**(manifest if earlier is None else earlier.manifest), "n_steps": n_steps}
         asked["versions"] = manifest["versions"]
         pays = payment if earlier is None else None
-        made = made_in(work, partial(_measured, arrivals.up_to(n_steps), asked, earlier, insecure_seed, pays))
+        made = made_in(work, partial(_measured, arrivals.up_to(n_steps), asked, earlier, insecure_seed, pays, tell))
         finish(work, made, payment=payment)
         return made
     if payment is not None:
@@ -137,12 +144,13 @@ def _measured(
     earlier: StreamRelease | None,
     insecure_seed: int | None,
     payment: Payment | None,
+    tell: Altered | None,
 ) -> StreamRelease:
     """Pay for a stream, unless it is under way, and release the steps that are new."""
     plan, n_steps = stream_plan(manifest), arrivals.n_steps
     first, known = (0, np.zeros(0, dtype=np.int64)) if earlier is None else (earlier.n_steps, earlier.noisy)
     assert known is not None
-    with paid_noise(payment, manifest, insecure_seed) as paid:
+    with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
         rows = np.concatenate([known, measure_arrivals(plan, arrivals, paid.stream, first=first)])
         tables = {"noisy.parquet": noisy_table(plan, n_steps, rows)}
         if earlier is not None:
@@ -233,7 +241,7 @@ def _confidential(source: Any, counts: Any, steps: Steps, options: StreamOptions
     arrivals = check_counts(counts)
     if arrivals.ndim != 1:
         raise InputError(f"Arrivals have one dimension, one number per step; got {arrivals.ndim}.")
-    return ConfidentialArrivals(arrivals, unit=Unit(options.entity, "", options.contributions))
+    return ConfidentialArrivals(arrivals, unit=unit_from(ENTITY, options.entity, options.contributions, counted=True))
 
 
 def _checked_number(n_steps: int, horizon: int | None) -> int:

@@ -16,7 +16,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
 from tallytree.model.renamed import keyword_renamed
 from tallytree.model.steps import Steps
-from tallytree.model.unit import Unit
+from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.choices import StreamStrategyName
 from tallytree.options.groups import Loss, PaidFrom, Paying
 from tallytree.options.stream import CounterOptions
@@ -82,7 +82,7 @@ class StreamCounter(Confidential):
             self.plan,
             Steps(),
             0,
-            Unit(entity, "", contributions),
+            unit_from(ENTITY, entity, contributions, counted=True),
             note="arrivals were added one step after the other",
             secure=insecure_seed is None,
         )

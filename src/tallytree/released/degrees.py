@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,10 @@ import pyarrow as pa
 from tallytree.errors import RequestError
 from tallytree.estimate.unattributed import check_method, publishable_degrees
 from tallytree.kernels.graphical import is_graphical
-from tallytree.measure.sorted_counts import ConfidentialSizes
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.notebook import html_table
+from tallytree.model.part import Part
+from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
@@ -149,6 +150,25 @@ def sorted_table(noisy: IntArray) -> pa.Table:
     )
 
 
+class DescribedSizes(Protocol):
+    """What is public about sizes, wherever they are; attributes as in
+    :class:`tallytree.measure.sorted_counts.ConfidentialSizes`.
+    """
+
+    @property
+    def unit(self) -> Unit: ...  # noqa: D102
+    @property
+    def fixed(self) -> str | None: ...  # noqa: D102
+    @property
+    def n_groups(self) -> int | None: ...  # noqa: D102
+    @property
+    def max_quantity(self) -> int: ...  # noqa: D102
+    @property
+    def note(self) -> str: ...  # noqa: D102
+    @property
+    def part(self) -> Part | None: ...  # noqa: D102
+
+
 @dataclass(frozen=True)
 class PlannedQuery:
     """One query of a degree sequence with its noise, and the part of the budget that it costs."""
@@ -166,7 +186,7 @@ class PlannedQuery:
 
 
 def degrees_manifest(
-    sizes: ConfidentialSizes,
+    sizes: DescribedSizes,
     budget: Budget,
     queries: Sequence[PlannedQuery],
     *,

@@ -101,7 +101,16 @@ def _privacy(kind: str, manifest: Manifest) -> dict[str, Any]:
                 )
             more |= {"steps": old["steps"]}
     guarantee = Guarantee(budget_of(old), _unit(old), _fixed(kind, manifest), old["private"] is True, _adds(manifest))
-    return guarantee_to_json(guarantee) | more
+    return guarantee_to_json(guarantee) | _in_words(more, str(old["unit"]), guarantee.unit.words)
+
+
+def _in_words(facts: Any, old: str, new: str) -> Any:
+    """The same facts, with records that name the unit in the words of today."""
+    if isinstance(facts, list):
+        return [_in_words(fact, old, new) for fact in facts]
+    if not isinstance(facts, dict):
+        return facts
+    return {name: new if name == "unit" and fact == old else _in_words(fact, old, new) for name, fact in facts.items()}
 
 
 def _check_group_sizes(manifest: Manifest) -> None:

@@ -47,6 +47,14 @@ from tallytree.released.histogram.manifest import plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
 from tallytree.released.maps.checks import check_charges, check_steps
 from tallytree.released.maps.release import load_map
+from tallytree.released.rewriting import (
+    check_written,
+    degrees_again,
+    group_sizes_again,
+    histogram_again,
+    map_again,
+    stream_again,
+)
 from tallytree.released.stream.manifest import KIND as STREAM
 from tallytree.released.stream.manifest import check_stream_record, stream_plan
 from tallytree.storage.folder import Folder, Manifest
@@ -65,7 +73,17 @@ def check_privacy(folder: Folder) -> tuple[Check, ...]:
 
 def check_group_sizes_privacy(folder: Folder) -> tuple[Check, ...]:
     """The same, and that what was measured is what the request asked for."""
-    return (*check_privacy(folder), _check_request(folder))
+    return (*check_privacy(folder), _check_request(folder), *check_written(folder, group_sizes_again))
+
+
+def check_histogram_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same as for every kind, and that the manifest is that of its strategy and budget."""
+    return (*check_privacy(folder), *check_written(folder, histogram_again))
+
+
+def check_degrees_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same as for every kind, and that the manifest is that of its question and budget."""
+    return (*check_privacy(folder), *check_written(folder, degrees_again))
 
 
 def _check_request(folder: Folder) -> Check:
@@ -93,7 +111,7 @@ def _check_request(folder: Folder) -> Check:
 def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
     """The same as for every kind, and that record, figures per level and what is held fixed are those of the plan."""
     cost, sensitivities, _ = check_privacy(folder)
-    return cost, sensitivities, check_stream_record(folder.manifest)
+    return cost, sensitivities, check_stream_record(folder.manifest), *check_written(folder, stream_again)
 
 
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
@@ -102,7 +120,7 @@ def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
     checks = [check_steps(folder.manifest)]
     if made.noisy is not None:
         checks.append(check_charges(made.estimates, folder.manifest, made.noisy))
-    return tuple(checks)
+    return (*checks, *check_written(folder, map_again))
 
 
 def check_secure(folder: Folder) -> Check:

@@ -108,6 +108,15 @@ function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
   const y = (v) => height - BOTTOM - (height - BOTTOM - TOP) * (top ? scale(Math.max(v, 0)) : 0);
   const svg = frame(width, height, about, ticks(top, logarithmic), y, unit);
   const wide = (step * 0.8) / series.length;
+  let free = 0;  // labels that would run into the one before are left out
+  const mark = (x, text, anchor = "middle") => {
+    const half = 3.5 * text.length;
+    if (anchor !== "end" && x + (anchor === "start" ? 2 : 1) * half > width) { x = width; anchor = "end"; }
+    const from = anchor === "start" ? x : anchor === "end" ? x - 2 * half : x - half;
+    if (from < free) return;
+    svg.append(label(x, height - BOTTOM + 16, text, anchor));
+    free = from + 2 * half + 4;
+  };
   const every = Math.ceil((words.bin && !words.edges ? 76 : words.edges ? 48 : 30) / step);
   groups.forEach(([first, last], i) => {
     const x = LEFT + i * step, title = words.edges && first < last ? `${words.edges[first]} to ${words.edges[last + 1]}`
@@ -116,14 +125,15 @@ function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
       height: height - BOTTOM - y(heights[k][i]), class: k ? "bar other" : "bar" },
     shape("title", {}, `${words.size} ${title}: ${number(heights[k][i])}${unit}${ends[i] ? ` (${number(ends[i][0])} to ${number(ends[i][1])})` : ""}`))));
     if (ends[i]) svg.append(shape("line", { x1: x + step / 2, x2: x + step / 2, y1: y(ends[i][0]), y2: y(ends[i][1]), class: "whisker" }));
-    if (words.edges) { if (i % every === 0) svg.append(label(x, height - BOTTOM + 16, words.edges[first])); }
-    else if (words.bin) { if (i % every === 0) svg.append(label(x + step / 2, height - BOTTOM + 16, cut(words.bin[first]))); }
+    if (words.edges) { if (i % every === 0) mark(x, words.edges[first]); }
+    else if (words.bin) { if (i % every === 0) mark(x + step / 2, cut(words.bin[first])); }
     else if (first === last ? i % every === 0 : "125".includes(String(first)[0]) && !/5/.test(String(first)[1])) {
-      svg.append(label(first === last ? x + step / 2 : x, height - BOTTOM + 16, short(first), first < last ? "start" : step < 24 && i === groups.length - 1 ? "end" : "middle"));
+      mark(first === last ? x + step / 2 : x, short(first), first < last ? "start" : step < 24 && i === groups.length - 1 ? "end" : "middle");
     }
   });
   const classed = words.spans || groups.some(([first, last]) => first < last);
-  svg.append(label(width, height - 4, !classed ? words.size : dense ? `${words.size}; bars are per single size` : `${words.size}, in classes`, "end"));
+  const sized = words.measure || words.size;
+  svg.append(label(width, height - 4, !classed ? sized : dense ? `${sized}; bars are per single size` : `${sized}, in classes`, "end"));
   return svg;
 }
 
@@ -150,6 +160,6 @@ function curveChart({ series, words, about, width }) {
     for (const [size, v] of line) { d += words.edges ? ` L${x(size)},${y(v)}` : ` L${x(size)},${y(last)} L${x(size)},${y(v)}`; last = v; }
     svg.append(shape("path", { d: d + ` L${x(most)},${y(last)}`, class: i ? "line other" : "line" }));
   });
-  svg.append(label(width, height - 4, words.edges ? words.axis : `${words.size}, logarithmic`, "end"));
+  svg.append(label(width, height - 4, words.edges ? words.axis : `${words.measure || words.size}, logarithmic`, "end"));
   return svg;
 }

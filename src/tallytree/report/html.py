@@ -32,7 +32,7 @@ def group_sizes_page(release: Release, evaluation: Evaluation | None = None, loo
     """The page of a release of group sizes: as many levels as fit, from the root down."""
     for n_levels in range(release.hierarchy.n_levels, 0, -1):
         title, data = _packed(group_sizes_payload(release, evaluation, look, n_levels=n_levels))
-        if len(data) <= MOST_BYTES or n_levels == 1:
+        if len(data) <= MOST_BYTES:
             break
     return _page(title, data)
 
@@ -92,7 +92,9 @@ def _page(title: str, data: bytes, *, kind: str = "page") -> str:
     parts = {
         "__TITLE__": html.escape(title),
         "__STYLE__": _part("page.css") + (_part("map.css") if kind == "map" else ""),
-        "__SCRIPT__": _part("charts.js") + (_part("places.js") if kind == "page" else "") + _part(f"{kind}.js"),
+        "__SCRIPT__": _part("charts.js")
+        + (_part("places.js") + _part("values.js") if kind == "page" else "")
+        + _part(f"{kind}.js"),
         "__DATA__": base64.b64encode(data).decode(),
     }
     page = _part(f"{kind}.html")

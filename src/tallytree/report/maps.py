@@ -20,11 +20,12 @@ MOST_CELLS = 256
 MOST_NODES = 150_000
 
 
-def map_payload(release: SpatialRelease, look: PageOptions) -> dict[str, Any]:
+def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a map: its counts on a grid small enough to draw, and the boxes that standard errors come from.
 
     Of more than two columns the page shows the first two, over all of the others.
     """
+    look = look or PageOptions()
     entities = plural(release.manifest)
     n_boxes, total = int(release.estimates.leaves.sum()), release.total()
     names = " and ".join(release.columns)

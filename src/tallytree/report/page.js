@@ -14,6 +14,7 @@ function start(data) {
   const sizes = (r) => { const out = []; for (let i = 0; i < runs[r].length; i += 2) out.push([runs[r][i], runs[r][i + 1]]); return out; };
   const groups = runs.map((run) => { let total = 0; for (let i = 1; i < run.length; i += 2) total += run[i]; return total; });
   const bounds = (r) => new Map([...(regions.bounds ? regions.bounds[r] : []).map(([s, low, high]) => [s, [low, high]]), ...zeros(r)]);
+  const sized = words.measure || words.size;  // "number of people" where a page was told what groups are
   const state = { region: 0, other: -1, log: false, dense: false, chosen: 0, listed: [] };
 
   // Sizes that a region has no groups of, among those with bars of their own and a few beyond, with the ends of their counts: the end
@@ -37,21 +38,29 @@ function start(data) {
     return out;
   }
 
+  // Where a headline figure lies with the confidence of the intervals: ends by level and number of groups, as in released/group_sizes/total_ends.py.
+  function range(r, value, over) {
+    const here = regions.totals?.steps[level[r]];
+    if (!here) return "";
+    const [, low, high] = here.findLast(([least]) => least <= groups[r]) || here[0];
+    return low === high ? "" : `${number(Math.max(0, value + low) / over)} to ${number((value + high) / over)}`;
+  }
+
   function facts(r) {
     if (data.facts) return data.facts;
     if (words.bin) {
       let seen = 0;
       const table = sizes(r), middle = table.find(([, count]) => (seen += count) >= groups[r] / 2);
-      return [[words.groups, number(groups[r])], ...(middle ? [[`median ${words.size}`, words.bin[middle[0]]],
-        [`largest ${words.size}`, words.bin[table[table.length - 1][0]]]] : [])];
+      return [[words.groups, number(groups[r])], ...(middle ? [[`median ${sized}`, words.bin[middle[0]]],
+        [`largest ${sized}`, words.bin[table[table.length - 1][0]]]] : [])];
     }
     const table = sizes(r), people = table.reduce((sum, [size, count]) => sum + size * count, 0);
-    const rows = [[words.groups, number(groups[r])], [words.total, number(people)]];
+    const rows = [[words.groups, number(groups[r])], [words.total, number(people), range(r, people, 1)]];
     if (groups[r]) {
       let seen = 0;
       const median = table.find(([, count]) => (seen += count) >= groups[r] / 2)[0];
-      rows.push([`mean ${words.size}`, number(people / groups[r])], [`median ${words.size}`, number(median)],
-        [`largest ${words.size}`, number(table[table.length - 1][0])]);
+      rows.push([`mean ${sized}`, number(people / groups[r]), regions.totals?.mean ? range(r, people, groups[r]) : ""], [`median ${sized}`, number(median)],
+        [`largest ${sized}`, number(table[table.length - 1][0])]);
     }
     if (regions.emd) rows.push(["true error (EMD)", number(regions.emd[r])]);
     return rows;
@@ -137,16 +146,16 @@ function start(data) {
       return element("li", {}, button);
     }));
     $("region").textContent = name(r) + (state.other >= 0 ? ` compared with ${name(state.other)}` : "");
-    $("facts").replaceChildren(...facts(r).map(([k, v]) => element("div", {}, element("dt", {}, k), element("dd", {}, v))));
-    $("by-size").textContent = capital(`${words.groups} by ${words.size}${state.other >= 0 ? ", in percent of each region" : ""}`);
+    $("facts").replaceChildren(...facts(r).map(([k, v, ends]) => element("div", {}, element("dt", {}, k), element("dd", {}, v, ...(ends ? [element("small", {}, ends)] : [])))));
+    $("by-size").textContent = capital(`${words.groups} by ${sized}${state.other >= 0 ? ", in percent of each region" : ""}`);
     $("bars").replaceChildren(empty ? nothing() : barChart({ series, bounds: bounds(r), words, logarithmic: state.log, dense: state.dense, width, about: `${words.groups} by ${words.size} in ${name(r)}` }));
     $("bars-key").replaceChildren(...legend());
-    $("dense-choice").hidden = !(words.spans || (!words.bin && Math.max(0, ...series.flat().map(([size]) => size)) > 30));
+    $("dense-choice").hidden = !(words.spans?.some(([low, high]) => high > low) || (!words.bin && Math.max(0, ...series.flat().map(([size]) => size)) > 30));
     $("whiskers").hidden = !regions.bounds || state.other >= 0 || empty;
     const ordered = !words.bin || words.edges;
     $("curve-section").hidden = !ordered;
     if (ordered) {
-      $("curve-title").textContent = `Share of ${words.groups} up to each ${words.size}`;
+      $("curve-title").textContent = `Share of ${words.groups} up to each ${sized}`;
       $("curve").replaceChildren(empty ? nothing() : curveChart({ series, words, width, about: `Cumulative share in ${name(r)}` }));
       $("curve-key").replaceChildren(...legend());
     }
@@ -155,6 +164,7 @@ function start(data) {
     if (words.largest) $("largest").textContent = largest(r);
     $("table").replaceChildren(table(r));
     $("clear").hidden = state.other < 0;
+    drawValues(data, r, name(r), width);
     places();
     document.title = labels.length > 1 ? `${labels[r]} – ${data.title}` : data.title;
   }
@@ -168,11 +178,12 @@ function start(data) {
   function about() {
     around(data);
     $("measure").replaceChildren(...measures.map((one, i) => element("option", { value: i }, one.name)));
+    setUpValues(data, draw);
     document.body.classList.toggle("single", labels.length === 1);
   }
 
   // Ranges of a histogram: two sliders over its edges.
-  function range() {
+  function sliders() {
     const edges = words.edges, n = words.bin.length;
     for (const id of ["from", "to"]) Object.assign($(id), { min: 0, max: n, value: id === "from" ? 0 : n });
     const sums = new Float64Array(n + 1);
@@ -226,7 +237,7 @@ function start(data) {
   addEventListener("resize", draw);
   addEventListener("beforeprint", () => { $("numbers").open = runs[state.region].length <= 120; });
   about();
-  if (words.edges) range();
+  if (words.edges) sliders();
   const asked = decodeURIComponent(location.hash.slice(1));
   const first = asked ? found(asked.split("/").pop()).find((r) => path(r).map((x) => labels[x]).join("/") === asked) : 0;
   go(first === undefined ? 0 : first);

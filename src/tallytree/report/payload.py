@@ -52,9 +52,14 @@ def group_sizes_payload(
         "parent": hierarchy.parent[:n_regions].tolist(),
         "runs": _runs(release.counts, n_regions),
     }
-    if release.intervals is not None:
-        regions["bounds"] = _bounds(release.counts, release.intervals, n_regions)
-        regions["zeros"] = _zeros(release, release.intervals)
+    intervals = release.region_intervals
+    if intervals is not None:
+        regions["bounds"] = _bounds(release.counts, intervals, n_regions)
+        regions["zeros"] = _zeros(release, intervals)
+        regions["totals"] = {
+            "steps": intervals.totals.to_json(),
+            "mean": release.manifest["totals"]["source"] == "public",
+        }
     if evaluation is not None and evaluation.emd is not None:
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     outlines = _outlines(release, look, n_regions)
@@ -74,8 +79,10 @@ def group_sizes_payload(
         "lead": f"How many {groups} have each size ({entities} per {group}), in {hierarchy.labels[0]}"
         + (f" and below it: {levels}." if levels else "."),
         "words": {"groups": groups, "total": entities, "size": "size", "largest": f"Largest {groups}"}
+        | ({"measure": f"number of {entities}"} if look.group_name else {})
         | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}),
         "regions": regions,
+        **_by_attributes(release, n_regions),
         **outlines,
         "budget": _budget(release.manifest),
         "use": [*USE, *([left_out] if left_out else [])],
@@ -97,6 +104,28 @@ def named(
         "source": f"Source: {look.source_note}" if look.source_note else "",
         "citation": citation(called, look.source_note, manifest),
     }
+
+
+def _by_attributes(release: Release, n_regions: int) -> dict[str, Any]:
+    """Sizes by each attribute alone, and people by all classes together, of every region; nothing where there are none."""
+    found: dict[str, Any] = {}
+    lattice = release.lattice
+    if release.margins is not None:
+        runs = []
+        for place in range(len(release.attributes.names)):
+            slots = lattice.slots((place,))
+            rows = (np.arange(n_regions)[:, None] * lattice.n_slots + slots).ravel()
+            of_rows = _runs(release.margins.at(rows), len(rows))
+            runs.append([of_rows[start : start + len(slots)] for start in range(0, len(rows), len(slots))])
+        values = [list(known) for known in release.attributes.values]
+        found["by"] = {"names": list(release.attributes.names), "values": values, "runs": runs}
+    if release.people is not None:
+        classes, tables = release.people.people.classes, release.people.lattice
+        slots = tables.slots(tables.attributes.chosen(classes.names))
+        labels = [list(classes.labels_of(cell)) for cell in range(classes.n_cells)]
+        counts = release.people.slots[:n_regions, slots].tolist()
+        found["people"] = {"names": list(classes.names), "rows": labels, "counts": counts}
+    return found
 
 
 def group_names(told: str | None) -> tuple[str, str]:
@@ -154,8 +183,9 @@ def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, 
     }
 
 
-def histogram_payload(histogram: RangeHistogram, look: PageOptions) -> dict[str, Any]:
+def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a range histogram: one region, its bins as sizes."""
+    look = look or PageOptions()
     names, edges = histogram.bins.categories, [f"{edge:g}" for edge in histogram.bins.edges]
     labels = list(names) if names is not None else [f"{low} to {high}" for low, high in pairwise(edges)]
     answers = histogram.bin_answers()
@@ -212,8 +242,9 @@ def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
     return [row.round(3).tolist() for row in errors]
 
 
-def degrees_payload(sequence: DegreeSequence, look: PageOptions) -> dict[str, Any]:
+def degrees_payload(sequence: DegreeSequence, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a degree sequence: one region, degrees as sizes."""
+    look = look or PageOptions()
     _, nodes = group_names(look.group_name or "node/nodes")
     drawn = f"A bar shows how many {nodes} have that degree, which is how many connections they have."
     return {
@@ -231,8 +262,9 @@ def degrees_payload(sequence: DegreeSequence, look: PageOptions) -> dict[str, An
     }
 
 
-def stream_payload(release: StreamRelease, look: PageOptions) -> dict[str, Any]:
+def stream_payload(release: StreamRelease, look: PageOptions | None = None) -> dict[str, Any]:
     """The page of a stream: one region, steps as bins, with the counts so far."""
+    look = look or PageOptions()
     answers, total, entities = release.step_answers(), release.total(), plural(release.manifest)
     labels = [str(release.steps.name(step)) for step in range(release.n_steps)]
     ends = zip(answers.low.tolist(), answers.high.tolist())
@@ -303,6 +335,7 @@ def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     budget = budget_of(privacy)
     loss, total = budget.symbol, budget.total
     parts = [(level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]]
+    parts += [(f"people, {table['name']}", table) for table in privacy.get("people", [])]
     parts += [
         (f"{query['query']} {query.get('level', '')}".strip(), query) for query in privacy.get("side_queries", [])
     ]

@@ -15,19 +15,47 @@ function measuresOf(data, tools) {
 
 const shade = (k) => `color-mix(in oklab, var(--main) ${[12, 32, 52, 74, 100][k]}%, var(--card))`;
 
-function drawMap(data, tools, measure, chosen, go) {
-  const { width, height, rings, members } = data.outlines, values = members.map((r) => measure.of(r));
-  const known = values.filter((v) => v !== null).sort((a, b) => a - b);
-  const cuts = [0.2, 0.4, 0.6, 0.8].map((q) => known[Math.floor(q * known.length)]);
-  // The map shows the region that is open: all that lies in it, with a little room around.
-  const inside = members.map((r, i) => i).filter((i) => tools.path(members[i]).includes(chosen)), box = [width, height, 0, 0];
-  for (const i of inside.length ? inside : members.keys()) for (const [x, y, ...steps] of rings[i]) {
+// Left, top, right and bottom of an outline.
+function extentOf(rings) {
+  const box = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [x, y, ...steps] of rings) {
     let [px, py] = [x, y];
     for (let k = 0; k <= steps.length; k += 2) {
       box[0] = Math.min(box[0], px); box[1] = Math.min(box[1], py); box[2] = Math.max(box[2], px); box[3] = Math.max(box[3], py);
       px += steps[k]; py += steps[k + 1];
     }
   }
+  return box;
+}
+
+// What a map shows: the middle nine tenths of the outlines and all that lie near, so that a few far islands do not make the rest tiny. Second,
+// the places of those that are left out.
+function frameOf(extents) {
+  const middle = (axis) => extents.map(([, b]) => (b[axis] + b[axis + 2]) / 2).sort((a, b) => a - b);
+  const at = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))], [xs, ys] = [middle(0), middle(1)];
+  const box = [at(xs, 0.05), at(ys, 0.05), at(xs, 0.95), at(ys, 0.95)];
+  let left = extents, before = 0;
+  while (left.length !== before) {
+    before = left.length;
+    const near = 0.1 * Math.max(box[2] - box[0], box[3] - box[1]);
+    left = left.filter(([, b]) => {
+      if (b[0] > box[2] + near || b[2] < box[0] - near || b[1] > box[3] + near || b[3] < box[1] - near) return true;
+      box[0] = Math.min(box[0], b[0]); box[1] = Math.min(box[1], b[1]); box[2] = Math.max(box[2], b[2]); box[3] = Math.max(box[3], b[3]);
+      return false;
+    });
+  }
+  // Where many are far apart, all of them are shown.
+  if (left.length <= 0.05 * extents.length) return [box, left.map(([i]) => i)];
+  return [extents.reduce(([a, b, c, d], [, e]) => [Math.min(a, e[0]), Math.min(b, e[1]), Math.max(c, e[2]), Math.max(d, e[3])], box), []];
+}
+
+function drawMap(data, tools, measure, chosen, go) {
+  const { rings, members } = data.outlines, values = members.map((r) => measure.of(r));
+  const known = values.filter((v) => v !== null).sort((a, b) => a - b);
+  const cuts = [0.2, 0.4, 0.6, 0.8].map((q) => known[Math.floor(q * known.length)]);
+  // The map shows the region that is open: all that lies in it, with a little room around.
+  const within = members.map((r, i) => i).filter((i) => tools.path(members[i]).includes(chosen));
+  const [box, far] = frameOf((within.length ? within : members.map((_, i) => i)).map((i) => [i, extentOf(rings[i])]));
   const room = 0.03 * Math.max(box[2] - box[0], box[3] - box[1], 40);
   const seen = [box[0] - room, box[1] - room, box[2] - box[0] + 2 * room, box[3] - box[1] + 2 * room];
   const svg = element("svg", { viewBox: seen.join(" "), role: "img", "aria-label": `Map: ${measure.name}` });
@@ -41,9 +69,13 @@ function drawMap(data, tools, measure, chosen, go) {
     if (r === chosen) path.classList.add("here");
     svg.append(path);
   });
-  const ends = [known[0], ...cuts, known[known.length - 1]];
-  const key = known.length ? [0, 1, 2, 3, 4].map((k) => element("span", { class: "swatch", style: `--shade:${shade(k)}` },
-    `${k ? "from " : ""}${number(ends[k])}${k === 4 ? ` to ${number(ends[5])}` : ""}${measure.unit}`)) : [];
+  const said = (k) => (k === 0 ? `below ${number(cuts[0])}${measure.unit}` : k === 4 ? `${number(cuts[3])}${measure.unit} and more`
+    : `${number(cuts[k - 1])} to ${number(cuts[k])}${measure.unit}`);
+  const key = known.length ? [0, 1, 2, 3, 4].map((k) => element("span", { class: "swatch", style: `--shade:${shade(k)}` }, said(k))) : [];
+  if (far.length) {
+    const above = (r) => tools.labels[tools.path(r)[Math.min(1, tools.path(r).length - 1)]];
+    key.push(element("span", {}, `far away, outside this frame: ${[...new Set(far.map((i) => above(members[i])))].join(", ")}; open one to see it`));
+  }
   if (members.some((r, i) => values[i] !== null && measure.unsure(r))) key.push(element("span", { class: "swatch pale" }, "pale: unreliable, noise may be a third of it or more"));
   return [svg, key];
 }

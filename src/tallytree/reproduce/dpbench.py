@@ -51,6 +51,7 @@ INDEPENDENT = ("flat", "hierarchical", "wavelet", "quad-opt")
 # Seeds of second streams, beyond those of runs, which are below 2**32.
 SECOND_SEEDS = 1 << 40
 SEEDS = "insecure seeds, others for every run, shape, domain, scale and epsilon"
+CUTS = "1 run instead of 5, scales 10^3 and 10^5 of five, 256 bins and 32 x 32 cells of two sizes each, every sixth data set"
 UNIT = "root mean squared error / N"
 
 
@@ -87,7 +88,7 @@ def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progre
 
 
 def shapes(data: Path | None, dimensions: int, *, quick: bool) -> dict[str, FloatArray]:
-    """Shapes by name: every third of the folder's where it is to be quick."""
+    """Shapes by name: every sixth of the folder's where it is to be quick."""
     if data is None:
         return dict(made_up_lines() if dimensions == 1 else made_up_maps())
     file = data / f"dpbench_{dimensions}d" / f"dpbench_{dimensions}d.npz"

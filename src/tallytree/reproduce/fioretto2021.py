@@ -92,8 +92,11 @@ class Scale:
     solver_seconds: float
 
 
-FULL = Scale(5, 117_000_000, HOUSING_SIZES, ("0.1", "0.5", "1.0"), (5, 10, 20, 30, 40, 50), 120.0)
-QUICK = Scale(1, 1_000_000, 60, ("0.1", "1.0"), (5, 10), 10.0)
+FULL = Scale(10, 117_000_000, HOUSING_SIZES, ("0.1", "0.5", "1.0"), (5, 10, 20, 30, 40, 50), 120.0)
+QUICK = Scale(2, 1_000_000, HOUSING_SIZES, ("0.1", "1.0"), (5, 10), 10.0)
+CUTS = (
+    "2 runs instead of 10 (the paper: 30), no ε = 0.5, Figure 7 up to 10 sizes instead of 50, solvers stop after 10 s"
+)
 
 
 def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:

@@ -46,6 +46,7 @@ ESTIMATORS: dict[str, Callable[[IntArray], FloatArray]] = {
     CUT_OFF: partial(estimate_sorted_counts, method="isotonic"),
 }
 RUNS, QUICK_RUNS = 50, 5
+CUTS = "5 runs instead of 50"
 
 
 def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:

@@ -60,6 +60,7 @@ class Scale:
 
 FULL = Scale(runs=10, max_size=100_000, households=117_000_000, epsilons=EPSILONS_PER_LEVEL)
 QUICK = Scale(runs=2, max_size=10_000, households=1_000_000, epsilons=(0.1, 1.0))
+CUTS = "2 runs instead of 10, K = 10,000 instead of 100,000, no ε = 0.5 per level"
 
 
 def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:

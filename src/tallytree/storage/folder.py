@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tallytree.errors import RequestError, StorageError, VerificationError
-from tallytree.storage.work import BESIDE, BUILT, Work, claim, sync
+from tallytree.storage.work import BESIDE, BUILT, Work, claim, set_aside, sync
 
 MANIFEST = "manifest.json"
 PAGE, CARD, CARD_TEXT = "report.html", "card.json", "card.md"
@@ -68,6 +68,8 @@ def write_folder(
         shutil.rmtree(built, ignore_errors=True)
         build_folder(built, tables, manifest)
         _make_readable(built)
+        if work is not None:
+            mine.note_built(built)
         mine.put_into_place(built)
     except OSError as error:
         if isinstance(error, StorageError):
@@ -139,6 +141,12 @@ def read_manifest(path: str | Path) -> Manifest:
         there = file.is_file()
     except OSError as error:  # a name that is too long, a folder that may not be entered
         raise StorageError(f"Cannot read {folder}: {error.strerror}.") from None
+    aside = set_aside(folder)
+    if aside is not None:
+        raise StorageError(
+            f"{folder} was being replaced by a run that ended on the way. Its release is whole, in {aside}; tallytree resume "
+            f"{folder} puts one of the two into its place."
+        )
     if not there:
         raise StorageError(f"{folder} is not a release folder: it has no {MANIFEST}.")
     return read_facts(file, "a manifest", newest=FORMAT_VERSION, sealed_from=2)

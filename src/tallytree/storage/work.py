@@ -7,6 +7,7 @@ died can be finished.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -24,6 +25,8 @@ ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
 # Manifests, notes and a small release.
 _LEAST_ROOM = 1 << 20
 _LOCK, _NOTE = "lock", "note.json"
+# Of what a work folder holds; newer ones are refused.
+FORMAT_VERSION = 1
 # Files that the program itself puts beside the tables of a release after it was written.
 SIGNATURE = "manifest.sig"
 BESIDE = ("report.html", "card.json", "card.md", SIGNATURE)
@@ -59,6 +62,7 @@ class Work:
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write down facts about the run, flushed to disk; nothing confidential."""
         file = self.path / _NOTE
+        facts = {"format_version": FORMAT_VERSION} | facts
         with self._telling(), file.with_suffix(".part").open("w", encoding="utf-8") as stream:
             json.dump(facts, stream, indent=2, ensure_ascii=False)
             stream.flush()
@@ -66,6 +70,16 @@ class Work:
         with self._telling():
             file.with_suffix(".part").rename(file)
         sync(self.path)
+
+    def refuse_newer(self) -> None:
+        """Refuse what a newer version has left: it may be kept by other rules."""
+        version = self.note().get("format_version", 1)
+        if version != FORMAT_VERSION:
+            self.leave()
+            raise StorageError(
+                f"{self.path} was left by another version of tallytree, in format {version!r}; this one knows format "
+                f"{FORMAT_VERSION}. Upgrade tallytree to finish it, or choose another folder."
+            )
 
     def require_room(self, n_bytes: int) -> None:
         """Refuse to go on where the disk has too little room for what will be written, as far as it can be told."""
@@ -113,6 +127,23 @@ class Work:
                     raise
         sync(self.target.parent)
 
+    def note_built(self, built: Path) -> None:
+        """Write down which release is about to be put into its place, so that it is known again there."""
+        self.write_note(self.note() | {"manifest": _digest(built)})
+
+    def is_in_place(self) -> bool:
+        """Whether the release that was made here is at the target already."""
+        noted = self.note().get("manifest")
+        return noted is not None and noted == _digest(self.target)
+
+    def standing(self) -> str:
+        """Which of two releases is at the target, in a sentence; empty where there is none."""
+        if self.is_in_place():
+            return "The new release is in its place. "
+        if os.path.lexists(self.target):
+            return f"{self.target} still holds the release that was to be replaced. "
+        return ""
+
     def bring_back(self) -> None:
         """Bring back a release that was set aside by a run that died, or failed, before the new one was in its place."""
         aside = self.path / REPLACED
@@ -155,6 +186,7 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
             break
         os.close(lock)
     work = Work(place, path, overwrite, lock)
+    work.refuse_newer()
     try:
         work.bring_back()
         check_target(target, overwrite=overwrite)  # a run that finished meanwhile may have put its release there
@@ -162,6 +194,14 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
         (work.leave if work.note() else work.release)()
         raise
     return work
+
+
+def _digest(folder: Path) -> str | None:
+    """SHA-256 of the manifest in a folder; None where there is none that can be read."""
+    try:
+        return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def _is_current(lock: int, file: Path) -> bool:
@@ -175,7 +215,15 @@ def _is_current(lock: int, file: Path) -> bool:
 
 
 def reopen(target: str | Path) -> Work | None:
-    """The work that a run left for a target, to be finished or dropped; None where there is none."""
+    """The work that a run left for a target, to be finished; None where there is none."""
+    found = reopen_any(target)
+    if found is not None:
+        found.refuse_newer()
+    return found
+
+
+def reopen_any(target: str | Path) -> Work | None:
+    """The same, to be looked at or dropped, whichever version left it."""
     given = Path(target)
     place = given.resolve() if given.is_symlink() else given.absolute()
     path = work_folder(place)
@@ -190,18 +238,24 @@ def reopen(target: str | Path) -> Work | None:
     return replace(found, overwrite=bool(found.note().get("overwrite")))
 
 
-def left_over(folder: Path) -> list[Path]:
-    """Targets in a folder whose work was left unfinished by a run that ended."""
-    found = []
+def set_aside(target: Path) -> Path | None:
+    """Where the release of a target is that a run set aside and did not live to replace; None where it is in its place."""
+    aside = work_folder(target.absolute()) / REPLACED
+    return aside if not os.path.lexists(target) and os.path.lexists(aside) else None
+
+
+def left_over(folder: Path) -> dict[Path, str]:
+    """Targets in a folder whose work was left unfinished by a run that ended, and which release is there, in a sentence."""
+    found = {}
     for path in sorted(folder.glob(f".*{SUFFIX}")):
         target = folder / path.name[1 : -len(SUFFIX)]
         try:
-            work = reopen(target)
+            work = reopen_any(target)
         except (OSError, StorageError):  # it runs at this moment, or belongs to someone else
             continue
         if work is not None:
+            found[target] = work.standing()
             work.leave()
-            found.append(target)
     return found
 
 

@@ -30,9 +30,9 @@ from tallytree.planning.group_sizes.mechanisms import (
     largest_table,
     totals_kept,
 )
-from tallytree.planning.group_sizes.size_bins import looks_first, single_sizes
+from tallytree.planning.group_sizes.size_bins import SizeBins, looks_first, single_sizes
 from tallytree.privacy.budget import Budget, Definition, Exact, exact, noise_for
-from tallytree.privacy.noise import Noise
+from tallytree.privacy.noise import DiscreteGaussian, Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     chain_sensitivity,
@@ -133,6 +133,12 @@ class Plan:
     first_look: QueryPlan | None = None
     awaits_look: bool = False
     people: tuple[LevelPlan, ...] = ()
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise of the lowest level is Gaussian."""
+        query = self.levels[-1].query
+        return query is not None and isinstance(query.noise, DiscreteGaussian)
 
 
 def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
@@ -264,6 +270,11 @@ def with_view(plan: Plan, facts: PublicFacts, view: View) -> Plan:
     """The plan with the same shares for another view on every level, for good."""
     levels = tuple(replace(level, view=view) for level in plan.levels)
     return with_shares(replace(plan, levels=levels), facts, [level.share for level in plan.levels])
+
+
+def with_bins_asked(plan: Plan, facts: PublicFacts, bins: SizeBins) -> Plan:
+    """The plan with the questions that bins of sizes bring: about each alone, or about blocks too."""
+    return with_view(plan, facts, "blocks" if bins.block else "bins")
 
 
 def half_width(levels: Sequence[LevelPlan]) -> int:

@@ -7,14 +7,17 @@ of sizes and counts.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import AssumedCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.people import NO_PEOPLE, People
 
 # Shares of households with 1 … 6 people (United States 2010); larger ones, 2 % in all, fall by the factor 0.43 per person.
 _HOUSEHOLDS = (0.0, 0.267, 0.328, 0.161, 0.134, 0.065, 0.026)
@@ -80,8 +83,41 @@ def shape_from_counts(size: IntArray, count: IntArray) -> FloatArray:
     return _normal(weights)
 
 
-def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, *, seed: int = 0) -> AssumedCounts:
-    """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in."""
+def assumed_counts(
+    hierarchy: Hierarchy,
+    n_groups: IntArray,
+    shape: FloatArray,
+    *,
+    attributes: Attributes = NO_ATTRIBUTES,
+    people: People = NO_PEOPLE,
+    largest: int | None = None,
+    seed: int = 0,
+) -> AssumedCounts:
+    """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in.
+
+    With ``attributes`` totals are those of every combination of values of every leaf. ``people`` are spread evenly over their
+    classes; no group has more than ``largest`` entities.
+    """
+    cells = _drawn_sizes(n_groups, shape, seed)
+    cells = cells if largest is None else cells.clip(largest)
+    leaf = np.arange(cells.n_regions) // attributes.n_cells
+    leaf_counts = sum_over_regions(cells, leaf, hierarchy.n_leaves) if attributes else cells
+    n_classes = people.classes.n_cells
+    turn = n_classes - 1 - np.arange(n_classes)
+    return AssumedCounts(
+        hierarchy,
+        leaf_counts,
+        leaf_counts.n_groups(),
+        groups_note="assumed data, for planning",
+        attributes=attributes,
+        cell_counts=cells if attributes else None,
+        people=people,
+        entity_counts=(cells.n_entities()[:, None] + turn) // n_classes if people else None,
+    )
+
+
+def _drawn_sizes(n_groups: IntArray, shape: FloatArray, seed: int) -> CountsBySize:
+    """Sizes of so many groups per row, drawn from a shape."""
     # An ordinary generator, here and below: what is drawn is public and hides nothing.
     rng = np.random.default_rng(seed)
     possible = np.flatnonzero(shape)
@@ -97,10 +133,7 @@ def assumed_counts(hierarchy: Hierarchy, n_groups: IntArray, shape: FloatArray, 
         left, rest = left - here, max(rest - shape[size], 1e-300)
         if not left.any():
             break
-    leaf_counts = counts_from_runs(
-        np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), hierarchy.n_leaves
-    )
-    return AssumedCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), groups_note="assumed data, for planning")
+    return counts_from_runs(np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), len(n_groups))
 
 
 def scattered_counts(density: FloatArray) -> IntArray:
@@ -115,32 +148,63 @@ def scattered_totals(n_groups: IntArray, std: FloatArray, *, seed: int) -> IntAr
     return np.rint(rng.normal(n_groups, std)).astype(np.int64)
 
 
-def scattered_tables(hierarchy: Hierarchy, table: IntArray, variance: FloatArray, *, seed: int) -> IntArray:
+@dataclass(frozen=True, eq=False)
+class Doubts:
+    """How far the truth may be from released counts of bins, given the region above.
+
+    Attributes
+    ----------
+    own
+        Variance of every count apart from the others of its region: one row per region.
+    shared
+        Variances in units of the region's groups: of its number of groups first, then of each way in which groups move between
+        sizes; one row each.
+    along
+        How far each count moves with each of them, in units of itself; one table each.
+    """
+
+    own: FloatArray
+    shared: FloatArray
+    along: FloatArray
+
+
+def scattered_tables(hierarchy: Hierarchy, table: IntArray, doubts: Doubts, *, seed: int) -> IntArray:
     """Whole counts of the leaves scattered around a public table, never below 0, with about the means that it has.
 
-    Region by region under the one above: a gamma law with the table's mean, moved as the region above was, and a given
-    variance; what siblings add up to is the region above again. Then each count is rounded up or down at random.
+    Region by region under the one above: the table's mean, moved as the region above was, with another number of groups
+    (a gamma law) and groups moved between sizes (which keeps their number); then each count by a gamma law of its own. What
+    siblings add up to is the region above again, and each count is rounded up or down at random.
 
     Parameters
     ----------
     table
         One row per region, children adding up to their parent.
-    variance
-        Of each count, given the region above.
     """
     rng = np.random.default_rng([seed, 2])
     drawn = np.zeros(table.shape)
-    drawn[0] = _gamma(rng, table[0].astype(np.float64), variance[0])
+    drawn[0] = _gamma(rng, table[0].astype(np.float64), doubts.own[0])
     for level in range(1, hierarchy.n_levels):
         here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
-        parent = hierarchy.parent[here]
-        moved = drawn[above] / np.maximum(table[above], 1)
-        own = _gamma(rng, table[here] * moved[parent - above.start], variance[here])
+        parent = hierarchy.parent[here] - above.start
+        mean = table[here] * (drawn[above] / np.maximum(table[above], 1))[parent]
+        own = _gamma(rng, _moved(rng, mean, doubts, here), doubts.own[here])
         sums = np.add.reduceat(own, hierarchy.child_starts[above] - here.start, axis=0)
         fitted = np.divide(drawn[above], sums, out=np.zeros_like(sums), where=sums > _LEAST_MEAN)
-        drawn[here] = own * fitted[parent - above.start]
+        drawn[here] = own * fitted[parent]
     leaves = drawn[hierarchy.level_slice(hierarchy.n_levels - 1)]
     return np.floor(leaves + rng.random(leaves.shape)).astype(np.int64)
+
+
+def _moved(rng: np.random.Generator, mean: FloatArray, doubts: Doubts, here: slice) -> FloatArray:
+    """Counts of some regions with other numbers of groups and with groups moved between sizes."""
+    shared, along = doubts.shared[:, here], doubts.along[:, here]
+    factor = _gamma(rng, np.ones(len(mean)), shared[0])
+    counts = mean * (1 + (factor - 1)[:, None] * np.clip(along[0], 0.0, 1.0))
+    amounts = np.sqrt(shared[1:]) * rng.standard_normal(shared[1:].shape)
+    # No count falls below 0 by them, and none is moved away in full.
+    moved = counts * np.maximum(1 + np.einsum("kr,krb->rb", amounts, along[1:], optimize=True), _LEAST_MEAN)
+    before, after = counts.sum(axis=1), moved.sum(axis=1)
+    return np.asarray(moved * np.divide(before, after, out=np.zeros_like(after), where=after > 0)[:, None])
 
 
 def _gamma(rng: np.random.Generator, mean: FloatArray, variance: FloatArray) -> FloatArray:

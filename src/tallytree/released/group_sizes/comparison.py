@@ -189,11 +189,12 @@ def _estimates(release: Release | PublishedTable, region: IntArray, size: IntArr
     """Counts with standard errors; a count of 0 has that of its upper end, a published number none."""
     if isinstance(release, PublishedTable):
         return counts_at(release.counts, region, size), np.zeros(len(region))
-    if release.intervals is None:
+    found = release.region_intervals
+    if found is None:
         raise RequestError(
             "Comparing needs standard errors: give releases with intervals, or say how many copies to make."
         )
-    count, found = counts_at(release.counts, region, size), release.intervals
+    count = counts_at(release.counts, region, size)
     width = int(max(release.counts.size.max(initial=0), size.max(initial=0))) + 1
     keys = release.counts.region_of_run() * width + release.counts.size
     at = np.minimum(np.searchsorted(keys, region * width + size), max(len(keys) - 1, 0))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from tallytree.errors import VerificationError
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
@@ -149,19 +152,27 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
 
 
-def with_bins(
-    manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins, differences: Sequence[tuple[float, float]]
-) -> Manifest:
-    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound.
-
-    ``differences`` are how far the regions of each level below the root were found to differ, in groups and in shape.
-    """
+def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
     chosen = with_split(manifest, plan, counts)
     facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
     views = [level.view for level in plan.levels]
     edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
-    fit = {"differences": [list(found) for found in differences]}
-    return with_fit({**chosen, "mechanism": {**facts, "views": views, **edges}}, fit)
+    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+
+
+def bins_of(manifest: Manifest) -> SizeBins:
+    """The bins of sizes that ``with_bins`` wrote down."""
+    facts = manifest["mechanism"]
+    edges, block = np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0)
+    if edges.ndim != 1 or len(edges) < 2 or np.any(np.diff(edges) <= 0) or edges[0] < 0 or block < 0:
+        raise VerificationError("The bins of sizes in the manifest are none.")
+    return SizeBins(edges, block)
+
+
+def with_differences(manifest: Manifest, differences: Sequence[list[float]]) -> Manifest:
+    """The manifest with how far the regions of each level below the root were found to differ."""
+    return with_fit(manifest, {"differences": list(differences)})
 
 
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:

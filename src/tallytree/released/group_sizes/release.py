@@ -33,6 +33,7 @@ from tallytree.released.group_sizes.region import Interval, RegionCounts, Slot, 
 from tallytree.released.group_sizes.tables import (
     cell_groups_from_table,
     cells_table,
+    chosen_runs,
     counts_from_table,
     counts_reader,
     counts_table,
@@ -41,6 +42,7 @@ from tallytree.released.group_sizes.tables import (
     path_array,
     regions_reader,
 )
+from tallytree.released.group_sizes.total_ends import NO_ENDS, TotalEnds
 from tallytree.released.group_sizes.zero_cells import ZeroEnds
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
@@ -49,13 +51,16 @@ from tallytree.storage.folder import Folder, Manifest
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
-    """Standard error and interval of every released count, run by run of the release; upper ends of counts that are 0."""
+    """Standard error and interval of every released count, run by run of the release (with attributes, of its margins); upper
+    ends of counts that are 0, by level and then by further tables; and how far numbers of entities may be off.
+    """
 
     confidence: float
     std_error: FloatArray
     low: IntArray
     high: IntArray
     zeros: ZeroEnds
+    totals: TotalEnds = NO_ENDS
 
     def __repr__(self) -> str:
         return f"CountIntervals({len(self.low):,} counts, confidence {self.confidence:g})"
@@ -135,8 +140,7 @@ class Release(Published):
     def regions(self, paths: Sequence[str], where: Sequence[str] = ()) -> RegionCounts:
         """Counts of several regions together, none of which lies in another."""
         slot = Slot(self.lattice.n_slots, slot_of(self.attributes, where))
-        counts = self.counts if self.margins is None else self.margins
-        found = together(self.hierarchy, counts, paths, self.classes, slot)
+        found = together(self.hierarchy, self.all_counts, paths, self.classes, slot)
         return replace(found, path=", ".join([found.path, *where])) if where else found
 
     @cached_property
@@ -151,13 +155,34 @@ class Release(Published):
         ``by`` names attributes, which become columns after the region. Of a release in classes, ``size`` is the smallest one
         of a class and ``class`` its name. With intervals, columns std_error, low and high follow.
         """
-        if by and self.margins is not None:
-            return counts_table(self.lattice, self.margins, (by,) if isinstance(by, str) else by)
-        self.attributes.chosen((by,) if isinstance(by, str) else by)
-        table = counts_table(Lattice(self.hierarchy, NO_ATTRIBUTES), self.counts, classes=self.classes)
+        names = (by,) if isinstance(by, str) else tuple(by)
+        table = counts_table(self.lattice, self.all_counts, names, self.classes)
+        kept = chosen_runs(self.lattice, self.all_counts, names)
         for name, values in self._interval_columns().items():
-            table = table.append_column(name, pa.array(values))
+            table = table.append_column(name, pa.array(values[kept]))
         return table
+
+    @property
+    def all_counts(self) -> CountsBySize:
+        """Counts of every row that the release has: of regions, and of their slots where groups have attributes."""
+        return self.counts if self.margins is None else self.margins
+
+    def row(self, path: str, where: Sequence[str] = ()) -> int:
+        """Number of a region, of groups with some values of attributes or of all, among ``all_counts``."""
+        return self.hierarchy.find(path) * self.lattice.n_slots + slot_of(self.attributes, where)
+
+    def without_attributes(self) -> Release:
+        """The tables of regions alone."""
+        bare = replace(self, attributes=NO_ATTRIBUTES, margins=None, cell_groups=None, people=None)
+        return replace(bare, intervals=self.region_intervals)
+
+    @cached_property
+    def region_intervals(self) -> CountIntervals | None:
+        """Intervals of the counts of regions, run by run of ``counts``; of a release without attributes all there are."""
+        if self.intervals is None or self.margins is None:
+            return self.intervals
+        kept, found = chosen_runs(self.lattice, self.margins), self.intervals
+        return replace(found, std_error=found.std_error[kept], low=found.low[kept], high=found.high[kept])
 
     def people_table(self, by: str | Sequence[str] = ()) -> pa.Table:
         """Numbers of entities as an Arrow table: level, region, count; rows with count 0 left out.
@@ -179,7 +204,7 @@ class Release(Published):
         if self.margins is not None and self.cell_groups is not None:
             checks += check_margins(self.lattice, self.margins, self.cell_groups)
         if self.people is not None:
-            checks += self.people.checks(self.counts if self.margins is None else self.margins)
+            checks += self.people.checks(self.all_counts)
         return Verification((whole, *checks))
 
     def _reply(self, question: Question) -> Reply:
@@ -222,8 +247,7 @@ class Release(Published):
     def tables(self, *, noisy: bool) -> dict[str, pa.RecordBatchReader | pa.Table]:
         """Counts, regions, their cells and the raw measurements, in streams."""
         paths = path_array(self.hierarchy)
-        counts = self.counts if self.margins is None else self.margins
-        reader = counts_reader(self.lattice, counts, paths, self._interval_columns(), self.classes)
+        reader = counts_reader(self.lattice, self.all_counts, paths, self._interval_columns(), self.classes)
         tables: dict[str, pa.RecordBatchReader | pa.Table] = {
             "counts.parquet": reader,
             "regions.parquet": regions_reader(self.hierarchy, self.n_groups, paths),
@@ -240,8 +264,9 @@ class Release(Published):
         """The manifest, and the confidence of the intervals where there are any."""
         if self.intervals is None:
             return self.manifest
-        facts = {"confidence": self.intervals.confidence, "zeros": self.intervals.zeros.to_json()}
-        return {**self.manifest, "intervals": facts}
+        found = self.intervals
+        ends = {"zeros": found.zeros.to_json(), "totals": found.totals.to_json()}
+        return {**self.manifest, "intervals": {"confidence": found.confidence, **ends}}
 
     def __repr__(self) -> str:
         by = f" by {', '.join(self.attributes.names)}" if self.attributes else ""
@@ -279,7 +304,7 @@ def load_release(folder: Folder) -> Release:
     if not lattice.attributes:
         return made
     cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet"))
-    return with_margins(lattice, counts, replace(made, intervals=None), cell_groups)
+    return with_margins(lattice, counts, made, cell_groups)
 
 
 def with_margins(lattice: Lattice, margins: CountsBySize, release: Release, cell_groups: IntArray) -> Release:
@@ -297,4 +322,5 @@ def _intervals(table: pa.Table, facts: Mapping[str, Any] | None) -> CountInterva
             )
         return None
     std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
-    return CountIntervals(facts["confidence"], std_error, low, high, ZeroEnds.from_json(facts.get("zeros", [])))
+    zeros, totals = ZeroEnds.from_json(facts.get("zeros", [])), TotalEnds.from_json(facts.get("totals", []))
+    return CountIntervals(facts["confidence"], std_error, low, high, zeros, totals)

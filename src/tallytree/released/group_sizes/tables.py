@@ -58,13 +58,11 @@ def counts_table(
     ``counts`` are those of every region, or with attributes those of every slot of every region, of which all values of some
     attributes and single values of the others are taken.
     """
-    rows = counts.region_of_run()
-    n_slots = lattice.n_slots
-    margin = lattice.attributes.chosen(by)
-    kept = np.flatnonzero(np.isin(rows % n_slots, lattice.slots(margin)))
-    region = rows[kept] // n_slots
+    kept = chosen_runs(lattice, counts, by)
+    rows, margin = counts.region_of_run()[kept], lattice.attributes.chosen(by)
+    region = rows // lattice.n_slots
     hierarchy = lattice.hierarchy
-    values = attribute_columns(lattice, rows[kept] % n_slots)
+    values = attribute_columns(lattice, rows % lattice.n_slots)
     return pa.table(
         {
             "level": pa.array(hierarchy.level_of[region].astype(np.int32)),
@@ -74,6 +72,12 @@ def counts_table(
             "count": pa.array(counts.count[kept]),
         }
     )
+
+
+def chosen_runs(lattice: Lattice, counts: CountsBySize, by: Sequence[str] = ()) -> IntArray:
+    """The runs of the table by some attributes, among those of every slot of every region."""
+    slots = lattice.slots(lattice.attributes.chosen(by))
+    return np.flatnonzero(np.isin(counts.region_of_run() % lattice.n_slots, slots))
 
 
 def attribute_columns(lattice: Lattice, slots: IntArray) -> list[pa.DictionaryArray]:
@@ -253,6 +257,8 @@ _QUERIES: dict[str, tuple[str, ...]] = {
     "hybrid": ("cumulative", "tail"),
     "chain": ("chain",),
     "staircase": ("blocks", "block ends", "tail"),
+    "bins": ("bins",),
+    "blocks": ("blocks",),
     "people": ("people",),
 }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.part import Part
 from tallytree.model.range_tree import RangeTree
+from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
@@ -26,8 +27,20 @@ from tallytree.storage.versions import library_versions
 KIND = "histogram"
 
 
+class DescribedHistogram(Protocol):
+    """What is public about a histogram, wherever its counts are; attributes as in
+    :class:`tallytree.model.confidential_histogram.ConfidentialHistogram`."""
+
+    @property
+    def unit(self) -> Unit: ...  # noqa: D102
+    @property
+    def note(self) -> str: ...  # noqa: D102
+    @property
+    def part(self) -> Part | None: ...  # noqa: D102
+
+
 def histogram_manifest(
-    plan: HistogramPlan, histogram: ConfidentialHistogram, *, published: dict[str, Any], reason: str, secure: bool
+    plan: HistogramPlan, histogram: DescribedHistogram, *, published: dict[str, Any], reason: str, secure: bool
 ) -> Manifest:
     """Everything that ``manifest.json`` says about a range histogram, all of it public."""
     unit = histogram.unit

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 from tallytree.maps.methods import SMOOTHED, SPARSE
 from tallytree.measure.spatial import NoisyMap, Step
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.part import Part
+from tallytree.model.unit import Unit
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
@@ -27,8 +29,29 @@ COMPOSITION = {
 }
 
 
+class DescribedGrid(Protocol):
+    """What is public about a grid, wherever its counts are; attributes as in
+    :class:`tallytree.model.confidential_grid.ConfidentialGrid`.
+    """
+
+    @property
+    def columns(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def box(self) -> Sequence[tuple[float, float]]: ...  # noqa: D102
+    @property
+    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def unit(self) -> Unit: ...  # noqa: D102
+    @property
+    def note(self) -> str: ...  # noqa: D102
+    @property
+    def crs(self) -> str: ...  # noqa: D102
+    @property
+    def part(self) -> Part | None: ...  # noqa: D102
+
+
 def planned_manifest(
-    grid: ConfidentialGrid, budget: Budget, options: MethodOptions, *, published: dict[str, Any], secure: bool
+    grid: DescribedGrid, budget: Budget, options: MethodOptions, *, published: dict[str, Any], secure: bool
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
     named = ("mechanism", "method")
@@ -62,12 +85,17 @@ def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
     """The manifest with the method that was used and every step that was paid for."""
     steps = [describe_step(step, noisy.budget) for step in noisy.steps]
     published = manifest["published"]
-    way = {"sparse": noisy.method in SPARSE, "smoothed": noisy.method in SMOOTHED}
     return manifest | {
-        "published": published | {name: published["nonnegative"] is True and chosen for name, chosen in way.items()},
+        "published": published | published_way(noisy.method, published["nonnegative"]),
         "mechanism": {"name": noisy.method, **manifest["mechanism"]},
         "privacy": {**manifest["privacy"], "steps": steps},
     }
+
+
+def published_way(method: str, nonnegative: object) -> dict[str, bool]:
+    """How the counts of a method are made nonnegative, where the method has a way of its own."""
+    way = {"sparse": method in SPARSE, "smoothed": method in SMOOTHED}
+    return {name: nonnegative is True and chosen for name, chosen in way.items()}
 
 
 def describe_step(step: Step, budget: Budget) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tallytree.model.steps import Steps, steps_from
 from tallytree.model.unit import Unit
 from tallytree.planning.streams import StreamPlan, plan_stream
 from tallytree.privacy.accounting import noise_to_json, record_to_json
-from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
+from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json, unit_from_json
 from tallytree.released.checks import Check
 from tallytree.released.group_sizes.manifest import kept_rows
 from tallytree.storage.folder import Manifest
@@ -121,6 +121,8 @@ def same_stream(one: Manifest, other: Manifest) -> list[str]:
 
     def asked(manifest: Manifest) -> dict[str, Any]:
         privacy = {name: value for name, value in manifest["privacy"].items() if name in _ASKED}
+        unit = unit_from_json(privacy["unit"])
+        privacy["unit"] = (unit.name, unit.contributions)  # whatever a row without a name is called
         rest = {name: manifest.get(name) for name in ("kind", "where")}
         return {**rest, **manifest["mechanism"], **manifest["steps"], **privacy, "rows": manifest["public"]["rows"]}
 

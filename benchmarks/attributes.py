@@ -1,0 +1,277 @@
+"""Households with attributes, and the people in them: errors beside nestings, releases without attributes, and histograms.
+
+200,576 households of the Current Population Survey by couple and assistance, both declared fixed, with members by age. Run as
+``python -m benchmarks.attributes sizes|wants|people|means|scale``; the data folder is named by TALLYTREE_DATA.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.real_data import data_folder
+from tallytree import ConfidentialCounts, evaluate, read, release
+from tallytree.consistency.lattice import least_squares_cells
+from tallytree.consistency.people import counted_people, whole_people
+from tallytree.kernels.distance import earth_movers_distance
+from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.attributes import Attributes
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
+from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.lattice import Family
+from tallytree.publish.answers import answer
+from tallytree.publish.copies import copy_release
+from tallytree.released.group_sizes.asked import MEAN
+
+LEVELS = ("region", "division", "fips")
+BY = ("couple", "assistance")
+AGES = {"under18": "child", "age18_20": "youth", "age21plus": "adult"}
+EQUAL = {"budget": "equal"}
+
+
+def households() -> pa.Table:
+    """One row per household, with its size."""
+    folder = data_folder()
+    if folder is None:
+        sys.exit("Set TALLYTREE_DATA to the folder of real data.")
+    file = folder / "cps_household_members" / "cps_household_members.csv.gz"
+    return duckdb.sql(f"SELECT *, {' + '.join(AGES)} AS size FROM '{file}'").to_arrow_table()
+
+
+def members() -> pa.Table:
+    """One row per person."""
+    table = households()
+    numbers = np.stack([table[column].to_numpy() for column in AGES], axis=1)
+    house = np.repeat(np.arange(len(table)), numbers.sum(axis=1))
+    age = np.repeat(np.tile(list(AGES.values()), len(table)), numbers.ravel())
+    columns = {name: table[name].take(pa.array(house)) for name in (*LEVELS, *BY)}
+    return pa.table({"household": house, **columns, "age": age})
+
+
+def by_cells(table: pa.Table) -> ConfidentialCounts:
+    """The households by couple and assistance."""
+    return read(table, levels=LEVELS, size="size", root="US", by=BY, public="cells")
+
+
+def errors(counts: ConfidentialCounts, cells: CountsBySize) -> FloatArray:
+    """Mean earth mover's distance of a row per level: cells, then all values together."""
+    lattice, found = counts.lattice, []
+    assert counts.cell_counts is not None
+    for margin in (lattice.finest.margin, ()):
+        for level in range(lattice.hierarchy.n_levels):
+            made, exact = (lattice.counts(Family(level, margin), table) for table in (cells, counts.cell_counts))
+            kept = (made.n_groups() > 0) | (exact.n_groups() > 0)
+            found.append(earth_movers_distance(made, exact)[kept].mean())
+    return np.array(found)
+
+
+def lattice_errors(counts: ConfidentialCounts, epsilon: str, seed: int, **options: object) -> FloatArray:
+    """Of one release by attributes."""
+    made = release(counts, epsilon=epsilon, insecure_seed=seed, **options)  # type: ignore[arg-type]
+    assert made.margins is not None
+    return errors(counts, made.margins.at(made.lattice.rows_in_margins(made.lattice.finest)))
+
+
+def nested_errors(
+    counts: ConfidentialCounts,
+    nested: ConfidentialCounts,
+    order: Sequence[str],
+    epsilon: str,
+    seed: int,
+    **options: object,
+) -> FloatArray:
+    """Of a release where the attributes are levels."""
+    tree, lattice = nested.hierarchy, counts.lattice
+    made = release(nested, epsilon=epsilon, insecure_seed=seed, **options)  # type: ignore[arg-type]
+    here = tree.level_slice(tree.n_levels - 1)
+    states = [path.rsplit("/", 1)[1] for path in lattice.hierarchy.paths[lattice.hierarchy.level_slice(3)]]
+    place = []
+    for path in tree.paths[here]:
+        labels = dict(zip(order, path.split("/")[1:]))
+        cell = lattice.attributes.cell_of([labels[name] for name in BY])
+        place.append(states.index(labels["fips"]) * lattice.attributes.n_cells + cell)
+    return errors(counts, sum_over_regions(made.counts.regions(here), np.array(place), lattice.n_rows(lattice.finest)))
+
+
+def show(name: str, found: Sequence[FloatArray]) -> None:
+    """One row of a table: cells, all values together, geometric mean."""
+    mean = np.mean(found, axis=0)
+    texts = [" / ".join(f"{value:,.1f}" for value in part) for part in (mean[:4], mean[4:])]
+    print(f"| {name} | {texts[0]} | {texts[1]} | {np.exp(np.log(mean).mean()):.1f} |", flush=True)
+
+
+def sizes(epsilons: Sequence[str], runs: int) -> None:
+    """One release by attributes beside nestings, where they are levels above or below the regions."""
+    table = households()
+    counts = by_cells(table)
+    orders = {"top": (*BY, *LEVELS), "bottom": (*LEVELS, *BY)}
+    nested = {
+        name: read(table, levels=order, size="size", root="US", public="groups") for name, order in orders.items()
+    }
+    print("| | cells | all values together | geometric mean |\n| --- | --- | --- | --- |")
+    for epsilon in epsilons:
+        show(f"ε = {epsilon}, by attributes", [lattice_errors(counts, epsilon, seed) for seed in range(runs)])
+        for name, order in orders.items():
+            for how, options in (("planned", {}), ("equal", EQUAL)):
+                found = [nested_errors(counts, nested[name], order, epsilon, seed, **options) for seed in range(runs)]
+                show(f"ε = {epsilon}, attributes at the {name}, {how}", found)
+
+
+def wants(epsilons: Sequence[str], runs: int) -> None:
+    """Three workloads, and a release without attributes."""
+    table = households()
+    counts = by_cells(table)
+    bare = read(table, levels=LEVELS, size="size", root="US", public="groups")
+    names = counts.hierarchy.level_names
+    workloads: dict[str, list[str]] = {
+        "default": [],
+        "regions": list(names),
+        "cells": [f"{name}:{','.join(BY)}" for name in names],
+    }
+    print("| | cells | all values together | geometric mean |\n| --- | --- | --- | --- |")
+    for epsilon in epsilons:
+        for name, want in workloads.items():
+            show(
+                f"ε = {epsilon}, wanted: {name}",
+                [lattice_errors(counts, epsilon, seed, want=want) for seed in range(runs)],
+            )
+        made = [evaluate(release(bare, epsilon=epsilon, insecure_seed=seed), bare).levels for seed in range(runs)]
+        alone = np.mean([[level.emd for level in levels] for levels in made], axis=0)
+        print(
+            f"| ε = {epsilon}, without attributes | | {' / '.join(f'{value:,.1f}' for value in alone)} | |", flush=True
+        )
+
+
+def people(epsilons: Sequence[str], runs: int) -> None:
+    """People by class beside a histogram of its own, and people per region from sizes, from classes and from both."""
+    table = members()
+    how = {"group": "household", "levels": LEVELS, "root": "US", "by": ("couple",), "public": "cells"}
+    both = read(table, people={"age": list(AGES.values())}, people_by=["couple"], **how)
+    bare = read(table, **how)
+    lattice, tree = both.lattice, both.hierarchy
+    groups = both.people.groups(lattice)
+    exact = both.people_cells()
+    print(
+        "| ε | level | one class: ours | own histogram | ratio | entities: sizes | classes | both | predicted | ratio |"
+    )
+    print("|" + " --- |" * 10)
+    for epsilon in epsilons:
+        squares: dict[str, list[FloatArray]] = {"ours": [], "own": [], "sizes": [], "classes": [], "both": []}
+        for seed in range(runs):
+            made = release(both, epsilon=epsilon, insecure_seed=seed)
+            assert made.people is not None
+            assert made.noisy is not None
+            told = counted_people(groups, made.noisy.people, lattice.sums(lattice.finest, both.cell_counts.n_groups()))  # type: ignore[union-attr]
+            estimate = least_squares_cells(groups, told)
+            totals = np.maximum(np.rint(estimate.sum(axis=1)), 0).astype(np.int64)
+            own = whole_people(groups, told, totals)
+            # As much for sizes as beside people: 1 − 3/100 − 1/4 of ε for the levels.
+            alone = release(bare, epsilon=str(float(epsilon) * 0.72 / 0.97), insecure_seed=1000 + seed)
+            sizes_alone = alone.margins.at(lattice.rows_in_margins(lattice.finest)).n_entities()  # type: ignore[union-attr]
+
+            def off(cells: IntArray | FloatArray, truth: IntArray) -> FloatArray:
+                return np.array(
+                    [np.square(lattice.sums(Family(level, ()), cells - truth)).mean() for level in range(tree.n_levels)]
+                )
+
+            squares["ours"].append(off(made.people.cells, exact))
+            squares["own"].append(off(own, exact))
+            squares["sizes"].append(off(sizes_alone, exact.sum(axis=1)))
+            squares["classes"].append(off(estimate.sum(axis=1), exact.sum(axis=1)))
+            squares["both"].append(off(made.people.cells.sum(axis=1), exact.sum(axis=1)))
+        mean = {name: np.mean(found, axis=0) for name, found in squares.items()}
+        predicted = 1 / (1 / mean["sizes"] + 1 / mean["classes"])
+        for level, name in enumerate(tree.level_names):
+            rms = {key: float(np.sqrt(values[level])) for key, values in mean.items()}
+            best = float(np.sqrt(predicted[level]))
+            print(
+                f"| {epsilon} | {name} | {rms['ours']:.1f} | {rms['own']:.1f} | {rms['ours'] / rms['own']:.2f} "
+                f"| {rms['sizes']:.1f} | {rms['classes']:.1f} | {rms['both']:.1f} | {best:.1f} | {rms['both'] / best:.2f} |",
+                flush=True,
+            )
+
+
+def means(epsilons: Sequence[str], runs: int) -> None:
+    """How often intervals of mean household size by attribute hold, at 95 %."""
+    table = members()
+    how = {"group": "household", "levels": LEVELS, "root": "US", "by": BY, "public": "cells"}
+    counts = read(table, people={"age": list(AGES.values())}, **how)
+    assert counts.cell_counts is not None
+    lattice, tree = counts.lattice, counts.hierarchy
+    for epsilon in epsilons:
+        held = asked = 0
+        for seed in range(runs):
+            made = release(counts, epsilon=epsilon, insecure_seed=seed)
+            copies = copy_release(made, copies=40, seed=seed * 1000)
+            for place, name in enumerate(BY):
+                for level in (0, 1, 3):
+                    family = Family(level, (place,))
+                    exact = lattice.counts(family, counts.cell_counts)
+                    values = counts.attributes.values[place]
+                    for row in np.flatnonzero(exact.n_groups() > 0).tolist():
+                        region, value = divmod(row, len(values))
+                        path = str(tree.paths[tree.level_slice(level)][region])
+                        found = answer(copies, path, MEAN, where=[f"{name}={values[value]}"])
+                        true = exact.n_entities()[row] / exact.n_groups()[row]
+                        held += found.low <= true <= found.high
+                        asked += 1
+        print(f"ε = {epsilon}: {held:,} of {asked:,} intervals of mean sizes hold, {held / asked:.1%}", flush=True)
+
+
+def scale(cells: Sequence[int]) -> None:
+    """Made-up counties: 117 million households in 3,144 of them, by two attributes."""
+    n_counties = 3144
+    leaves = sorted((f"s{i * 51 // n_counties:02d}", f"c{i:04d}") for i in range(n_counties))
+    tree = hierarchy_from_leaves(["state", "county"], leaves, root="US")
+    shares = np.array([0.28, 0.34, 0.15, 0.13, 0.06, 0.025, 0.01, 0.004, 0.0007, 0.0003])
+    for n_cells in cells:
+        rng = np.random.default_rng(0)
+        heads = (*(f"h{i}" for i in range(n_cells // 3 - 1)), "other")
+        attributes = Attributes(("tenure", "head"), (("own", "rent", "other"), heads))
+        of_county, of_cell = rng.dirichlet(np.full(n_counties, 0.3)), rng.dirichlet(np.full(n_cells, 2.0))
+        groups = rng.poisson(117e6 * of_county[:, None] * of_cell).ravel()
+        table = np.stack([rng.multinomial(n, shares) for n in groups])
+        row, size = np.nonzero(table)
+        counts = counts_from_runs(row, size + 1, table[row, size], len(groups))
+        of_leaves = sum_over_regions(counts, np.arange(len(groups)) // n_cells, n_counties)
+        confidential = ConfidentialCounts(
+            tree, of_leaves, of_leaves.n_groups(), attributes=attributes, cell_counts=counts
+        )
+        started, cpu = time.perf_counter(), time.process_time()
+        release(confidential, epsilon=1, insecure_seed=1)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        seconds = time.perf_counter() - started
+        print(
+            f"{n_cells} cells: {time.process_time() - cpu:.1f} s of CPU time, {seconds:.1f} s, {peak:.2f} GB",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Print the tables that were asked for."""
+    tables: dict[str, Callable[[Sequence[str], int], None]] = {
+        "sizes": sizes,
+        "wants": wants,
+        "people": people,
+        "means": means,
+    }
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", choices=[*tables, "scale"], default=list(tables))
+    parser.add_argument("--epsilon", nargs="*", default=["1", "0.1"])
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--cells", type=int, nargs="*", default=[12, 24])
+    given = parser.parse_args()
+    for name in given.tables:
+        if name == "scale":
+            scale(given.cells)
+        else:
+            tables[name](given.epsilon, given.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Once everything is measured a release is finished without its data, whatever step of the estimation died."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tallytree as tt
+from tallytree.errors import PaidNotFinishedError, StorageError
+from tallytree.kinds.verbs import clean, resume
+from tallytree.publish.keeping import publish_to
+from tallytree.storage.work import claim, left_over
+from tests.fuzz.small import MADE
+
+# The step after the last answer: module, function, and which call of it dies.
+FIRST_ESTIMATE = {
+    "group-sizes": ("tallytree.publish.adaptive", "estimate_staircases", 2),
+    "group-sizes by an attribute": ("tallytree.publish.adaptive", "estimate_staircases", 2),
+    "group-sizes in classes": ("tallytree.publish.adaptive", "estimate_staircases", 2),
+    "group-sizes with private totals": ("tallytree.publish.adaptive", "estimate_staircases", 2),
+    "group-sizes of whole groups": ("tallytree.publish.size_bins", "fit_size_bins", 1),
+    "group-sizes by an attribute of whole groups": ("tallytree.publish.size_bins", "fit_size_bins", 1),
+    "group-sizes by quantity, zcdp": ("tallytree.publish.adaptive", "estimate_staircases", 2),
+    "group-sizes by matching": ("tallytree.publish.group_sizes", "reconcile", 1),
+}
+
+
+def dying(function: Callable[..., Any], call: int) -> Callable[..., Any]:
+    calls = 0
+
+    def dies(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            raise MemoryError("no more")
+        return function(*arguments, **options)
+
+    return dies
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_measured_is_finished_without_the_data(name: str, tmp_path: Path) -> None:
+    module, function, call = FIRST_ESTIMATE.get(name, ("tallytree.publish.keeping", "finish", 1))
+    folder, usual = tmp_path / "out", tmp_path / "usual"
+    with pytest.MonkeyPatch.context() as patch:
+        owner = import_module(module)
+        patch.setattr(owner, function, dying(getattr(owner, function), call))
+        with pytest.raises(PaidNotFinishedError, match=r"no more .* tallytree resume"):
+            publish_to(folder, lambda: MADE[name](insecure_seed=1))
+    resume(folder)
+    assert tt.verify(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    MADE[name](insecure_seed=1).save(usual)
+    assert (folder / "counts.parquet").read_bytes() == (usual / "counts.parquet").read_bytes()
+
+
+def test_what_is_not_measured_yet_needs_the_data_and_says_so(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        owner = import_module("tallytree.publish.adaptive")
+        patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 1))
+        with pytest.raises(PaidNotFinishedError):
+            publish_to(tmp_path / "out", lambda: MADE["group-sizes"](insecure_seed=1))
+    with pytest.raises(
+        PaidNotFinishedError, match="still to be measured, which needs the data: run the same command again"
+    ):
+        resume(tmp_path / "out")
+    assert publish_to(tmp_path / "out", lambda: MADE["group-sizes"](insecure_seed=1)) is not None
+
+
+def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dropped(tmp_path: Path) -> None:
+    work = claim(tmp_path / "out")
+    work.write_note({"state": "measured", "format_version": 2})
+    work.leave()
+    for use in (resume, claim):
+        with pytest.raises(StorageError, match=r"in format 2; this one knows format 1\. Upgrade tallytree"):
+            use(tmp_path / "out")
+    assert left_over(tmp_path) == {tmp_path / "out": ""}
+    clean(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
