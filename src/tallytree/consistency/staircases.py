@@ -140,6 +140,7 @@ def consistent_leaves(
         starts = [hierarchy.leaf_starts[hierarchy.level_slice(level)] for level in range(len(combined))]
         combined = [shifted(curves, np.add.reduceat(shift, first)) for curves, first in zip(combined, starts)]
     whole, large = _whole_levels(hierarchy, groups, combined, room, max_size)
+    del combined, below  # the released rows need the room
     first_large = np.append(0, np.cumsum(whole[:, -1]))
 
     def finish(parents: slice) -> CountsBySize:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tallytree.distributed.counts import SparkCounts
 from tallytree.distributed.pieces import choose_cut, cut_bounds
-from tallytree.distributed.session import cached, spark_session, use_this_python
+from tallytree.distributed.session import cached, spark_session
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.read import checked_shape, declared_by, inputs_of
 from tallytree.ingest.read import read as read_here
@@ -91,6 +91,7 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
     from tallytree.ingest.counting import description, find_regions, open_inputs, refuse_problem
     from tallytree.ingest.engine import guarded, open_session
     from tallytree.ingest.group_sizes import counts_of
+    from tallytree.ingest.on_executors import use_this_python
 
     shape = checked_shape(options)
     public = declared_by(options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,17 +37,6 @@ def spark_session(master: str | None = None, settings: dict[str, str] | None = N
     for name, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
-
-
-def use_this_python(session: Any) -> None:
-    """Let the workers run the interpreter of the driver, unless the user names another one.
-
-    Spark takes ``python3`` from the path otherwise, which in a virtual environment is the wrong one.
-    """
-    context = session.sparkContext
-    named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python", None)
-    if named is None:
-        context.pythonExec = sys.executable
 
 
 @contextmanager

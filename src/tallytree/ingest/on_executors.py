@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,7 +62,19 @@ def counted_by_name(engine: Any, rows: Any, categories: list[str], source: str) 
     return guarded(lambda: _summed(_frame(engine, rows).mapInArrow(place, PLACED)), source)
 
 
+def use_this_python(session: Any) -> None:
+    """Let the workers run the interpreter of the driver, unless the user names another one.
+
+    Spark takes ``python3`` from the path otherwise, which in a virtual environment is the wrong one.
+    """
+    context = session.sparkContext
+    named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python", None)
+    if named is None:
+        context.pythonExec = sys.executable
+
+
 def _frame(engine: Any, rows: Any) -> Any:
+    use_this_python(engine._session)
     return engine._session.sql(engine.compile(rows))
 
 

@@ -20,7 +20,7 @@ BYTES_PER_CELL = 8
 WORKING_CELLS = {"naive": 3.0, "sizes": 3.0, "cumulative": 0.5, "hybrid": 4.0, "chain": 5.0}
 WORKING_CELLS |= {"bins": 24.0, "blocks": 24.0}
 # The same of staircases: tables of all levels that are held, and of leaves in pieces what is kept of each.
-HELD_CELLS, PIECES_CELLS = 40.0, 4.0
+HELD_CELLS, PIECES_CELLS = 25.0, 4.0
 # Sizes that a staircase tells apart are known only after the first look; most data need fewer than this. Tables of regions ×
 # sizes never grow beyond half a GiB each.
 STAIRCASE_SIZES = 64
