@@ -498,9 +498,12 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
         return [MagicMock(levels=())]
 
     monkeypatch.setattr(plan, "compare", compare)
-    monkeypatch.setattr(
-        plan, "smallest_epsilon", lambda data, target, **rest: (1, desk.takes("target")(target, **rest))
-    )
+
+    def smallest_epsilon(data: Any, target: Any, **rest: Any) -> tuple[int, MagicMock]:
+        desk.takes("target")(target, **rest)
+        return 1, MagicMock(share=None)
+
+    monkeypatch.setattr(plan, "smallest_epsilon", smallest_epsilon)
     monkeypatch.setattr(plan, "_write", lambda chart, svg: desk.takes("chart")(str(chart)))
     monkeypatch.setattr(plan, "trade_off", lambda *facts, **rest: MagicMock())
     monkeypatch.setattr(plan, "_rows", lambda predictions: [])

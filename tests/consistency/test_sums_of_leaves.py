@@ -38,5 +38,5 @@ def test_sums_of_leaves_are_as_good_as_independent_noise(monkeypatch: pytest.Mon
     # √(2/π) standard deviations for each of the four sizes.
     independent = 4 * math.sqrt(2 / math.pi) * std * math.sqrt(300)
     assert middle_error(epsilon) < 1.3 * independent
-    monkeypatch.setattr(staircases, "_without_bias", lambda n_groups, summed, answered: summed)
+    monkeypatch.setattr(staircases, "_without_bias", lambda n_groups, summed, answered, spread: summed)
     assert middle_error(epsilon) > 1.3 * independent
