@@ -29,7 +29,7 @@ from tallytree.planning.group_sizes.size_bins import single_sizes
 from tallytree.planning.streams import usual_epochs
 from tallytree.privacy.accounting import measurements, record_from_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
-from tallytree.privacy.guarantee import budget_of, unit_from_json
+from tallytree.privacy.guarantee import budget_of, in_words_of_today, unit_from_json
 from tallytree.released.checks import Check
 from tallytree.released.degrees import PlannedQuery, degrees_manifest
 from tallytree.released.group_sizes.manifest import (
@@ -68,8 +68,10 @@ def check_written(folder: Folder, again: Callable[[Folder], Manifest]) -> tuple[
     """Whether a manifest is the one that is written again; those of the first format were written by other rules."""
     if folder.version == 1:
         return ()
-    expected = json.loads(json.dumps(_with_told(again(folder), folder.manifest)))
-    differ = sorted(differences(expected, folder.manifest))
+    privacy = folder.manifest["privacy"]
+    stated = {**folder.manifest, "privacy": in_words_of_today(privacy, unit_from_json(privacy["unit"]))}
+    expected = json.loads(json.dumps(_with_told(again(folder), stated)))
+    differ = sorted(differences(expected, stated))
     shown = ", ".join(differ[:5]) + (" …" if len(differ) > 5 else "")
     return (Check(FOLLOWS, not differ, f"{shown} differ." if differ else ""),)
 
