@@ -35,6 +35,7 @@ function around(data) {
     element("div", { class: "share", title: part.detail }, element("div", { style: `width:${100 * part.share}%` })),
     element("span", {}, `${(100 * part.share).toLocaleString("en-US", { maximumFractionDigits: 1 })} %`)]));
   $("budget").parentElement.hidden = data.budget.length < 2;
+  $("budget-note").textContent = data.budgetNote || "";
   $("checks").replaceChildren(...data.checks.map((check) => element("li", { class: check.passed ? "ok" : "failed" },
     `${check.passed ? "✓" : "✗"} ${check.name}${check.detail ? ": " + check.detail : ""}`)));
   for (const id of ["public", "use", "read", "notes"]) items(id, data[id]);

@@ -90,6 +90,9 @@ def _packed(payload: dict[str, Any]) -> tuple[str, bytes]:
 
 def _page(title: str, data: bytes, *, kind: str = "page") -> str:
     parts = {
+        "__KIND__": kind,
+        "__BODY__": _part(f"{kind}.html"),
+        "__ABOUT__": _part("about.html"),
         "__TITLE__": html.escape(title),
         "__STYLE__": _part("page.css") + (_part("map.css") if kind == "map" else ""),
         "__SCRIPT__": _part("charts.js")
@@ -97,7 +100,7 @@ def _page(title: str, data: bytes, *, kind: str = "page") -> str:
         + _part(f"{kind}.js"),
         "__DATA__": base64.b64encode(data).decode(),
     }
-    page = _part(f"{kind}.html")
+    page = _part("frame.html")
     for name, text in parts.items():
         page = page.replace(name, text)
     return page

@@ -18,6 +18,9 @@ from tallytree.shapes.outlines import read_polygons
 # The page draws at most so many cells per side, and works standard errors out from at most so many boxes.
 MOST_CELLS = 256
 MOST_NODES = 150_000
+BUDGET_NOTE = (
+    "Boxes of one step do not overlap; every cell pays for the steps that asked about it, the whole budget at most."
+)
 
 
 def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dict[str, Any]:
@@ -53,6 +56,7 @@ def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dic
         **_grid(release),
         "tree": _tree(release),
         "budget": _steps(release.manifest),
+        "budgetNote": BUDGET_NOTE,
         "note": release.note,
         "use": [
             *USE[:2],
