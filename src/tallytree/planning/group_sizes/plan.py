@@ -11,19 +11,25 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import get_args
 
 from tallytree.errors import RequestError
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.people import NO_PEOPLE, People
-from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View
+from tallytree.options.choices import Mechanism, Merge, Norm, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.group_sizes.asked import (
+    budget_of_largest_size,
+    max_size_from,
+    norm_from,
+    seconds_from,
+    shares_from,
+    views_from,
+)
 from tallytree.planning.group_sizes.families import shares_for_people, wanted_families
 from tallytree.planning.group_sizes.goals import goal_from
 from tallytree.planning.group_sizes.mechanisms import (
-    TRAITS,
     check_instance,
     check_programs,
     check_solver_noise,
@@ -31,7 +37,7 @@ from tallytree.planning.group_sizes.mechanisms import (
     totals_kept,
 )
 from tallytree.planning.group_sizes.size_bins import SizeBins, looks_first, single_sizes
-from tallytree.privacy.budget import Budget, Definition, Exact, exact, noise_for
+from tallytree.privacy.budget import Budget, exact, noise_for
 from tallytree.privacy.noise import DiscreteGaussian, Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -49,14 +55,7 @@ from tallytree.privacy.sensitivity import (
 from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.tuning.look import FIRST_LOOK_SHARE
 
-# What the user may choose; the others belong to their mechanisms alone.
-VIEWS: tuple[View, ...] = tuple(
-    view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks", "people")
-)
-
-# Side questions take a small part of the budget off the top. The largest size only sets the length of a table, so a
-# hundredth will do (kuo2018, footnote 6); group totals fix every table's sum, so they get a twentieth.
-LARGEST_SIZE_SHARE = Fraction(1, 100)
+# Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Of a release with people by class. Each of their tables is asked for one count per class, sizes for some ten per row.
 PEOPLE_SHARE = Fraction(1, 4)
@@ -147,10 +146,10 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     families = measurable_families(facts.lattice, mechanism)
     n_levels = len(families)
     totals = totals_kept(mechanism, request.totals)
-    views = _views(request.view, mechanism, n_levels)
-    shares = _shares(request.budget, n_levels, mechanism)
+    views = views_from(request.view, mechanism, n_levels)
+    shares = shares_from(request.budget, n_levels, mechanism)
     budget = request.loss()
-    max_size = _max_size(request.max_size)
+    max_size = max_size_from(request.max_size)
     if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
         bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
         views = ("blocks" if bins.block else "bins",) * n_levels
@@ -161,7 +160,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
     measures_max_size = needs_max_size and max_size is None
 
-    largest_part = _for_largest_size(request.max_size_budget, budget, measures_max_size=measures_max_size)
+    largest_part = budget_of_largest_size(request.max_size_budget, budget, measures_max_size=measures_max_size)
     has_totals = facts.groups_public or facts.whole_groups
     looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
@@ -178,7 +177,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         merge=request.merge,
         budget=budget,
         levels=tuple(
-            _level_plan(facts, family, view, _norm(request.norm, view, budget.definition))
+            _level_plan(facts, family, view, norm_from(request.norm, view, budget.definition))
             for family, view in zip(families, views)
         ),
         max_size=max_size,
@@ -188,7 +187,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         if has_totals
         else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
         totals=totals,
-        time_limit=_seconds(request.time_limit),
+        time_limit=seconds_from(request.time_limit),
         for_levels=budget.total - largest_part - totals_part - look_part - people_part,
         first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
     )
@@ -358,96 +357,3 @@ def _check_attributes(request: ReleaseOptions, mechanism: Mechanism, facts: Publ
         )
     if not facts.whole_groups and not facts.groups_public:
         raise RequestError("Attributes need public numbers of groups per combination of values, or unit='group'.")
-
-
-def _seconds(given: Exact | None) -> float | None:
-    if given is None:
-        return None
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise RequestError(f"time_limit is {given}; give a number of seconds above 0.")
-    return seconds
-
-
-def _views(given: View | Sequence[View] | None, mechanism: Mechanism, n_levels: int) -> tuple[View, ...]:
-    fixed = TRAITS[mechanism].view
-    if fixed is not None:
-        if given is not None and set([given] if isinstance(given, str) else given) != {fixed}:
-            raise RequestError(f"mechanism {mechanism!r} measures the {fixed} view on every level; leave view out.")
-        return (fixed,) * n_levels
-    one: View = "hybrid" if given is None or not isinstance(given, str) else given
-    names = [one] * n_levels if given is None or isinstance(given, str) else list(given)
-    if len(names) != n_levels:
-        raise RequestError(
-            f"view has {len(names)} entries for {n_levels} levels. Give one name, or one per level, root first."
-        )
-    for name in names:
-        if name not in VIEWS:
-            raise RequestError(f"view {name!r} belongs to a mechanism of its own. Choose one of: {', '.join(VIEWS)}.")
-    return tuple(names)
-
-
-def _shares(given: Split | Sequence[Exact], n_levels: int, mechanism: str) -> tuple[Fraction, ...]:
-    """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018 §6.2.2).
-
-    ``"auto"`` leaves it to the mechanism: adaptive plans a split after its first look, others share equally.
-    """
-    if mechanism == "adaptive" and given == "auto":
-        return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
-    if mechanism == "bottom-up":
-        if not isinstance(given, str):
-            raise RequestError("mechanism 'bottom-up' gives the whole budget to the leaves; leave budget out.")
-        return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
-    if isinstance(given, str):
-        return (Fraction(1, n_levels),) * n_levels
-    may_skip = mechanism == "adaptive"
-    shares = tuple(Fraction(0) if may_skip and _is_zero(share) else exact(share, "a budget share") for share in given)
-    if len(shares) != n_levels:
-        raise RequestError(f"budget has {len(shares)} shares for {n_levels} levels. Give one per level, root first.")
-    if sum(shares) != 1:
-        raise RequestError(
-            f"The budget shares add up to {float(sum(shares)):g}, not 1. Give shares that add up to exactly 1."
-        )
-    if shares[-1] == 0:
-        raise RequestError("The last level needs a share of the budget: its tables are not told by the levels above.")
-    return shares
-
-
-def _is_zero(share: object) -> bool:
-    """Whether a level is meant to be left out; anything else must be a positive number."""
-    return isinstance(share, int | float | str | Fraction) and str(share).strip() in ("0", "0.0")
-
-
-def _max_size(given: int | str | None) -> int | None:
-    if not isinstance(given, int):
-        return None
-    if given < 1:
-        raise RequestError(f"max_size is {given}; it must be at least 1, or 'auto'.")
-    return given
-
-
-def _for_largest_size(asked: Exact | None, budget: Budget, *, measures_max_size: bool) -> Fraction:
-    """What a bound on sizes costs: the amount asked for (kuo2018 footnote 6), or a share of the budget."""
-    if asked is None:
-        return budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
-    amount = exact(asked, "max_size_budget")
-    if not measures_max_size:
-        raise RequestError(
-            "max_size_budget goes with the views naive, cumulative and chain, without a public max_size."
-        )
-    if amount >= budget.total:
-        raise RequestError(f"max_size_budget is {amount}, which leaves nothing of {budget}.")
-    return amount
-
-
-def _norm(given: Norm | None, view: View, definition: Definition) -> Norm:
-    """L1 for cumulative counts, L2 for sorted sizes, unless asked otherwise (kuo2018 §4.2, §4.3).
-
-    Under Gaussian noise L2 is the distance of likely truths, for cumulative counts too.
-    """
-    if given is None:
-        return 1 if view == "cumulative" and definition == "pure" else 2
-    return given
