@@ -217,3 +217,15 @@ def test_in_a_process_of_its_own(place):
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("tallytree: Some values of ages.csv lie outside the bins")
+
+
+@pytest.mark.parametrize(
+    ("public", "said"), [("groups", "Assumed public: how many groups there are; "), ("none", "Note: ")]
+)
+def test_a_confidential_number_of_nodes_is_never_called_public(place, tallytree, public, said):
+    asked = ("--size", "to", "--public", public, "--epsilon", "1", "--out", public)
+    done = tallytree("degrees", "friends.csv", *asked, cwd=place)
+    assert done.returncode == 0
+    told = (done.stdout + done.stderr).replace("\n", " ")
+    assert said in told
+    assert ("Assumed public" in told) == (public == "groups")

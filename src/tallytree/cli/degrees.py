@@ -36,4 +36,7 @@ def degrees(source: SourceOrConfig, where: Output, how: DegreesOptions) -> None:
     else:
         say(f"Released {len(made.degrees):,} counts ({made.mechanism}) to {where.out}")
         say(privacy["statement"])
-        say(f"Assumed public: how many groups there are; {made.manifest['public']['note']}.")
+        public = made.manifest["public"]
+        say(
+            f"{'Note:' if public['groups'] is None else 'Assumed public: how many groups there are;'} {public['note']}."
+        )
