@@ -112,7 +112,8 @@ def plot(curves: dict[str, list[Point]]) -> str:
         f'<g transform="translate({WIDTH * (place % 2)},{HEIGHT * (place // 2)})">{panel(name, points)}</g>'
         for place, (name, points) in enumerate(curves.items())
     ]
-    size = f'width="{2 * WIDTH}" height="{2 * HEIGHT}" viewBox="0 0 {2 * WIDTH} {2 * HEIGHT}"'
+    width, height = WIDTH * min(2, len(panels)), HEIGHT * -(-len(panels) // 2)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     style = 'font-family="sans-serif" font-size="11"'
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{ground}{"".join(panels)}</svg>\n'

@@ -1,7 +1,8 @@
 """A US-like tree down to blocks, with dials for every dimension. Synthetic: nothing in it is real.
 
 ``python -m benchmarks.scale_data DIR`` writes it as (labels, size, count) rows, ``--people`` also as one row per person, some
-300 million of them; ``--fewer 10`` takes a tenth of the blocks and households.
+300 million of them; ``--fewer 10`` takes a tenth of the blocks and households, ``--smaller 10`` also a tenth of the regions
+between states and blocks.
 """
 
 import argparse
@@ -41,6 +42,13 @@ class Dials:
         """The same country with fewer blocks, and as many times fewer households."""
         regions = (*self.regions[:-1], max(self.regions[-1] // factor, self.regions[-2]))
         return Dials(regions, self.groups // factor, self.distinct_sizes)
+
+    def smaller(self, factor: int) -> "Dials":
+        """A country with as many times fewer households and regions of all levels below the states."""
+        regions = list(self.regions[:2])
+        for here in self.regions[2:]:
+            regions.append(max(here // factor, regions[-1]))
+        return Dials(tuple(regions), self.groups // factor, self.distinct_sizes)
 
 
 def scale_counts(dials: Dials, seed: int = 0) -> ConfidentialCounts:
@@ -144,9 +152,11 @@ def command() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--people", action="store_true", help="write one row per person too")
     parser.add_argument("--fewer", type=int, default=1, help="so many times fewer blocks and households")
+    parser.add_argument("--smaller", type=int, default=1, help="so many times fewer regions and households")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    counts = scale_counts(Dials() if asked.fewer == 1 else Dials().fewer_blocks(asked.fewer))
+    dials = Dials() if asked.smaller == 1 else Dials().smaller(asked.smaller)
+    counts = scale_counts(dials if asked.fewer == 1 else dials.fewer_blocks(asked.fewer))
     print(f"{write_counts(counts, asked.folder / 'counts.parquet'):,} rows of counts")
     if asked.people:
         print(f"{write_people(counts, asked.folder / 'people.parquet'):,} people")

@@ -6,13 +6,16 @@ Usage: python spark_driver.py FOLDER
 import hashlib
 import json
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,7 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
 import tallytree as tt
+from tallytree.distributed import counts
 from tallytree.distributed.session import spark_session
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.journal import Journal
@@ -32,6 +36,7 @@ from tallytree.privacy.randomness import KeyStream
 MASTER = "local-cluster[2,1,1024]"
 READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US", "public": "groups"}
 BOUNDED: dict[str, Any] = {**READING, "unit": "owner", "contributions": 2}
+PRIVATE: dict[str, Any] = {**READING, "public": "regions"}
 HOW: dict[str, Any] = {"epsilon": 1}
 
 
@@ -115,6 +120,35 @@ def watch_what_reaches_the_driver(frame: Any, n_rows: list[int]) -> list[list[st
     return seen
 
 
+class FailsTwice:
+    """Pickles as what raises an error in the first two attempts of a task, and as a job in the third."""
+
+    def __init__(self, job: Any) -> None:
+        self.job = pickle.dumps(job)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        lost = "(_ for _ in ()).throw(OSError('lost'))"
+        early = "__import__('pyspark').TaskContext.get().attemptNumber() < 2"
+        return eval, (f"{lost} if {early} else __import__('pickle').loads({self.job!r})",)
+
+
+@contextmanager
+def tasks_failing_twice() -> Iterator[None]:
+    counts.pickle = SimpleNamespace(dumps=lambda job: pickle.dumps(FailsTwice(job)))  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        counts.pickle = pickle
+
+
+def refusal(make: Callable[[], object]) -> str:
+    try:
+        make()
+    except tt.errors.RequestError as error:
+        return str(error)
+    return ""
+
+
 def n_cached(context: Any) -> int:
     """Tables that the executors keep."""
     return int(context._jsc.getPersistentRDDs().size())
@@ -138,6 +172,7 @@ def main(folder: Path) -> dict[str, Any]:
     tt.release(tt.read(str(folder / "people.parquet"), **BOUNDED), **HOW, mechanism="matching").save(
         folder / "unit local"
     )
+    tt.release(tt.read(str(folder / "people.parquet"), **PRIVATE), **HOW).save(folder / "private local")
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.speculation": "true"}
     session = spark_session(MASTER, settings)
     context = session.sparkContext
@@ -150,6 +185,9 @@ def main(folder: Path) -> dict[str, Any]:
     for name, how in options.items():
         tt.release(there, **HOW, **how).save(folder / f"{name} spark")
     tt.release(tt.read(table, **BOUNDED), **HOW, mechanism="matching").save(folder / "unit spark")
+    n_seen = len(seen)
+    tt.release(tt.read(table, **PRIVATE), **HOW).save(folder / "private spark")
+    collected_privately = seen[n_seen:]
     cached["released"] = n_cached(context)
     refused_reading = {**READING, "group": "state", "levels": ["county", "household"]}  # a group in many regions
     for name, refused in (
@@ -178,15 +216,24 @@ def main(folder: Path) -> dict[str, Any]:
         "matching": tt.release(there, **HOW, **options["matching"], **paid),
         "adaptive": tt.release(there, **HOW, progress=killing("measuring county")),
     }
+    with tasks_failing_twice():
+        after_failures = tt.release(there, **HOW)
     facts = {
         "executors": n_executors,
         "killed": len(killed),
         "same after a kill": {
             name: made.table().equals(tt.load(folder / f"{name} local").table()) for name, made in after_kill.items()
         },
+        "same after failures": after_failures.table().equals(tt.load(folder / "adaptive local").table()),
+        "refused": [
+            refusal(lambda more=more: tt.read(table, **READING, **more))
+            for more in ({"by": ["owner"]}, {"people": ["owner=1,2"]}, {"group_totals": "totals.csv"})
+        ],
+        "collected privately": collected_privately,
         "ledger": [[entry.kind, str(entry.amount)] for entry in read_history(ledger, "people")],
         "digests": {
-            name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")] for name in (*options, "unit")
+            name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")]
+            for name in (*options, "unit", "private")
         },
         "cached": cached,
         "repr": repr(there),

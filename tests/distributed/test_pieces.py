@@ -1,5 +1,6 @@
 """The pieces and the tasks without Spark: whatever the cut, the release is the local one."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -91,6 +92,22 @@ def test_pieces_release_what_one_machine_does(executors: list[ConfidentialCounts
     local = release(truth, **options)
     for cut, n_pieces in ((0, 1), (1, 2), (2, 5)):
         assert_equal(release(in_this_process(truth, cut, n_pieces), **options), local)
+
+
+@pytest.mark.parametrize("options", [{}, {"view": "hybrid"}], ids=str)
+def test_confidential_numbers_of_groups_are_paid_for(
+    executors: list[ConfidentialCounts], options: dict[str, Any]
+) -> None:
+    """The driver has none of them, and ends with the noisy ones of one machine."""
+    truth = replace(example(), groups_public=False)
+    executors.append(truth)
+    options = {"epsilon": 1, "insecure_seed": 5, **options}
+    local = release(truth, **options)
+    for cut, n_pieces in ((0, 1), (1, 2), (2, 5)):
+        there = replace(in_this_process(truth, cut, n_pieces), n_groups=np.zeros(0, int), groups_public=False)
+        made = release(there, **options)
+        assert_equal(made, local)
+        assert made.n_groups.tolist() == local.n_groups.tolist()
 
 
 def test_the_root_alone_is_one_piece(executors: list[ConfidentialCounts]) -> None:

@@ -32,9 +32,11 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("mechanism", ["adaptive", "matching", "bottom-up", "unit"])
+@pytest.mark.parametrize("mechanism", ["adaptive", "matching", "bottom-up", "unit", "private"])
 def test_files_are_equal_byte_for_byte(facts: dict[str, Any], mechanism: str) -> None:
-    """The default, two other mechanisms, and one with rows of which at most two per owner count."""
+    """The default, two other mechanisms, one with rows of which at most two per owner count, and the default where numbers of
+    groups are confidential.
+    """
     local, spark = facts["digests"][mechanism]
     assert set(local) == {"counts.parquet", "manifest.json", "noisy.parquet", "regions.parquet"}
     assert spark == local
@@ -46,6 +48,17 @@ def test_a_killed_executor_changes_nothing(facts: dict[str, Any]) -> None:
     assert facts["same after a kill"] == {"matching": True, "adaptive": True}
 
 
+def test_tasks_that_fail_twice_change_nothing(facts: dict[str, Any]) -> None:
+    assert facts["same after failures"]
+
+
+def test_attributes_and_people_are_refused(facts: dict[str, Any]) -> None:
+    by, people, totals = facts["refused"]
+    assert "counts no attributes" in by
+    assert "no people" in people
+    assert "takes no group_totals=" in totals
+
+
 def test_the_ledger_is_charged_once(facts: dict[str, Any]) -> None:
     assert [entry for entry in facts["ledger"] if entry[0] == "reserve"] == [["reserve", "1"]]
 
@@ -54,6 +67,13 @@ def test_no_exact_count_by_size_reaches_the_driver(facts: dict[str, Any]) -> Non
     assert facts["collected"]
     assert all("size" not in columns for columns in facts["collected"])
     assert "values hidden" in facts["repr"]
+
+
+def test_confidential_numbers_of_groups_stay_on_the_executors(facts: dict[str, Any]) -> None:
+    """Where they are public they are summed up per leaf and fetched; else names of regions and answers alone are."""
+    assert ["leaf", "sum(n)"] in facts["collected"]
+    assert facts["collected privately"]
+    assert ["leaf", "sum(n)"] not in facts["collected privately"]
 
 
 def test_exact_counts_leave_the_caches_of_the_executors(facts: dict[str, Any]) -> None:

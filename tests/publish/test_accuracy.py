@@ -118,7 +118,9 @@ def test_unknown_level_of_a_target() -> None:
 
 def test_plan_takes_an_earlier_release_and_either_question() -> None:
     earlier = release(TRUTH, epsilon=2, insecure_seed=100)
-    assert plan(earlier, epsilon=1, runs=1).levels[2].emd > 0
+    predicted = plan(earlier, epsilon=1, runs=1)
+    assert predicted.levels[2].emd > 0
+    assert predicted.to_json()["cost"].keys() == {"cpu_seconds", "memory_bytes", "disk_bytes"}
     found = plan(earlier, target="county: emd<=30", runs=1, mechanism="bottom-up")
     assert found.levels[2].emd <= 30
     with pytest.raises(RequestError, match="either epsilon"):

@@ -83,6 +83,9 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
             say(f"Predicted there: {predictions[0].share:.1%} of the regions that have such groups.")
     head = ["release", "level", "regions", "EMD", "half below", "9 in 10 below", "L1", "one count"]
     print_table("Predicted error per region: means, and how single regions spread", head, _rows(predictions))
+    for prediction in predictions:
+        if prediction.cost is not None:
+            say(f"A release ({prediction.name}): {prediction.cost.told()}.")
 
 
 def _write(chart: Path, svg: str) -> None:

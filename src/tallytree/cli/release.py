@@ -86,7 +86,6 @@ def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: Gro
         say(f"Doubtful: {doubt}")
     for assumption in seen.assumptions:
         say(f"Assumed: {assumption}")
-    cost = seen.cost
     if seen.prediction is None:
         say("Errors: not tried, which would take as long as the release; `tallytree plan` predicts them.")
     else:
@@ -94,10 +93,7 @@ def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: Gro
         rows = [[level.name, level.regions, level.emd, level.l1, level.count_error] for level in levels]
         print_table("Predicted mean error per region", ["level", "regions", "EMD", "L1", "one count"], rows)
         say(f"Tried on assumed data: {seen.seconds:,.1f} s of CPU time and {seen.peak_bytes / 1e6:,.0f} MB of memory.")
-    say(
-        f"The release: about {cost.cpu_seconds:,.0f} s of CPU time, {cost.memory_bytes / 1e6:,.0f} MB of memory and "
-        f"{cost.disk_bytes / 1e6:,.1f} MB on disk; reading comes on top."
-    )
+    say(f"The release: {seen.cost.told()}.")
 
 
 def summary(made: Release) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from tallytree.kernels.staircase.tree import allocate, make_falling, share_out
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.storage.memory import give_back
 from tallytree.tuning.curves import BIASES, NEARBY
 
 # Cells of the tables of regions × sizes that a piece of the leaves may have: a few MiB each, so that they stay in the cache of
@@ -129,6 +130,7 @@ def consistent_leaves(
         curves = only.curves if shift is None else shifted(only.curves, shift)
         return whole_leaves(hierarchy, groups, [curves], [only.largest], max_size)
     told, below = _sum_leaves(groups[-1], leaves)
+    give_back()
     combined = _combine(hierarchy, groups, above, below, look)
     for level in range(1, len(combined)):
         _share_out(combined[level - 1].height, combined[level], child_starts(hierarchy, level))
@@ -153,7 +155,9 @@ def consistent_leaves(
         below, dealt = _hand_down(above, groups[-1][here], curves, room.piece(-1, here), own)
         return _counts(groups[-1][here], below, dealt)
 
-    return concatenate(side_by_side(finish, leaves.pieces))
+    finished = side_by_side(finish, leaves.pieces)
+    give_back()  # what pieces worked with lies between what they left
+    return concatenate(finished)
 
 
 def _sum_leaves(n_groups: IntArray, leaves: Leaves) -> tuple[Largest, _FromBelow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -31,7 +31,7 @@ from tallytree.model.unit import ONE_ROW, Unit
 from tallytree.planning.group_sizes.plan import Plan, QueryPlan
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import Groups, measure_in_turns
-from tallytree.publish.group_sizes import facts_about
+from tallytree.publish.group_sizes import facts_about, paid_totals
 from tallytree.publish.progress import Progress
 
 MECHANISMS = ("adaptive", "matching", "bottom-up")
@@ -50,6 +50,10 @@ class SparkCounts(Confidential):
         Level whose regions head the pieces that tasks work on.
     bounds
         Bounds between the pieces, in regions of that level.
+    n_groups
+        Groups per leaf: public ones, or none as long as they are confidential and not yet paid for.
+    totals_paid
+        Whether ``n_groups`` were measured.
     """
 
     frame: Any
@@ -69,6 +73,7 @@ class SparkCounts(Confidential):
     attributes: Attributes = NO_ATTRIBUTES
     people: People = NO_PEOPLE
     classes: None = None
+    totals_paid: bool = False
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""
@@ -88,6 +93,9 @@ class SparkCounts(Confidential):
 
     def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
         """Measure on the executors, and match there too; staircases are estimated here, from noisy answers."""
+        if not self.groups_public and not self.totals_paid:
+            progress(0, 1, "measuring numbers of groups")
+            return self._with_paid_totals(plan, stream).carry_out(plan, stream, progress)
         if plan.mechanism != "adaptive":
             return (plan, *self._match(plan, stream, progress))
         facts = facts_about(self)
@@ -118,9 +126,26 @@ class SparkCounts(Confidential):
         ]
         return NoisyCounts(self._totals, tuple(levels)), concatenate(leaves)
 
+    def _with_paid_totals(self, plan: Plan, stream: KeyStream) -> SparkCounts:
+        """The same with numbers of groups that are estimated from noisy ones, which the executors give."""
+        bottom = self.hierarchy.n_levels - 1
+        job = Job(plan, stream.export_key(), stream.secure, self._level_sizes, plan.max_size)
+        rows, piece = self._upper
+        noisy = self._noisy_totals(job, rows, [piece], range(self.cut + 1))
+        if self.cut < bottom:
+            noisy += self._noisy_totals(job, *self._lower, range(self.cut + 1, bottom + 1))
+        totals = paid_totals(self.hierarchy, plan, np.concatenate(noisy))
+        return replace(self, n_groups=totals[self.hierarchy.level_slice(bottom)], totals_paid=True)
+
+    def _noisy_totals(self, job: Job, rows: Any, pieces: list[Piece], levels: range) -> list[IntArray]:
+        """Noisy numbers of groups of some levels, level by level."""
+        public = [pack(piece_arrays(piece) | {"asked": np.array(levels)}) for piece in pieces]
+        made = _run(rows, public, job, "measure_totals")
+        return [np.concatenate([part[str(level)] for part in made]).astype(np.int64) for level in levels]
+
     @cached_property
     def _totals(self) -> IntArray:
-        """Public number of groups of every region."""
+        """Number of groups of every region, public or paid for."""
         return self.hierarchy.sum_from_leaves(self.n_groups)
 
     @cached_property

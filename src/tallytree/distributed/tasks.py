@@ -12,7 +12,7 @@ from tallytree.distributed.pieces import Arrays, Piece, pack, piece_from_arrays,
 from tallytree.estimate.views import estimate_view
 from tallytree.kernels.matching import Runs, match_children
 from tallytree.kernels.staircase.blocks import Prior
-from tallytree.measure.group_sizes import Place, measure_regions, noisy_largest_size
+from tallytree.measure.group_sizes import Place, measure_regions, noisy_largest_size, noisy_totals
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.measure.staircases import measure_first_look, measure_staircases
 from tallytree.model.arrays import IntArray
@@ -52,6 +52,21 @@ def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> b
         place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
         noisy = measure_regions(truth[level - piece.top], job.plan.levels[level], n_groups, max_size, place)
         answers |= noisy_arrays(noisy)
+    stream.forget()
+    return pack(answers)
+
+
+def measure_totals(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
+    """Noisy numbers of groups of the regions of a piece, on the levels that are asked for."""
+    arrays = unpack(public)
+    piece = piece_from_arrays(arrays)
+    stream = KeyStream.from_key(job.key, secure=job.secure)
+    truth = _truth(piece, runs)
+    answers: Arrays = {}
+    for level in arrays["asked"].tolist():
+        place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
+        exact = truth[level - piece.top].n_groups()
+        answers[str(level)] = noisy_totals(exact, job.plan.group_totals[level], level, place)
     stream.forget()
     return pack(answers)
 

@@ -45,9 +45,11 @@ def read(source: Any, options: ReadOptions) -> ConfidentialCounts:
     """
     shape = checked_shape(options)
     from tallytree.ingest.counting import count_groups  # loads Ibis and DuckDB
+    from tallytree.storage.memory import give_back
 
     public, classes = declared_by(options), classes_of(options)
     counts = count_groups(inputs_of(source, options), shape, root=options.root, public=public, entity=options.entity)
+    give_back()
     return counts if classes is None else in_classes(counts, classes)
 
 

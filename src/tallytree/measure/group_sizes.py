@@ -35,9 +35,23 @@ def measure_group_totals(counts: ConfidentialCounts, queries: tuple[QueryPlan, .
     noisy = np.empty_like(totals)
     for level, query in enumerate(queries):
         here = hierarchy.level_slice(level)
-        offsets = np.arange(hierarchy.level_size(level) + 1)
-        noisy[here] = add_noise(totals[here], query.noise, stream, level=level, query="groups", offsets=offsets)
+        place = Place(stream, 0, hierarchy.level_size(level))
+        noisy[here] = noisy_totals(totals[here], query, level, place)
     return noisy
+
+
+def noisy_totals(totals: IntArray, query: QueryPlan, level: int, place: Place) -> IntArray:
+    """The same for consecutive regions of a level, from their exact numbers of groups."""
+    offsets = np.arange(len(totals) + 1)
+    return add_noise(
+        totals,
+        query.noise,
+        place.stream,
+        level=level,
+        query="groups",
+        offsets=offsets,
+        first_region=place.first_region,
+    )
 
 
 def measure_largest_size(counts: ConfidentialCounts, query: QueryPlan, stream: KeyStream) -> int:

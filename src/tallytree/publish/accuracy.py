@@ -18,8 +18,11 @@ from tallytree.errors import RequestError
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.people import dealt
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.group_sizes.costs import Cost, predicted_cost
+from tallytree.planning.group_sizes.plan import plan_release
 from tallytree.privacy.guarantee import guarantee_from_json
-from tallytree.publish.group_sizes import release
+from tallytree.publish.group_sizes import facts_about, release
 from tallytree.publish.progress import Progress, silent
 from tallytree.publish.targets import METRIC_NAMES, METRICS, CountTarget, Target, parse_target
 from tallytree.released.group_sizes.evaluation import Evaluation, LevelErrors, emd_per_level, errors_html, evaluate
@@ -64,6 +67,8 @@ class Prediction:
         How single regions spread around these means, one per level.
     share
         Where a target asked for counts near the true ones: the share of regions that have one.
+    cost
+        CPU time, memory and disk of one release.
     """
 
     name: str
@@ -71,6 +76,7 @@ class Prediction:
     levels: tuple[LevelErrors, ...]
     spread: tuple[Spread, ...] = ()
     share: float | None = None
+    cost: Cost | None = None
 
     def meets(self, target: Target | CountTarget) -> bool:
         """Whether the prediction meets a target, for which it was made."""
@@ -81,9 +87,11 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """The prediction as JSON-ready facts."""
-        share = {} if self.share is None else {"share_of_regions": self.share}
+        more: dict[str, Any] = {} if self.share is None else {"share_of_regions": self.share}
+        if self.cost is not None:
+            more["cost"] = asdict(self.cost)
         levels, spread = ([asdict(one) for one in each] for each in (self.levels, self.spread))
-        return {"name": self.name, "epsilon": self.epsilon, "levels": levels, "spread": spread, **share}
+        return {"name": self.name, "epsilon": self.epsilon, "levels": levels, "spread": spread, **more}
 
     def __repr__(self) -> str:
         return f"Prediction({self.name}, epsilon = {self.epsilon}, {emd_per_level(self.levels)})"
@@ -213,7 +221,10 @@ def predict(
     levels = tuple(_mean(list(same_level)) for same_level in zip(*(one.levels for one in simulated)))
     named = name or ", ".join(f"{key} {value}" for key, value in options.items()) or "default"
     share = float(np.mean(shares)) if shares else None
-    return Prediction(named, str(epsilon), levels, _spread(assumed.hierarchy, simulated), share)
+    facts = facts_about(assumed)
+    plan = plan_release(ReleaseOptions(epsilon=epsilon, **options), facts)
+    cost = predicted_cost(plan, facts, assumed.hierarchy.sum_from_leaves(assumed.n_groups))
+    return Prediction(named, str(epsilon), levels, _spread(assumed.hierarchy, simulated), share, cost)
 
 
 def _spread(hierarchy: Hierarchy, simulated: Sequence[Evaluation]) -> tuple[Spread, ...]:

@@ -56,6 +56,7 @@ from tallytree.released.group_sizes.tables import (
 )
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
+from tallytree.storage.memory import give_back
 
 
 class HeldElsewhere(Description, Protocol):
@@ -171,6 +172,7 @@ def _release(
         if plan.mechanism == "adaptive":
             leaf_counts = run.leaf_counts(facts.lattice, facts.people)
             del run  # its tables need more room than the release
+            give_back()
         elif plan.mechanism == "size-bins":
             found = estimate_bins(bins, facts, progress)
             noisy, leaf_counts = replace(found.noisy, people=people), found.leaf_counts
@@ -319,9 +321,13 @@ def _group_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> 
     """Number of groups of every region: public, or noisy and then made to add up."""
     if counts.groups_public:
         return counts.hierarchy.sum_from_leaves(counts.n_groups)
-    noisy = measure_group_totals(counts, plan.group_totals, stream)
+    return paid_totals(counts.hierarchy, plan, measure_group_totals(counts, plan.group_totals, stream))
+
+
+def paid_totals(hierarchy: Hierarchy, plan: Plan, noisy: IntArray) -> IntArray:
+    """Numbers of groups that add up, from noisy ones of every region."""
     variances = [query.noise.variance for query in plan.group_totals]
-    return consistent_totals(counts.hierarchy, noisy, variances, most_groups=most_groups(plan))
+    return consistent_totals(hierarchy, noisy, variances, most_groups=most_groups(plan))
 
 
 def reconcile(

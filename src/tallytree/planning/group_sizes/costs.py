@@ -41,6 +41,13 @@ class Cost:
     memory_bytes: int
     disk_bytes: int
 
+    def told(self) -> str:
+        """The cost in words."""
+        return (
+            f"about {self.cpu_seconds:,.0f} s of CPU time, {self.memory_bytes / 1e6:,.0f} MB of memory and "
+            f"{self.disk_bytes / 1e6:,.1f} MB on disk; reading comes on top"
+        )
+
 
 def predicted_cost(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> Cost:
     """The cost of a plan; ``n_groups`` holds the number of groups of every region, public or assumed."""

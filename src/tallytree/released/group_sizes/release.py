@@ -48,6 +48,7 @@ from tallytree.released.group_sizes.zero_cells import ZeroEnds
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
+from tallytree.storage.memory import give_back
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,6 +294,7 @@ def load_release(folder: Folder) -> Release:
     parts = folder.parts("counts.parquet", names=("region", *lattice.attributes.names))
     classes = classes_from(manifest["classes"]) if "classes" in manifest else None
     counts, more = counts_from_parts(lattice, parts, classes)
+    give_back()
     intervals = _intervals(more, manifest.pop("intervals", None))
     people = people_of(manifest)
     counted = None
