@@ -22,14 +22,12 @@ from tallytree.model.renamed import keyword_renamed, renamed
 from tallytree.options.text import value_range
 from tallytree.planning.ranges.density import Density
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
-from tallytree.ranges.estimates import range_errors
+from tallytree.ranges.estimates import AnyErrors, range_errors
 from tallytree.ranges.intervals import check_confidence, half_widths
-from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.quantiles import check_quantile, normal_width, quantile_interval, quantile_position
 from tallytree.ranges.strategies import TreeStrategy
 from tallytree.ranges.tree import TreeErrors, fewest_blocks
-from tallytree.ranges.wavelet import WaveletErrors
 from tallytree.released.checks import Verification
 from tallytree.released.histogram.manifest import KIND, plan_from_manifest
 from tallytree.released.histogram.tables import (
@@ -108,7 +106,7 @@ class RangeHistogram(Published):
         read_only(self.estimates)
 
     @cached_property
-    def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
+    def errors(self) -> AnyErrors:
         """How uncertain the unbiased estimates are."""
         return range_errors(self.plan.strategy, self.plan.noise)
 
