@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +18,20 @@ from tallytree.measure.stream import measure_steps
 from tallytree.planning import streams as planning_streams
 from tallytree.planning.group_sizes import plan as planning
 from tallytree.planning.group_sizes.mechanisms import MECHANISMS
-from tallytree.planning.ranges.hats import HatLevel, Hats
 from tallytree.planning.streams import plan_stream
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish import strategies as publish_strategies
 from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
 from tallytree.publish.spatial import spatial
 from tallytree.publish.stream import stream
 from tallytree.publish.stream_counter import StreamCounter
 from tallytree.ranges import strategies
-from tallytree.ranges.strategies import HatStrategy
 from tallytree.ranges.streams import estimate_stream
 from tests.attacks.inputs import Households, random_households
 from tests.attacks.transcript import listen, loss_between, replay
+from tests.fuzz.small import by_hats
 
 PURE = {"epsilon": Fraction(1)}
 ZCDP = {"rho": Fraction(1, 4), "definition": "zcdp"}
@@ -86,13 +83,6 @@ def maps(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
 
 def of_edges(counts: Any, **more: Any) -> Any:
     return spatial(counts=counts, edges=[[0, 1, 5, 6], list("abcd")], **more)
-
-
-def of_hats(counts: Any, **more: Any) -> Any:
-    """What more bins get, for few."""
-    hats = HatStrategy("optimised", Hats(len(counts), (HatLevel(5, 18_000), HatLevel(2, 17_000)), 4))
-    with patch.object(publish_strategies, "_optimised", return_value=hats):
-        return histogram(counts, mechanism="optimised", **more)
 
 
 def graphs(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
@@ -176,8 +166,8 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "matrix": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **PURE),
     "matrix, zcdp": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **ZCDP),
     "optimised": lambda rng: from_counts(rng, (6,), histogram, mechanism="optimised", **PURE),
-    "hats": lambda rng: from_counts(rng, (9,), of_hats, **PURE),
-    "hats, units": lambda rng: from_counts(rng, (9,), of_hats, contributions=2, **PURE),
+    "hats": lambda rng: from_counts(rng, (9,), by_hats, **PURE),
+    "hats, units": lambda rng: from_counts(rng, (9,), by_hats, contributions=2, **PURE),
     "hierarchical map": lambda rng: maps(rng, mechanism="hierarchical", branching=2, **PURE),
     "flat map, units, zcdp": lambda rng: maps(rng, mechanism="flat", contributions=2, **ZCDP),
     "one column": lambda rng: lines(rng, mechanism="hierarchical", branching=3, **PURE),
