@@ -12,7 +12,8 @@ from tallytree.options.asking import PageOptions
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import budget_of
 from tallytree.released.maps.release import SpatialRelease
-from tallytree.report.payload import USE, common_facts, named, plural, too_fine
+from tallytree.report.payload import USE, common_facts, named, too_fine
+from tallytree.report.words import plural
 from tallytree.shapes.outlines import read_polygons
 
 # The page draws at most so many cells per side, and works standard errors out from at most so many boxes.
