@@ -41,7 +41,7 @@ from tallytree.released.group_sizes.manifest import (
     with_bins,
     with_split,
 )
-from tallytree.released.group_sizes.tables import regions_from_table
+from tallytree.released.group_sizes.tables import regions_of_folder
 from tallytree.released.histogram.manifest import histogram_manifest, plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
 from tallytree.released.maps.manifest import planned_manifest, published_way
@@ -139,7 +139,7 @@ def group_sizes_again(folder: Folder) -> Manifest:
     """The manifest of group sizes. Told: the request, notes on what is public, shares and bins chosen after a look, the fit."""
     manifest = folder.manifest
     public, mechanism = manifest["public"], manifest["mechanism"]
-    hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
+    hierarchy, n_groups = regions_of_folder(folder)
     facts = facts_of(manifest, hierarchy)
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts)
     counts = _Counts(
