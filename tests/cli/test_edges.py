@@ -132,6 +132,17 @@ STOPPED_WHERE = {
         "try: os.kill(os.getpid(), number); time.sleep(5)\n    except KeyboardInterrupt: raise RuntimeError('interrupted')"
     ),
     "the command": "os.kill(os.getpid(), number); time.sleep(5)",
+    # The compiler must not be left midway: it ends what it does, and then the run stops.
+    "the compiler": (
+        "exec('try: os.kill(os.getpid(), number); time.sleep(0.1)\\nexcept KeyboardInterrupt: os._exit(3)',"
+        " globals() | {'__name__': 'numba.core'})\n"
+        "    time.sleep(5)"
+    ),
+    # Lost at first, then made again by the user: what is left of the first must not hit the end of the program.
+    "a callback, and again": (
+        "call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number)); call(); atexit.register(time.sleep, 0.1)\n"
+        "    os.kill(os.getpid(), number)"
+    ),
 }
 
 
@@ -140,7 +151,7 @@ STOPPED_WHERE = {
 def test_a_request_to_stop_is_never_lost_nor_a_traceback(number: int, where: str) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}"}
     code = (
-        "import ctypes, os, time\n"
+        "import atexit, ctypes, os, time\n"
         "from tallytree.cli import main\n"
         "from tallytree.cli.app import app\n"
         f"number = {int(number)}\n"

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 __all__ = ["load_commands", "main"]
@@ -47,33 +48,62 @@ def _say_stopped() -> None:
 
 @contextmanager
 def _stopping() -> Iterator[threading.Event]:
-    """Have every request to stop raise KeyboardInterrupt, and tell whether there was one."""
-    asked, before = threading.Event(), sys.unraisablehook
+    """Have every request to stop raise KeyboardInterrupt, and tell whether there was one.
 
-    def stop(number: int, frame: object) -> NoReturn:
+    Where raising would do harm, or would be lost, the request is made again a moment later. Outside the block signals do
+    what they did before.
+    """
+    asked, over, before = threading.Event(), threading.Event(), sys.unraisablehook
+    pressing = threading.Lock()  # so that no request is made again after the block
+
+    def stop(number: int, frame: FrameType | None) -> None:
         asked.set()
+        if over.is_set():
+            return
+        if _is_compiling(frame):
+            ask_again()
+            return
         raise KeyboardInterrupt
 
-    def ask_again(lost: Any) -> None:
-        """Stop a moment later where the request hit a place that cannot raise: a callback of the compiler, a finaliser.
-
-        Python would show a traceback and go on as if nobody had asked.
-        """
-        if not issubclass(lost.exc_type, KeyboardInterrupt):
-            before(lost)
-            return
-        again = threading.Timer(_MOMENT, _interrupt)
+    def ask_again() -> None:
+        again = threading.Timer(_MOMENT, press)
         again.daemon = True
         again.start()
 
+    def press() -> None:
+        with pressing:
+            if not over.is_set():
+                _interrupt()
+
+    def notice(lost: Any) -> None:
+        """Where the request hit a finaliser or a callback, Python would show a traceback and go on as if nobody had asked."""
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            ask_again()
+        else:
+            before(lost)
+
+    handlers = {}
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name) and threading.current_thread() is threading.main_thread():
-            signal.signal(getattr(signal, name), stop)
-    sys.unraisablehook = ask_again
+            handlers[name] = signal.signal(getattr(signal, name), stop)
+    sys.unraisablehook = notice
     try:
         yield asked
     finally:
+        with pressing:
+            over.set()
         sys.unraisablehook = before
+        for name, handler in handlers.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def _is_compiling(frame: FrameType | None) -> bool:
+    """Whether the compiler is at work: stopped midway it leaves half-made objects, which end the process when freed."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numba", "llvmlite"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _interrupt() -> None:
