@@ -63,6 +63,9 @@ MORE_MADE: dict[str, Made] = {
         [1, 2, 3, 5], bins=4, bounds=(0, 8), mechanism="optimised", epsilon=1, **how
     ),
     "histogram by hats": lambda **how: by_hats(np.array([1, 2, 3, 5, 0, 0, 1, 4, 0]), epsilon=1, **how),
+    "histogram of boxes": lambda **how: tt.histogram(
+        [1, 2, 3, 5, 8], bins=8, bounds=(0, 16), mechanism="adaptive", epsilon=1, **how
+    ),
     "degrees of a graph": lambda **how: tt.degrees(
         pa.table({"a": [1, 1, 2], "b": [2, 3, 3]}), edges=("a", "b"), public="nodes", rho=1, definition="zcdp", **how
     ),

@@ -79,6 +79,8 @@ def choose(request: StrategyOptions, bins: Bins, budget: Budget, contributions: 
             return _optimised(workload, terms), "asked for"
         case "eigen-select" | "low-rank":
             return _from_paper(name, workload), "asked for"
+        case "adaptive":
+            raise RequestError("adaptive lays out no strategy beforehand: what it asks follows from noisy answers.")
 
 
 def workload_of(asked: Any, bins: Bins) -> Workload:

@@ -56,7 +56,7 @@ def estimate_bins(errors: AnyErrors, noisy: Sequence[IntArray]) -> FloatArray:
             return errors.estimates(noisy[0])
 
 
-def bin_variances(errors: AnyErrors, n_bins: int) -> FloatArray:
+def bin_variances(errors: RangeErrors, n_bins: int) -> FloatArray:
     """Variance of the estimate of every bin."""
     if isinstance(errors, HatErrors):
         return errors.bin_and_prefix_variances[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
-from tallytree.ranges.estimates import AnyErrors
+from tallytree.ranges.estimates import RangeErrors
 from tallytree.ranges.hats import HatErrors
 from tallytree.ranges.intervals import check_confidence, half_widths, largest_half_widths
 
@@ -37,7 +37,7 @@ def quantile_position(published: FloatArray | IntArray, q: float) -> float:
     return place - 1 + (float((wanted - sums[place - 1]) / inside) if inside > 0 else 0.0)
 
 
-def quantile_interval(unbiased: FloatArray, errors: AnyErrors, q: float, confidence: float) -> tuple[int, int]:
+def quantile_interval(unbiased: FloatArray, errors: RangeErrors, q: float, confidence: float) -> tuple[int, int]:
     """First and last edge between which the true quantile lies with probability of at least ``confidence``.
 
     The quantile lies above edge k as long as fewer than the share q of all entities lie below it: the prefix minus q
@@ -60,7 +60,7 @@ def quantile_interval(unbiased: FloatArray, errors: AnyErrors, q: float, confide
     return min(first, last - 1), max(last, first + 1)
 
 
-def _at_most(errors: AnyErrors, n_bins: int, q: float, confidence: float) -> FloatArray:
+def _at_most(errors: RangeErrors, n_bins: int, q: float, confidence: float) -> FloatArray:
     """Half-widths of the intervals of all edges, or what they cannot exceed where that is much faster."""
     if isinstance(errors, HatErrors):
         return largest_half_widths(errors.prefix_variances(q), errors.cumulant / errors.variance**2, confidence)

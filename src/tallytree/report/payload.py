@@ -41,6 +41,9 @@ from tallytree.shapes.outlines import read_outlines
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 # The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.
 _MOST_BINS_WITH_ERRORS = 128
+BUDGET_NOTE = (
+    "Boxes of one step do not overlap; every cell pays for the steps that asked about it, the whole budget at most."
+)
 USE = (
     "Every number contains noise, so small differences mean nothing.",
     "Numbers of larger regions are relatively more exact; prefer them where you can.",
@@ -225,7 +228,7 @@ def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None
             *([] if names is not None else [["median", f"{histogram.quantile(0.5).value:.4g}"]]),
         ],
         "regions": regions,
-        "budget": _budget(histogram.manifest),
+        **(steps_paid(histogram.manifest) if histogram.plan is None else {"budget": _budget(histogram.manifest)}),
         "use": [
             *USE[:1],
             "A range is the sum of its bins, but its error is smaller than the sum of theirs.",
@@ -333,6 +336,21 @@ def common_facts(
 def too_fine(density: Density | None) -> list[str]:
     """A sentence where a flat release has bins that are far too fine."""
     return [str(density)] if density is not None and density.far_too_fine else []
+
+
+def steps_paid(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Share of the privacy loss per step, as a bar each; a cell pays for the steps that asked about it."""
+    loss = budget_of(manifest["privacy"]).symbol
+    bars = [
+        {
+            "name": step["query"],
+            "share": float(written_fraction(step["share"])),
+            "detail": f"{loss} = {float(written_fraction(step[loss])):.4g}, {step['boxes']:,} boxes, "
+            f"{step.get('noise') or step.get('mechanism')}",
+        }
+        for step in manifest["privacy"]["steps"]
+    ]
+    return {"budget": bars, "budgetNote": BUDGET_NOTE}
 
 
 def _budget(manifest: dict[str, Any], called: Mapping[str, tuple[str, str]] | None = None) -> list[dict[str, Any]]:

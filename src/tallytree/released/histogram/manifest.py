@@ -27,6 +27,7 @@ from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
 KIND = "histogram"
+BOXES = "boxes"
 
 
 class DescribedHistogram(Protocol):
@@ -59,6 +60,20 @@ def histogram_manifest(
         **kept_rows(histogram.part),
         "versions": library_versions(),
     }
+
+
+def box_histogram_manifest(planned: Manifest, reason: str) -> Manifest:
+    """The manifest of a map of one column as that of a histogram whose bins are tiled by boxes."""
+    return planned | {
+        "kind": KIND,
+        "mechanism": planned["mechanism"] | {"kind": BOXES, "reason": reason},
+        "public": {"bins": "the edges or categories of the bins", **planned["public"]},
+    }
+
+
+def asks_boxes(manifest: Manifest) -> bool:
+    """Whether a histogram asks about boxes chosen by noisy answers; the others ask what a strategy laid out before."""
+    return bool(manifest["mechanism"].get("kind") == BOXES)
 
 
 def composition_of(plan: HistogramPlan, unit: str) -> Composition:

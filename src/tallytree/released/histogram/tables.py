@@ -8,7 +8,7 @@ import pyarrow as pa
 from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins
-from tallytree.ranges.estimates import AnyErrors, bin_variances, estimate_bins
+from tallytree.ranges.estimates import AnyErrors, RangeErrors, bin_variances, estimate_bins
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.strategies import MatrixStrategy, Strategy, query_name
@@ -18,7 +18,7 @@ from tallytree.storage.folder import Folder, Manifest
 CLOSE = 1e-6  # estimates may differ this much, relative to the largest, between machines
 
 
-def bins_table(bins: Bins, counts: FloatArray | IntArray, estimates: FloatArray, errors: AnyErrors) -> pa.Table:
+def bins_table(bins: Bins, counts: FloatArray | IntArray, estimates: FloatArray, errors: RangeErrors) -> pa.Table:
     """One row per bin: where it lies, its published count, the unbiased estimate behind it and that one's standard
     error."""
     places = np.arange(bins.n_bins)
