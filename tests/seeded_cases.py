@@ -241,7 +241,7 @@ def histograms() -> Iterator[Case]:
     yield "histogram, a matrix", lambda: of_line(mechanism=matrix)
     yield "histogram, listed ranges", lambda: of_line(mechanism="optimised", workload=[(0, 4), (2, 9), (5, 16)])
     yield "histogram, contributions", lambda: of_line(mechanism="hierarchical", contributions=3)
-    for strategy in ("auto", "hierarchical", "wavelet", "optimised"):
+    for strategy in ("auto", "hierarchical", "wavelet", "optimised", "adaptive"):
         yield (
             f"histogram, 100 bins, {strategy}",
             lambda strategy=strategy: tt.histogram(

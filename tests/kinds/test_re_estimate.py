@@ -54,6 +54,7 @@ MAKERS: dict[str, Any] = {
         counts(by=["county"], levels=["state"], public="cells"), epsilon=1, insecure_seed=1
     ),
     "histogram": lambda: tt.histogram(np.arange(16), epsilon=1, insecure_seed=1),
+    "boxes": lambda: tt.histogram(np.arange(40), mechanism="adaptive", epsilon=1, insecure_seed=1),
     "categories": lambda: tt.histogram(list("abca"), categories=["a", "b", "c"], epsilon=1, insecure_seed=1),
     "matrix": lambda: tt.histogram(np.arange(8), mechanism="optimised", epsilon=1, insecure_seed=1),
     "grid": lambda: tt.spatial(

@@ -97,6 +97,9 @@ CASES: dict[str, Callable[[int], Any]] = {
     "histogram, wavelet": lambda large: tt.histogram(
         counts=[1, large, 3, large], epsilon=1, mechanism="wavelet", insecure_seed=1
     ),
+    "histogram, adaptive": lambda large: tt.histogram(
+        counts=[1, large, 3, large], epsilon=1, mechanism="adaptive", insecure_seed=1
+    ),
     "histogram, column": lambda large: tt.histogram(
         counted(large), column="size", count="n", edges=[0, 2, 4], epsilon=1, insecure_seed=1
     ),

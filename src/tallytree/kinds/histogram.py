@@ -70,8 +70,8 @@ KIND = Kind(
     evaluates_with=frozenset(
         {"column", "outside", "count", "table", "sql", "encoding", "counts", "ranges", "threshold"}
     ),
-    plan=No("its standard errors do not depend on the data; the reason of strategy auto states them."),
-    intervals="exact, with every answer",
+    plan=No("the standard errors of strategies do not depend on the data; the reason of strategy auto states them."),
+    intervals="exact, with every answer; approximate for adaptive",
     spark="counts per bin, made on the executors",
     sheet=histogram_sheet,
 )

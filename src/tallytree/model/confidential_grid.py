@@ -12,6 +12,7 @@ from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential import UNALTERED, Altered, Confidential
+from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.frame import Box, Frame
 from tallytree.model.limits import saturated
 from tallytree.model.part import Part
@@ -83,3 +84,18 @@ class ConfidentialGrid(Confidential):
 
     def _shown(self) -> str:
         return f"{' x '.join(map(str, self.shape))} cells"
+
+
+def grid_of(histogram: ConfidentialHistogram) -> ConfidentialGrid:
+    """A histogram as a grid whose columns are its axes."""
+    columns = ("value",) if len(histogram.axes) == 1 else tuple(f"value_{n}" for n in range(len(histogram.axes)))
+    return ConfidentialGrid(
+        histogram.counts,
+        tuple((float(axis.edges[0]), float(axis.edges[-1])) for axis in histogram.axes),
+        columns,
+        histogram.note,
+        histogram.unit,
+        histogram.part,
+        histogram.axes,
+        altered=histogram.altered,
+    )

@@ -30,7 +30,7 @@ PublicDegrees = Literal["groups", "nodes", "none"]
 Public = Literal["groups", "regions", "cells"]
 Engine = Literal["local", "spark"]
 
-Strategy = Literal["auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank"]
+Strategy = Literal["auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank", "adaptive"]
 GridStrategyName = Literal["auto", "flat", "hierarchical"]
 WorkloadName = Literal["ranges", "prefixes", "identity"]
 Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]

@@ -56,7 +56,8 @@ class StrategyOptions(Options):
     ----------
     mechanism
         ``"auto"`` (least expected error for the workload), ``"flat"``, ``"hierarchical"``, ``"wavelet"``,
-        ``"optimised"``, ``"eigen-select"``, ``"low-rank"``, or a matrix with one row per query.
+        ``"optimised"``, ``"eigen-select"``, ``"low-rank"``, or a matrix with one row per query; or ``"adaptive"``: boxes of
+        bins, chosen by noisy answers, whose counts are smoothed.
     branching, budget
         For ``"hierarchical"``: children per block (the best one if not given), and how levels share the budget:
         ``"equal"``, ``"geometric"``, ``"optimal-blocks"``, ``"optimal"``, or one share per level, the coarsest first.

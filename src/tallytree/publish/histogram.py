@@ -20,6 +20,7 @@ from tallytree.model.bins import (
     numbered_bins,
 )
 from tallytree.model.confidential import UNALTERED, Altered
+from tallytree.model.confidential_grid import grid_of
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE
@@ -27,16 +28,24 @@ from tallytree.model.unit import ENTITY, Unit, unit_from
 from tallytree.options.choices import Nonnegative
 from tallytree.options.groups import rows_to_read
 from tallytree.options.histogram import BinOptions, HistogramOptions
+from tallytree.options.maps import MethodOptions
 from tallytree.options.spelled import spelled_alone
+from tallytree.privacy.budget import Budget
 from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.publish.keeping import paid_noise
 from tallytree.publish.payment import Payment, payment_from
+from tallytree.publish.spatial import estimate_again, map_rule, refuse_unproved, release_map
 from tallytree.publish.strategies import choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
-from tallytree.released.histogram.manifest import histogram_manifest, plan_from_manifest
-from tallytree.released.histogram.release import RangeHistogram
+from tallytree.released.histogram.manifest import (
+    asks_boxes,
+    box_histogram_manifest,
+    histogram_manifest,
+    plan_from_manifest,
+)
+from tallytree.released.histogram.release import RangeHistogram, histogram_of_boxes
 from tallytree.released.histogram.tables import (
     bins_from_table,
     layout_table,
@@ -78,6 +87,8 @@ def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> 
     """
     loss = options.loss()
     confidential = _confidential(values, counts, options)
+    if isinstance(options.mechanism, str) and options.mechanism == "adaptive":
+        return release_adaptively(confidential, loss, options, "asked for")
     chosen, reason = choose(options, confidential.axes[0], loss, options.contributions)
     plan = plan_histogram(chosen, loss, contributions=options.contributions)
     refuse_many_changes(loss, plan.sensitivities)
@@ -120,6 +131,28 @@ def release_histogram(
     return histogram_from_noisy(bins, noisy, paid.manifest)
 
 
+def release_adaptively(
+    confidential: ConfidentialHistogram, budget: Budget, options: HistogramOptions, reason: str
+) -> RangeHistogram:
+    """Release a histogram as what it is, a map of one column: boxes of bins, chosen and smoothed by ``adaptive``."""
+    if options.branching is not None or options.budget != "equal" or options.workload != "ranges":
+        raise RequestError("adaptive chooses its questions itself: it takes no branching, budget or workload.")
+    grid, how = grid_of(confidential), MethodOptions(mechanism="adaptive")
+    refuse_unproved(grid, budget, how)
+    made = release_map(
+        grid,
+        budget,
+        how,
+        nonnegative=map_rule(options.nonnegative),
+        integers=options.integers,
+        insecure_seed=options.insecure_seed,
+        payment=payment_from(options),
+        tell=confidential.altered if options.tell_owner else None,
+        described=lambda planned: box_histogram_manifest(planned, reason),
+    )
+    return histogram_of_boxes(made)
+
+
 def histogram_from_noisy(bins: Bins, noisy: NoisyHistogram, manifest: Manifest) -> RangeHistogram:
     """The histogram that follows from raw measurements: post-processing only."""
     errors, published = range_errors(noisy.plan.strategy, noisy.plan.noise), manifest["published"]
@@ -131,6 +164,8 @@ def histogram_from_noisy(bins: Bins, noisy: NoisyHistogram, manifest: Manifest) 
 
 def estimate_histogram(folder: Folder) -> RangeHistogram:
     """A histogram estimated again from the raw measurements of a folder."""
+    if asks_boxes(folder.manifest):
+        return histogram_of_boxes(estimate_again(folder))
     bins = bins_from_table(folder.table("bins.parquet" if folder.has("bins.parquet") else "counts.parquet"))
     rows = rows_from_table(folder.table("strategy.parquet"), bins.n_bins) if folder.has("strategy.parquet") else None
     noisy = noisy_of_folder(folder, plan_from_manifest(folder.manifest, rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,21 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
     budget = options.loss()
     part = rows_to_read(options.where, options)
     grid = read_grid(points, counts, options, part=part)
+    refuse_unproved(grid, budget, options)
+    return release_map(
+        grid,
+        budget,
+        options,
+        nonnegative=map_rule(options.nonnegative),
+        integers=options.integers,
+        insecure_seed=options.insecure_seed,
+        payment=payment_from(options),
+        tell=grid.altered if options.tell_owner else None,
+    )
+
+
+def refuse_unproved(grid: ConfidentialGrid, budget: Budget, options: MethodOptions) -> None:
+    """Refuse (ε, δ) for methods whose loss is not that of Gaussian noise alone, and for units of very many entities."""
     if budget.asked is not None and (
         options.mechanism in CHOOSING or grid.unit.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     ):
@@ -73,17 +89,12 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
             f"epsilon with delta needs Gaussian noise alone and at most {MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
             f"{', '.join(CHOOSING)} choose boundaries by other means. State rho, or epsilon alone."
         )
-    rule = check_nonnegative(options.nonnegative)
-    return release_map(
-        grid,
-        budget,
-        options,
-        nonnegative=rule if rule in ("least-squares", "subtree") else rule != "no",
-        integers=options.integers,
-        insecure_seed=options.insecure_seed,
-        payment=payment_from(options),
-        tell=grid.altered if options.tell_owner else None,
-    )
+
+
+def map_rule(asked: str | bool) -> MapRule:
+    """How a map avoids negative counts, by the words of all kinds: True is its own way."""
+    rule = check_nonnegative(asked)
+    return rule if rule in ("least-squares", "subtree") else rule != "no"
 
 
 def release_map(
@@ -96,14 +107,16 @@ def release_map(
     insecure_seed: int | None = None,
     payment: Payment | None = None,
     tell: Altered | None = None,
+    described: Callable[[Manifest], Manifest] = lambda manifest: manifest,
 ) -> SpatialRelease:
     """Pay for a map, measure it, estimate its boxes and put the release together.
 
     The whole budget is paid before the first question is asked; which questions follow is only known from the answers.
+    ``described`` has the last word about the manifest, where boxes are behind a release of another kind.
     """
     refuse_unfit(options.mechanism, len(grid.shape))
     published = {"nonnegative": nonnegative, "integers": bool(integers)}
-    manifest = planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
+    manifest = described(planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None))
     with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
         manifest = with_measurements(paid.manifest, noisy)

@@ -43,7 +43,7 @@ from tallytree.released.checks import Check
 from tallytree.released.group_sizes.manifest import facts_of, mechanism_of
 from tallytree.released.group_sizes.tables import regions_of_folder
 from tallytree.released.histogram.manifest import KIND as HISTOGRAM
-from tallytree.released.histogram.manifest import plan_from_manifest
+from tallytree.released.histogram.manifest import asks_boxes, plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
 from tallytree.released.maps.checks import check_charges, check_steps
 from tallytree.released.maps.release import load_map
@@ -77,7 +77,9 @@ def check_group_sizes_privacy(folder: Folder) -> tuple[Check, ...]:
 
 
 def check_histogram_privacy(folder: Folder) -> tuple[Check, ...]:
-    """The same as for every kind, and that the manifest is that of its strategy and budget."""
+    """The same as for every kind, and that the manifest is that of its strategy and budget; of boxes, the same as for maps."""
+    if asks_boxes(folder.manifest):
+        return (*check_boxes_privacy(folder), *check_written(folder, histogram_again))
     return (*check_privacy(folder), *check_written(folder, histogram_again))
 
 
@@ -115,12 +117,17 @@ def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
 
 
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
-    """Which boxes a map asks about follows from noisy answers, so its loss is added up cell by cell."""
+    """The loss of a map, and that its manifest is that of its method and budget."""
+    return (*check_boxes_privacy(folder), *check_written(folder, map_again))
+
+
+def check_boxes_privacy(folder: Folder) -> tuple[Check, ...]:
+    """Which boxes are asked about follows from noisy answers, so their loss is added up cell by cell."""
     made = load_map(folder)
     checks = [check_steps(folder.manifest)]
     if made.noisy is not None:
         checks.append(check_charges(made.estimates, folder.manifest, made.noisy))
-    return (*checks, *check_written(folder, map_again))
+    return tuple(checks)
 
 
 def check_secure(folder: Folder) -> Check:

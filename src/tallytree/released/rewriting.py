@@ -42,7 +42,12 @@ from tallytree.released.group_sizes.manifest import (
     with_split,
 )
 from tallytree.released.group_sizes.tables import regions_of_folder
-from tallytree.released.histogram.manifest import histogram_manifest, plan_from_manifest
+from tallytree.released.histogram.manifest import (
+    asks_boxes,
+    box_histogram_manifest,
+    histogram_manifest,
+    plan_from_manifest,
+)
 from tallytree.released.histogram.tables import rows_from_table
 from tallytree.released.maps.manifest import planned_manifest, published_way
 from tallytree.released.maps.tables import axes_of_folder
@@ -183,6 +188,8 @@ class _Histogram:
 def histogram_again(folder: Folder) -> Manifest:
     """The manifest of a histogram. Told: the strategy and why it was chosen, how values outside the bins count."""
     manifest, rows = folder.manifest, None
+    if asks_boxes(manifest):
+        return box_histogram_manifest(map_again(folder), str(manifest["mechanism"]["reason"]))
     if folder.has("strategy.parquet"):
         rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
     histogram = _Histogram(
@@ -284,9 +291,10 @@ def map_again(folder: Folder) -> Manifest:
     # Of the first format: maps were not smoothed, and grids say why their strategy was chosen.
     if "smoothed" not in published:
         del way["smoothed"]
-    reason = {"reason": asked["reason"]} if "reason" in asked else {}
+    # Histograms of boxes say so, and why.
+    more = {name: asked[name] for name in ("reason", "kind") if name in asked}
     return again | {
-        "mechanism": {"name": method, **again["mechanism"], **reason},
+        "mechanism": {"name": method, **again["mechanism"], **more},
         "published": plain | way,
         "privacy": {**again["privacy"], "steps": steps},
         "public": {**again["public"], "box": str(manifest["public"]["box"])},

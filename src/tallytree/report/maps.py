@@ -9,18 +9,14 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.options.asking import PageOptions
-from tallytree.privacy.budget import written_fraction
-from tallytree.privacy.guarantee import budget_of
 from tallytree.released.maps.release import SpatialRelease
-from tallytree.report.payload import USE, common_facts, named, plural, too_fine
+from tallytree.report.payload import USE, common_facts, named, steps_paid, too_fine
+from tallytree.report.words import plural
 from tallytree.shapes.outlines import read_polygons
 
 # The page draws at most so many cells per side, and works standard errors out from at most so many boxes.
 MOST_CELLS = 256
 MOST_NODES = 150_000
-BUDGET_NOTE = (
-    "Boxes of one step do not overlap; every cell pays for the steps that asked about it, the whole budget at most."
-)
 
 
 def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dict[str, Any]:
@@ -55,8 +51,7 @@ def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dic
         "nonnegative": bool(release.manifest["published"]["nonnegative"]),
         **_grid(release),
         "tree": _tree(release),
-        "budget": _steps(release.manifest),
-        "budgetNote": BUDGET_NOTE,
+        **steps_paid(release.manifest),
         "note": release.note,
         "use": [
             *USE[:2],
@@ -133,17 +128,3 @@ def _tree(release: SpatialRelease) -> dict[str, Any]:
         "alongBorder": release.surface.along_border,
         "coarse": bool(np.any(kept & (tree.depth == deepest) & ~estimates.leaves & ~tree.is_leaf)),
     }
-
-
-def _steps(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """Share of the privacy loss per step, as a bar each; a cell pays for the steps that asked about it."""
-    loss = budget_of(manifest["privacy"]).symbol
-    return [
-        {
-            "name": step["query"],
-            "share": float(written_fraction(step["share"])),
-            "detail": f"{loss} = {float(written_fraction(step[loss])):.4g}, {step['boxes']:,} boxes, "
-            f"{step.get('noise') or step.get('mechanism')}",
-        }
-        for step in manifest["privacy"]["steps"]
-    ]

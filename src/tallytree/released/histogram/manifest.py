@@ -9,11 +9,13 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.part import Part
 from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
+from tallytree.planning.ranges.hats import HatLevel, Hats
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.ranges.plan import HistogramPlan, plan_histogram
 from tallytree.ranges.strategies import (
+    HatStrategy,
     MatrixStrategy,
     Strategy,
     TreeStrategy,
@@ -25,6 +27,7 @@ from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
 KIND = "histogram"
+BOXES = "boxes"
 
 
 class DescribedHistogram(Protocol):
@@ -57,6 +60,20 @@ def histogram_manifest(
         **kept_rows(histogram.part),
         "versions": library_versions(),
     }
+
+
+def box_histogram_manifest(planned: Manifest, reason: str) -> Manifest:
+    """The manifest of a map of one column as that of a histogram whose bins are tiled by boxes."""
+    return planned | {
+        "kind": KIND,
+        "mechanism": planned["mechanism"] | {"kind": BOXES, "reason": reason},
+        "public": {"bins": "the edges or categories of the bins", **planned["public"]},
+    }
+
+
+def asks_boxes(manifest: Manifest) -> bool:
+    """Whether a histogram asks about boxes chosen by noisy answers; the others ask what a strategy laid out before."""
+    return bool(manifest["mechanism"].get("kind") == BOXES)
 
 
 def composition_of(plan: HistogramPlan, unit: str) -> Composition:
@@ -92,6 +109,9 @@ def describe_strategy(strategy: Strategy) -> dict[str, Any]:
             facts |= {"kind": "wavelet"}
         case MatrixStrategy():
             facts |= {"kind": "matrix", "rows": len(strategy.rows)}
+        case HatStrategy():
+            levels = [{"spacing": level.spacing, "height": level.height} for level in strategy.hats.levels]
+            facts |= {"kind": "hats", "levels": levels, "crowding": strategy.hats.crowding}
     return facts | {"shares": [str(share) for share in strategy.shares]}
 
 
@@ -105,6 +125,9 @@ def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Stra
             return WaveletStrategy(int(facts["bins"]), shares)
         case "matrix" if rows is not None:
             return MatrixStrategy(facts["name"], rows)
+        case "hats":
+            levels = tuple(HatLevel(int(level["spacing"]), int(level["height"])) for level in facts["levels"])
+            return HatStrategy(facts["name"], Hats(int(facts["bins"]), levels, int(facts["crowding"])))
     raise RequestError(f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree.")
 
 

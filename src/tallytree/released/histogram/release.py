@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from tallytree.errors import RequestError
 from tallytree.kernels.range_moments import running_sum
+from tallytree.maps.bins import BoxErrors, bin_counts, bin_estimates
+from tallytree.maps.draft import Measurement
 from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
@@ -22,16 +24,14 @@ from tallytree.model.renamed import keyword_renamed, renamed
 from tallytree.options.text import value_range
 from tallytree.planning.ranges.density import Density
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
-from tallytree.ranges.estimates import range_errors
+from tallytree.ranges.estimates import AnyErrors, range_errors
 from tallytree.ranges.intervals import check_confidence, half_widths
-from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.quantiles import check_quantile, normal_width, quantile_interval, quantile_position
 from tallytree.ranges.strategies import TreeStrategy
 from tallytree.ranges.tree import TreeErrors, fewest_blocks
-from tallytree.ranges.wavelet import WaveletErrors
-from tallytree.released.checks import Verification
-from tallytree.released.histogram.manifest import KIND, plan_from_manifest
+from tallytree.released.checks import Check, Verification
+from tallytree.released.histogram.manifest import KIND, asks_boxes, plan_from_manifest
 from tallytree.released.histogram.tables import (
     bins_from_table,
     bins_table,
@@ -41,6 +41,7 @@ from tallytree.released.histogram.tables import (
     rows_from_table,
     strategy_tables,
 )
+from tallytree.released.maps.release import SpatialRelease, load_map
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
@@ -76,11 +77,13 @@ class RangeHistogram(Published):
     estimates
         The unbiased estimates behind them; they may be negative and fractional.
     plan
-        Strategy and noise.
+        Strategy and noise; None where boxes were asked about.
     manifest
         Strategy, privacy, what is public: everything that ``manifest.json`` will hold.
     noisy
         The raw measurements, or None when they were left out.
+    boxes
+        The map of one column behind it, where boxes were asked about that noisy answers chose; None for strategies.
 
     Examples
     --------
@@ -97,9 +100,10 @@ class RangeHistogram(Published):
     bins: Bins
     counts: FloatArray | IntArray
     estimates: FloatArray
-    plan: HistogramPlan
+    plan: HistogramPlan | None
     manifest: Manifest
-    noisy: NoisyHistogram | None = field(default=None, repr=False)
+    noisy: NoisyHistogram | tuple[Measurement, ...] | None = field(default=None, repr=False)
+    boxes: SpatialRelease | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.counts) != self.bins.n_bins or len(self.estimates) != self.bins.n_bins:
@@ -108,15 +112,23 @@ class RangeHistogram(Published):
         read_only(self.estimates)
 
     @cached_property
-    def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors:
+    def errors(self) -> AnyErrors | BoxErrors:
         """How uncertain the unbiased estimates are."""
+        if self.plan is None:
+            return BoxErrors(self._boxes.surface)
         return range_errors(self.plan.strategy, self.plan.noise)
+
+    @property
+    def _boxes(self) -> SpatialRelease:
+        if self.boxes is None:
+            raise RequestError("A histogram has a strategy, or boxes.")
+        return self.boxes
 
     @property
     def density(self) -> Density | None:
         """The average count of a bin beside what a flat histogram needs; None for other strategies. From noisy counts."""
-        noise = self.plan.noise[0]
-        if self.plan.strategy.name != "flat" or noise is None:
+        noise = None if self.plan is None else self.plan.noise[0]
+        if self.mechanism != "flat" or noise is None:
             return None
         return Density.of(float(self.estimates.sum()), self.bins.n_bins, noise.variance)
 
@@ -157,7 +169,7 @@ class RangeHistogram(Published):
         return self._answer((starts, starts + 1), confidence)
 
     def _answer(self, spans: tuple[IntArray, IntArray], confidence: float) -> Answers:
-        strategy = self.plan.strategy
+        strategy = None if self.plan is None else self.plan.strategy
         is_flat = isinstance(strategy, TreeStrategy) and strategy.tree.n_levels == 1
         return answer_ranges(
             self._published_sums,
@@ -165,7 +177,7 @@ class RangeHistogram(Published):
             self.errors,
             spans,
             confidence=check_confidence(confidence),
-            bin_noise=self.plan.noise[0] if is_flat else None,
+            bin_noise=self.plan.noise[0] if self.plan is not None and is_flat else None,
         )
 
     @keyword_renamed("level", "confidence")
@@ -191,7 +203,7 @@ class RangeHistogram(Published):
     @keyword_renamed("level", "confidence")
     def fewest_blocks(self, low: object, high: object, *, confidence: float = 0.95) -> Answer:
         """A range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, for comparison."""
-        if self.noisy is None or not isinstance(self.errors, TreeErrors):
+        if not isinstance(self.noisy, NoisyHistogram) or not isinstance(self.errors, TreeErrors):
             raise RequestError("Fewest blocks need the raw measurements of a 'flat' or 'hierarchical' histogram.")
         span = self.bins.spans([(low, high)])
         estimate, variance, cumulant = fewest_blocks(self.errors, self.noisy.levels, *span)
@@ -204,7 +216,13 @@ class RangeHistogram(Published):
 
     def verify(self) -> Verification:
         """Check that counts are as promised and follow from the raw measurements, where these are at hand."""
-        return check_histogram(self.counts, self.estimates, self.errors, self.manifest, self.noisy)
+        if isinstance(self.errors, BoxErrors):
+            follow = np.array_equal(self.counts, bin_counts(self._boxes.estimates))
+            spread = np.allclose(self.estimates, bin_estimates(self._boxes.estimates), rtol=1e-9, atol=1e-6)
+            bins = Check("bins are even parts of boxes", follow and spread, "" if follow and spread else "they differ")
+            return Verification((*self._boxes.verify().checks, bins))
+        noisy = self.noisy if isinstance(self.noisy, NoisyHistogram) else None
+        return check_histogram(self.counts, self.estimates, self.errors, self.manifest, noisy)
 
     def _reply(self, question: Question) -> Reply:
         """Ranges and a quantile; without a question, every bin."""
@@ -234,9 +252,12 @@ class RangeHistogram(Published):
         return low, high
 
     def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
-        """Bins, the coefficients of a strategy matrix, and the raw measurements."""
+        """Bins, the boxes or the coefficients of a strategy matrix behind them, and the raw measurements."""
+        if self.plan is None:
+            boxes = self._boxes.tables(noisy=noisy)
+            return boxes | {"counts.parquet": self.table(), "boxes.parquet": boxes["counts.parquet"]}
         tables = {"counts.parquet": self.table(), **strategy_tables(self.plan.strategy)}
-        if noisy and self.noisy is not None:
+        if noisy and isinstance(self.noisy, NoisyHistogram):
             tables["noisy.parquet"] = noisy_table(self.noisy)
         return tables
 
@@ -247,7 +268,7 @@ class RangeHistogram(Published):
         edges, names = self.bins.edges, self.bins.categories
         labels = names if names is not None else (f"{low:g} to {high:g}" for low, high in pairwise(edges))
         rows = zip(labels, self.counts.tolist())
-        caption = f"Range histogram of {self.bins.n_bins:,} bins, {self.plan.strategy.name}"
+        caption = f"Range histogram of {self.bins.n_bins:,} bins, {self.mechanism}"
         note = self.manifest["privacy"]["statement"]
         return html_table(caption, ["bin", "count"], rows, n_rows=self.bins.n_bins, note=note)
 
@@ -256,10 +277,18 @@ def load_histogram(folder: Folder) -> RangeHistogram:
     """The range histogram of a folder, with its raw measurements where they were saved."""
     table = folder.table("counts.parquet")
     bins = bins_from_table(table)
+    counts, estimates = (np.array(table[name].to_numpy()) for name in ("count", "estimate"))
+    if asks_boxes(folder.manifest):
+        boxes = load_map(folder)
+        return RangeHistogram(bins, counts, estimates, None, folder.manifest, boxes.noisy, boxes)
     has_rows = folder.has("strategy.parquet")
     rows = rows_from_table(folder.table("strategy.parquet"), bins.n_bins) if has_rows else None
     plan = plan_from_manifest(folder.manifest, rows)
-    counts, estimates = table["count"].to_numpy(), table["estimate"].to_numpy()
-    return RangeHistogram(
-        bins, np.array(counts), np.array(estimates), plan, folder.manifest, noisy_of_folder(folder, plan)
-    )
+    return RangeHistogram(bins, counts, estimates, plan, folder.manifest, noisy_of_folder(folder, plan))
+
+
+def histogram_of_boxes(boxes: SpatialRelease) -> RangeHistogram:
+    """A map of one column with stated edges as a histogram."""
+    (bins,) = boxes.axes or ()
+    found, estimates = bin_counts(boxes.estimates), bin_estimates(boxes.estimates)
+    return RangeHistogram(bins, found, estimates, None, boxes.manifest, boxes.noisy, boxes)

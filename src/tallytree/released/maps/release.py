@@ -202,7 +202,9 @@ class SpatialRelease(Published):
 def load_map(folder: Folder) -> SpatialRelease:
     """The map of a folder, with its raw measurements where they were saved."""
     manifest = folder.manifest
-    estimates = estimates_from_table(folder.table("counts.parquet"), manifest["columns"], tuple(manifest["resolution"]))
+    # A histogram holds its bins in counts.parquet, and the boxes behind them apart.
+    boxes = folder.table("boxes.parquet" if folder.has("boxes.parquet") else "counts.parquet")
+    estimates = estimates_from_table(boxes, manifest["columns"], tuple(manifest["resolution"]))
     noisy = None
     if folder.has("noisy.parquet"):
         noisy = measurements_from_table(folder.table("noisy.parquet"), noise_variances(manifest))
