@@ -1,5 +1,5 @@
 """``python -m tallytree``."""
 
-from tallytree.cli import main
+from tallytree.cli import program
 
-main()
+program()

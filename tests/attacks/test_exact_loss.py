@@ -31,6 +31,7 @@ from tallytree.ranges import strategies
 from tallytree.ranges.streams import estimate_stream
 from tests.attacks.inputs import Households, random_households
 from tests.attacks.transcript import listen, loss_between, replay
+from tests.fuzz.small import by_hats
 
 PURE = {"epsilon": Fraction(1)}
 ZCDP = {"rho": Fraction(1, 4), "definition": "zcdp"}
@@ -165,6 +166,8 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "matrix": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **PURE),
     "matrix, zcdp": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **ZCDP),
     "optimised": lambda rng: from_counts(rng, (6,), histogram, mechanism="optimised", **PURE),
+    "hats": lambda rng: from_counts(rng, (9,), by_hats, **PURE),
+    "hats, units": lambda rng: from_counts(rng, (9,), by_hats, contributions=2, **PURE),
     "adaptive histogram": lambda rng: from_counts(rng, (12,), histogram, mechanism="adaptive", **PURE),
     "adaptive histogram, units, zcdp": lambda rng: from_counts(
         rng, (12,), histogram, mechanism="adaptive", contributions=3, **ZCDP

@@ -162,3 +162,39 @@ def test_a_request_to_stop_is_never_lost_nor_a_traceback(number: int, where: str
     )
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (130, "tallytree: stopped; nothing is left unfinished.\n")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [("--version", 0), ("no-such-command", 2)])
+def test_the_program_ends_at_once_with_the_code_of_its_command_and_nothing_lost(arguments: str, code: int) -> None:
+    """What is printed arrives, and what others asked Python to do at its end is done; only objects are not freed one by one."""
+    script = (
+        "import atexit, sys\n"
+        "from tallytree.cli import program\n"
+        "class Kept:\n"
+        "    def __del__(self): sys.__stdout__.write('freed one by one\\n')\n"
+        f"sys.argv[1:] = ['{arguments}']\n"
+        "kept = Kept()\n"
+        "try:\n"
+        "    program()\n"
+        "finally:\n"
+        "    atexit.register(print, 'asked for')\n"
+        "    print('printed')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.splitlines()[-2:]) == (code, ["printed", "asked for"]), ended
+
+
+def test_output_that_is_lost_when_the_program_ends_is_told() -> None:
+    script = (
+        "import io, os, sys\n"
+        "from tallytree.cli import program\n"
+        "sys.argv[1:] = ['--version']\n"
+        "try:\n"
+        "    program()\n"
+        "finally:\n"
+        "    sys.stdout = open('/dev/full', 'w')\n"
+        "    print('lost')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 120
+    assert "No space left on device" in ended.stderr

@@ -41,19 +41,55 @@ def by_week() -> Any:
     return tt.stream(counts=[3, 1, 4], start="2025-01-06", every="week", epsilon=1, insecure_seed=1)
 
 
-MADE: dict[str, Any] = {**MAKERS, "with intervals": with_errors, "by week": by_week}
-KIND_OF = {**{name: name for name in MAKERS}, "with intervals": "group-sizes", "by week": "stream"}
+@cache
+def with_people() -> Any:
+    """A release with an attribute of groups and a class of people, whose table lies beside that of sizes."""
+    ages = pa.array(["child", "adult", "adult", "child", "child", "adult", "adult", "adult", "0 to 4"])
+    tenure = pa.array(["own"] * 3 + ["rent"] * 3 + ["own"] * 3)
+    table = HOUSEHOLDS.append_column("age", ages).append_column("tenure", tenure)
+    counts = tt.read(
+        table,
+        group="household",
+        levels=["state", "county"],
+        by={"tenure": ["own", "rent"]},
+        people={"age": ["child", "adult", "0 to 4"]},
+        people_by=["tenure"],
+        public="cells",
+    )
+    return tt.release(counts, epsilon=20, insecure_seed=1)
 
 
-@pytest.fixture(scope="module", params=[name for name in MADE if not isinstance(KINDS[KIND_OF[name]].sheet, No)])
-def release(request: pytest.FixtureRequest) -> Any:
-    return MADE[request.param]()
+MADE: dict[str, Any] = {
+    **MAKERS,
+    "with intervals": with_errors,
+    "by week": by_week,
+    "people": with_people,
+}
+KIND_OF = {name: name for name in MAKERS} | {"by week": "stream"}
+
+
+@pytest.fixture(
+    scope="module", params=[name for name in MADE if not isinstance(KINDS[KIND_OF.get(name, "group-sizes")].sheet, No)]
+)
+def case(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def sheet(release: Any) -> Sheet:
+def release(case: str) -> Any:
+    return MADE[case]()
+
+
+@pytest.fixture(scope="module")
+def sheet(case: str, release: Any) -> Sheet:
     found: Sheet = KINDS[release.kind].verb("sheet")(release)
-    return found
+    return found.beside[0] if case == "people" else found
+
+
+def place_of(folder: Path, name: str, sheet: Sheet) -> Path:
+    """Where the export of a table is found that was asked for under a name."""
+    stem, dot, ending = name.partition(".")
+    return folder / (name if sheet.name == "counts" else f"{stem}-{sheet.name}{dot}{ending}")
 
 
 def rows_of(sheet: Sheet) -> list[dict[str, Any]]:
@@ -68,6 +104,12 @@ def same(found: Any, told: Any, *, rel: float = 0.0) -> bool:
 
 
 def test_a_sheet_holds_the_released_numbers(release: Any, sheet: Sheet) -> None:
+    if sheet.name == "people":
+        margins = [release.people.table(by) for by in ([], ["tenure"], ["age"], ["tenure", "age"])]
+        table = pa.concat_tables(margins, promote_options="default")
+        told = {(row["region"], row["tenure"] or "all", row["age"] or "all"): row["count"] for row in table.to_pylist()}
+        assert {(row["region"], row["tenure"], row["age"]): row["count"] for row in rows_of(sheet)} == told
+        return
     table = release.table()
     if "leaf" in table.column_names:
         table = table.filter(table["leaf"])
@@ -83,7 +125,7 @@ def test_csv_by_pandas(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     texts = {
         name: str for name in sheet.table.column_names if not pa.types.is_primitive(sheet.table.schema.field(name).type)
     }
-    found = pd.read_csv(tmp_path / "counts.csv", dtype=texts, keep_default_na=False, na_values={})
+    found = pd.read_csv(place_of(tmp_path, "counts.csv", sheet), dtype=texts, keep_default_na=False, na_values={})
     assert list(found.columns) == sheet.table.column_names
     for row, told in zip(found.to_dict("records"), rows_of(sheet), strict=True):
         assert all(same(row[name], told[name]) for name in told), (row, told)
@@ -94,8 +136,9 @@ def test_excel_by_openpyxl(release: Any, sheet: Sheet, tmp_path: Path) -> None:
 
     tt.export(release, out=str(tmp_path / "counts.xlsx"))
     book = load_workbook(tmp_path / "counts.xlsx")
-    assert book.sheetnames == ["counts", "about"]  # a workbook keeps 15 digits
-    head, *rows = [list(row) for row in book["counts"].iter_rows()]
+    tables = ["counts", "people"] if release is with_people() else ["counts"]
+    assert book.sheetnames == [*tables, "about"]  # a workbook keeps 15 digits
+    head, *rows = [list(row) for row in book[sheet.name].iter_rows()]
     assert [cell.value for cell in head] == sheet.table.column_names
     for row, told in zip(rows, rows_of(sheet), strict=True):
         assert all(same(cell.value, value, rel=1e-14) for cell, value in zip(row, told.values(), strict=True))
@@ -105,13 +148,14 @@ def test_excel_by_openpyxl(release: Any, sheet: Sheet, tmp_path: Path) -> None:
 
 def test_parquet_by_arrow(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     tt.export(release, out=str(tmp_path / "counts"), format="parquet")
-    found = pyarrow.dataset.dataset(tmp_path / "counts", partitioning="hive").to_table()
+    here = place_of(tmp_path, "counts", sheet)
+    found = pyarrow.dataset.dataset(here, partitioning="hive").to_table()
     order = [(name, "ascending") for name in sheet.names("key")]
     plain = pa.table({name: _plain(sheet.table[name]) for name in sheet.table.column_names})
     again = pa.table({name: _plain(found[name]) for name in sheet.table.column_names}).cast(plain.schema)
     assert again.sort_by(order).equals(plain.sort_by(order))
     if sheet.partition:
-        folders = {folder.name for folder in (tmp_path / "counts").iterdir()}
+        folders = {folder.name for folder in here.iterdir()}
         assert folders == {f"level={name}" for name in release.hierarchy.level_names}
 
 
@@ -124,7 +168,7 @@ def test_json_stat_by_pyjstat(release: Any, sheet: Sheet, tmp_path: Path) -> Non
     from pyjstat import pyjstat
 
     tt.export(release, out=str(tmp_path / "cube.json"), format="json-stat")
-    text = (tmp_path / "cube.json").read_text(encoding="utf-8")
+    text = place_of(tmp_path, "cube.json", sheet).read_text(encoding="utf-8")
     found = pyjstat.Dataset.read(text).write("dataframe", naming="id")
     keys, measures = sheet.names("key"), sheet.names("value", "error")
     assert len(found) == len(measures) * np.prod([len(sheet.codes[key].values) for key in keys])
@@ -142,10 +186,11 @@ def test_sdmx_by_sdmx1(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     import sdmx
 
     tt.export(release, out=str(tmp_path / "sdmx"), format="sdmx-csv")
-    with (tmp_path / "sdmx" / "structure.xml").open("rb") as file:
+    here = place_of(tmp_path, "sdmx", sheet)
+    with (here / "structure.xml").open("rb") as file:
         structure = sdmx.read_sdmx(file, format="XML")
-    flow = structure.dataflow["RELEASE"]
-    with (tmp_path / "sdmx" / "data.csv").open("rb") as file:
+    flow = structure.dataflow["RELEASE" if sheet.name == "counts" else "PEOPLE"]
+    with (here / "data.csv").open("rb") as file:
         (data,) = sdmx.read_sdmx(file, format="CSV", structure=flow).data
     keys = sheet.names("key")
     names = {key: identifiers_of(sheet.codes[key]) for key in keys}
@@ -175,7 +220,7 @@ def test_frictionless_by_frictionless(release: Any, sheet: Sheet, tmp_path: Path
     report = validate(str(tmp_path / "package" / "datapackage.json"))
     assert report.valid, report.flatten(["message"])
     package = Package(str(tmp_path / "package" / "datapackage.json"))
-    for row, told in zip(package.get_resource("counts").read_rows(), rows_of(sheet), strict=True):
+    for row, told in zip(package.get_resource(sheet.name).read_rows(), rows_of(sheet), strict=True):
         assert all(same(row[name], told[name]) for name in told)
     if sheet.regions is not None:
         regions = [dict(row) for row in package.get_resource("regions").read_rows()]
@@ -241,6 +286,14 @@ def test_what_cannot_be_written_is_refused(
     with pytest.raises(RequestError, match=message):
         tt.export(MAKERS["group-sizes"](), **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_written_where_a_place_beside_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "a-people.csv").write_text("mine")
+    with pytest.raises(RequestError, match="exists already"):
+        tt.export(with_people(), out=str(tmp_path / "a.csv"))
+    assert [path.name for path in tmp_path.iterdir()] == ["a-people.csv"]
+    assert (tmp_path / "a-people.csv").read_text() == "mine"
 
 
 def test_a_cube_that_nobody_could_open_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 
 import tallytree as tt
+from tallytree.planning.ranges.hats import HatLevel, Hats
+from tallytree.publish import strategies
+from tallytree.ranges.strategies import HatStrategy
 
 PEOPLE = pa.table(
     {
@@ -22,6 +27,13 @@ Made = Callable[..., Any]
 def sizes(options: dict[str, Any], how: dict[str, Any]) -> Any:
     read = {"group": "household", "levels": ["state"], "public": "groups"} | options
     return tt.release(tt.read(PEOPLE, **read), **({"epsilon": 1} | how))
+
+
+def by_hats(counts: Any, **how: Any) -> Any:
+    """What more bins get, for few."""
+    hats = HatStrategy("optimised", Hats(len(counts), (HatLevel(5, 18_000), HatLevel(2, 17_000)), 4))
+    with patch.object(strategies, "_optimised", return_value=hats):
+        return tt.histogram(counts, mechanism="optimised", **how)
 
 
 KINDS_MADE: dict[str, Made] = {
@@ -50,6 +62,7 @@ MORE_MADE: dict[str, Made] = {
     "histogram by a matrix": lambda **how: tt.histogram(
         [1, 2, 3, 5], bins=4, bounds=(0, 8), mechanism="optimised", epsilon=1, **how
     ),
+    "histogram by hats": lambda **how: by_hats(np.array([1, 2, 3, 5, 0, 0, 1, 4, 0]), epsilon=1, **how),
     "histogram of boxes": lambda **how: tt.histogram(
         [1, 2, 3, 5, 8], bins=8, bounds=(0, 16), mechanism="adaptive", epsilon=1, **how
     ),

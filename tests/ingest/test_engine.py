@@ -3,7 +3,8 @@
 import duckdb
 import pytest
 
-from tallytree.ingest.engine import _show_no_progress, open_session
+from tallytree.errors import InputError
+from tallytree.ingest.engine import _show_no_progress, guarded, open_session
 
 
 class Connection:
@@ -30,3 +31,14 @@ def test_other_errors_of_the_setting_are_not_hidden() -> None:
 def test_no_bar_is_drawn() -> None:
     with open_session() as session:
         assert session.connection.con.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]
+
+
+def test_what_does_not_fit_in_memory_is_told_from_damage() -> None:
+    """DuckDB alone cannot write encrypted files, and nothing is spilled in the clear."""
+
+    def spill() -> None:
+        raise duckdb.Error("DuckDB currently has a read-only crypto module loaded. Household 17 …")
+
+    with pytest.raises(InputError, match="more memory") as refused:
+        guarded(spill, "people.parquet")
+    assert "17" not in str(refused.value)

@@ -65,6 +65,20 @@ def test_rows_that_are_counted_already(form: str, tmp_path: Path) -> None:
     assert counts.n_groups.tolist() == [17, 0]
 
 
+@pytest.mark.parametrize("leaves_at_once", [1, 2, 4])
+def test_many_leaves_are_counted_in_passes(leaves_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallytree.ingest import counting
+
+    table = pa.table({"c": [*"edcbaedcba"], "size": [1, 2, 3, 4, 5, 1, 2, 0, 4, 6], "n": [*range(1, 11)]})
+    places = pa.table({"c": [*"abcdef"], "state": [*"xyxyxy"]})
+    options = {"size": "size", "count": "n", "levels": ["c"], "public": "groups"}
+    for more in ({}, {"hierarchy": places}):
+        whole = counts_as_dict(read(table, **options, **more))
+        with monkeypatch.context() as patch:
+            patch.setattr(counting, "LEAVES_AT_ONCE", leaves_at_once)
+            assert counts_as_dict(read(table, **options, **more)) == whole
+
+
 def test_without_levels_there_is_the_root_alone() -> None:
     counts = read(PEOPLE, group="household", public="groups")
     assert counts.hierarchy.n_regions == 1

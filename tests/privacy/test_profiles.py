@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ from tallytree.privacy.approximate import (
 )
 from tallytree.privacy.conversion import delta_from_rho, epsilon_from_rho, rho_from_epsilon
 from tallytree.privacy.discrete_profile import GaussianLoss, discrete_delta, gaussian_loss_of
-from tallytree.privacy.gaussian_profile import gaussian_delta, rough_gaussian_delta
+from tallytree.privacy.gaussian_profile import _rough_mills_ratio, gaussian_delta, rough_gaussian_delta
 from tallytree.privacy.lattice_profile import lattice_delta
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from tallytree.privacy.sensitivity import Sensitivity
@@ -226,3 +227,15 @@ def test_users_state_epsilon_and_delta() -> None:
     assert str(approximate_budget(1, "1e-9")).startswith("epsilon = 1, delta = 1/1000000000 (rho = ")
     with pytest.raises(RequestError, match="delta goes with epsilon"):
         stated_budget(None, 1, "zcdp", delta="1e-9")
+
+
+@pytest.mark.parametrize("x", [0.1, 3.0, 24.9, 25.0, 26.0, 60.0, 1e4])
+def test_the_rough_ratio_of_tail_and_density_has_nine_digits(x: float) -> None:
+    exact = (
+        mpmath.erfc(mpmath.mpf(x) / mpmath.sqrt(2))
+        / 2
+        * mpmath.sqrt(2 * mpmath.pi)
+        * mpmath.exp(mpmath.mpf(x) ** 2 / 2)
+    )
+    # The next term of the series is 105/x⁸, 7·10⁻¹⁰ where the series begins.
+    assert _rough_mills_ratio(x) == pytest.approx(float(exact), rel=1e-9)

@@ -7,6 +7,7 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
+from tallytree.planning.ranges.hats import HatLevel, Hats
 from tallytree.planning.ranges.level_budgets import equal_shares
 from tallytree.privacy.sensitivity import (
     block_differences_sensitivity,
@@ -16,7 +17,14 @@ from tallytree.privacy.sensitivity import (
     linear_queries_sensitivity,
     sizes_sensitivity,
 )
-from tallytree.ranges.strategies import TreeStrategy, WaveletStrategy, exact_answers, matrix_strategy, sensitivities
+from tallytree.ranges.strategies import (
+    HatStrategy,
+    TreeStrategy,
+    WaveletStrategy,
+    exact_answers,
+    matrix_strategy,
+    sensitivities,
+)
 from tallytree.ranges.wavelet import haar_levels
 
 N_BINS = 5
@@ -44,6 +52,7 @@ STRATEGIES = {
     "tree": TreeStrategy("hierarchical", RangeTree.regular(N_BINS, 2), equal_shares(3)),
     "tree with total": TreeStrategy("hierarchical", RangeTree.regular(N_BINS, 3, count_total=True), equal_shares(3)),
     "wavelet": WaveletStrategy(N_BINS, equal_shares(haar_levels(N_BINS))),
+    "hats": HatStrategy("optimised", Hats(N_BINS, (HatLevel(3, 20_000), HatLevel(2, 9_000)), 4)),
     "matrix": matrix_strategy("matrix", np.concatenate([np.eye(N_BINS), [[0.5, -0.25, 1, 0, 0.75]]])),
 }
 

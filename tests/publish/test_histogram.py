@@ -280,7 +280,7 @@ def test_loading_refuses_other_folders(tmp_path):
     folder = released.save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
     forge(folder, manifest | {"kind": "group-sizes"})
-    with pytest.raises(StorageError, match=r"regions\.parquet is missing"):
+    with pytest.raises(VerificationError, match="'levels' is missing"):
         load(folder)
     del manifest["mechanism"]["shares"]
     forge(folder, manifest)

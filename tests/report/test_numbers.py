@@ -14,7 +14,8 @@ from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.asking import PageOptions
 from tallytree.report import html
 from tallytree.report.maps import map_payload
-from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload, plural
+from tallytree.report.payload import degrees_payload, group_sizes_payload, histogram_payload
+from tallytree.report.words import plural
 from tests.reference.group_sizes import counts_from_lists
 from tests.report.browsing import Visit
 
@@ -104,7 +105,7 @@ def test_compared_regions_are_shown_in_percent(land: Any) -> None:
 
 def test_the_budget_is_drawn_as_it_was_spent(land: Any) -> None:
     texts = land.eval_on_selector_all("#budget > span", "all => all.map(one => one.textContent)")
-    assert texts == ["land", "20 %", "state", "30 %", "county", "50 %"]
+    assert texts == ["land", "20 %", "states", "30 %", "counties", "50 %"]
     widths = land.eval_on_selector_all("#budget .share div", "all => all.map(one => one.style.width)")
     assert widths == ["20%", "30%", "50%"]
     details = land.eval_on_selector_all("#budget .share", "all => all.map(one => one.title)")

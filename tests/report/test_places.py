@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,8 @@ import pytest
 from tallytree.errors import RequestError
 from tallytree.kinds.showing import report_html
 from tallytree.options.asking import PageOptions
-from tallytree.report.payload import group_names, group_sizes_payload
+from tallytree.report.payload import group_sizes_payload
+from tallytree.report.words import group_names
 from tallytree.shapes.drawing import MOST_POINTS, draw_outlines
 from tallytree.shapes.matching import ShapedLevel, match_outlines
 from tallytree.shapes.outlines import read_outlines
@@ -55,6 +57,7 @@ def page_of(place: Path) -> Path:
         title="Homes",
         source_note="a survey",
         notes=("Two states.",),
+        level_names=("county=district",),
     )
     file = place / "report.html"
     file.write_text(report_html(homes(), None, look), encoding="utf-8")
@@ -65,10 +68,15 @@ def test_the_map_is_linked_to_the_page(browser: Any, tmp_path: Path) -> None:
     visit = Visit(browser, page_of(tmp_path))
     page = visit.page
     assert page.locator("#map path").count() == 8
+    # 8 degrees along the equator are 890 km; at most a fifth of the width, with its margins, is 100 km.
+    assert page.text_content("#map .scale-bar text") == "100 km"
+    x = [float(point.split(",")[0]) for point in page.get_attribute("#map .scale-bar polyline", "points").split()]
+    sides = page.evaluate("document.querySelector('#map path').getBBox().width")
+    assert (max(x) - min(x)) / sides == pytest.approx(100 / (math.pi / 180 * 6371), rel=0.01)
     mean = homes().region("total/0/3").mean()
     title = page.text_content("#map path[data-region='6'] title")
     assert title == f"total / 0 / 3: {mean:,.2f}".rstrip("0").rstrip(".")
-    page.select_option("#measure", label="share of households of size 2")
+    page.select_option("#measure", label="share of households with 2 entities")
     share = 100 * homes().region("total/0/3").of_size(2) / homes().region("total/0/3").n_groups
     assert f"{share:,.2f}".rstrip("0").rstrip(".") in str(page.text_content("#map path[data-region='6'] title"))
     page.click("#map path[data-region='6']")
@@ -80,7 +88,11 @@ def test_the_map_is_linked_to_the_page(browser: Any, tmp_path: Path) -> None:
 def test_names_notes_and_how_to_read_are_there(browser: Any, tmp_path: Path) -> None:
     visit = Visit(browser, page_of(tmp_path))
     assert visit.page.inner_text("h1") == "Homes"
-    assert "households" in visit.page.inner_text("#lead")
+    assert (
+        visit.page.inner_text("#lead")
+        == "How many households have how many entities, in total and its parts: 2 states, 8 districts."
+    )
+    assert "districts add up to states" in visit.page.inner_text("#checks")
     assert "changed a little at random" in visit.page.inner_text("#read")
     assert visit.page.inner_text("#notes") == "Two states."
     assert visit.page.inner_text("#source-note") == "Source: a survey"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import os
@@ -50,8 +49,6 @@ def root(
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command; every error raised on purpose becomes one message and an exit code."""
-    # Libraries make some 10⁵ objects that all stay. Looking for garbage at every 700th takes a tenth of a start.
-    gc.set_threshold(100_000)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a console may lack a letter
@@ -121,6 +118,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar on a terminal; silence otherwise. Yields what :func:`tallytree.release` takes as ``progress``."""
+    if not messages.is_terminal:
+        yield lambda done, total, step: None
+        return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     from tallytree.kernels.jit import telling
@@ -132,7 +132,7 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
+    with Progress(*columns, console=messages, transient=True) as bar:
         task = bar.add_task("reading", total=None)
         step_under_way = "reading"
 

@@ -14,20 +14,10 @@ from tallytree.exporting.sheet import Sheet
 
 
 def write_frictionless(sheet: Sheet, folder: Path) -> None:
-    """``datapackage.json`` beside the rows and, where there are any, the regions that they name."""
-    table = folder / f"{sheet.name}.csv"
-    write_table(table, sheet.table)
-    schema: dict[str, Any] = {
-        "fields": [
-            _field(sheet.table.schema.field(column.name), column.title, column.role == "key")
-            for column in sheet.columns
-        ],
-        "primaryKey": sheet.names("key"),
-        "missingValues": [""],
-    }
-    resources = [_resource(table, sheet.title, schema)]
+    """``datapackage.json`` beside the rows of every table and, where there are any, the regions that they name."""
+    has_regions = sheet.regions is not None
+    resources = [_rows(folder, table, has_regions=has_regions) for table in (sheet, *sheet.beside)]
     if sheet.regions is not None:
-        schema["foreignKeys"] = [{"fields": "region", "reference": {"resource": "regions", "fields": "region"}}]
         file = folder / "regions.csv"
         write_table(file, sheet.regions)
         fields = [_field(field, "", field.name == "region") for field in sheet.regions.schema]
@@ -43,6 +33,23 @@ def write_frictionless(sheet: Sheet, folder: Path) -> None:
     }
     text = json.dumps(package, ensure_ascii=False, indent=2) + "\n"
     (folder / "datapackage.json").write_text(text, encoding="utf-8")
+
+
+def _rows(folder: Path, sheet: Sheet, *, has_regions: bool) -> dict[str, Any]:
+    """Write the rows of one table, and say what they are."""
+    file = folder / f"{sheet.name}.csv"
+    write_table(file, sheet.table)
+    schema: dict[str, Any] = {
+        "fields": [
+            _field(sheet.table.schema.field(column.name), column.title, column.role == "key")
+            for column in sheet.columns
+        ],
+        "primaryKey": sheet.names("key"),
+        "missingValues": [""],
+    }
+    if has_regions:
+        schema["foreignKeys"] = [{"fields": "region", "reference": {"resource": "regions", "fields": "region"}}]
+    return _resource(file, sheet.title, schema)
 
 
 def _resource(file: Path, title: str, schema: dict[str, Any]) -> dict[str, Any]:

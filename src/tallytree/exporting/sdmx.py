@@ -18,7 +18,6 @@ from tallytree.exporting.sheet import Codes, Sheet
 from tallytree.released.reliability import CARE, RELIABLE, UNRELIABLE
 
 AGENCY, VERSION = "TALLYTREE", "1.0.0"
-DATAFLOW, STRUCTURE, CONCEPTS = "RELEASE", "RELEASE_STRUCTURE", "CS_RELEASE"
 OBSERVED, STATUS = "OBS_VALUE", "OBS_STATUS"
 # Of SDMX's own code list of observation status: normal value, and low reliability.
 STATUS_CODES = {RELIABLE: "A", CARE: "A", UNRELIABLE: "U", None: "A"}
@@ -73,6 +72,11 @@ def _tally(names: Sequence[str]) -> dict[str, int]:
     return times
 
 
+def _dataflow(sheet: Sheet) -> str:
+    """The identifier of a table; its structure and its concepts are named after it."""
+    return "RELEASE" if sheet.name == "counts" else _component(sheet.name)
+
+
 def _component(name: str) -> str:
     """The identifier of a column."""
     return re.sub(r"[^A-Z0-9_]", "_", name.upper())
@@ -90,7 +94,7 @@ def _head(sheet: Sheet) -> list[str]:
 
 
 def _rows(sheet: Sheet, identifiers: dict[str, list[str]]) -> Iterator[list[object]]:
-    fixed = ["dataflow", f"{AGENCY}:{DATAFLOW}({VERSION})", "I"]
+    fixed = ["dataflow", f"{AGENCY}:{_dataflow(sheet)}({VERSION})", "I"]
     keys = [[identifiers[key][place] for place in sheet.places(key)] for key in sheet.names("key")]
     plain = sheet.table.select([*sheet.names("value")[:1], *_attributes(sheet), *sheet.names("flag")])
     has_flags, done = bool(sheet.names("flag")), 0
@@ -104,9 +108,10 @@ def _rows(sheet: Sheet, identifiers: dict[str, list[str]]) -> Iterator[list[obje
 def structure(sheet: Sheet, identifiers: dict[str, list[str]]) -> Element:
     """The structure message."""
     keys, has_flags = sheet.names("key"), bool(sheet.names("flag"))
+    flow_id = _dataflow(sheet)
     root = Element(_tag("message", "Structure"))
     header = SubElement(root, _tag("message", "Header"))
-    SubElement(header, _tag("message", "ID")).text = DATAFLOW
+    SubElement(header, _tag("message", "ID")).text = flow_id
     SubElement(header, _tag("message", "Test")).text = "false"
     SubElement(header, _tag("message", "Prepared")).text = datetime.now(UTC).isoformat(timespec="seconds")
     SubElement(header, _tag("message", "Sender"), id=AGENCY)
@@ -122,35 +127,36 @@ def structure(sheet: Sheet, identifiers: dict[str, list[str]]) -> Element:
     if has_flags:
         titles |= {STATUS: "Observation status", "RELIABILITY": sheet.title_of(sheet.names("flag")[0])}
     schemes = SubElement(structures, _tag("structure", "ConceptSchemes"))
-    scheme = _maintained(schemes, "ConceptScheme", CONCEPTS, "Concepts of the release")
+    scheme = _maintained(schemes, "ConceptScheme", f"CS_{flow_id}", "Concepts of the release")
     for name, title in titles.items():
         _named(SubElement(scheme, _tag("structure", "Concept"), id=name), title)
     flows = SubElement(structures, _tag("structure", "Dataflows"))
-    flow = _maintained(flows, "Dataflow", DATAFLOW, sheet.title, "\n".join(sheet.about))
-    SubElement(flow, _tag("structure", "Structure")).text = _urn("datastructure.DataStructure", STRUCTURE)
+    flow = _maintained(flows, "Dataflow", flow_id, sheet.title, "\n".join(sheet.about))
+    SubElement(flow, _tag("structure", "Structure")).text = _urn("datastructure.DataStructure", f"{flow_id}_STRUCTURE")
     _data_structure(structures, sheet, titles)
     return root
 
 
 def _data_structure(structures: Element, sheet: Sheet, titles: dict[str, str]) -> None:
     made = SubElement(structures, _tag("structure", "DataStructures"))
-    definition = _maintained(made, "DataStructure", STRUCTURE, sheet.title)
+    flow_id = _dataflow(sheet)
+    definition = _maintained(made, "DataStructure", f"{flow_id}_STRUCTURE", sheet.title)
     components = SubElement(definition, _tag("structure", "DataStructureComponents"))
     dimensions = SubElement(components, _tag("structure", "DimensionList"), id="DimensionDescriptor")
     keys = [_component(key) for key in sheet.names("key")]
     for position, name in enumerate(keys, start=1):
         dimension = SubElement(dimensions, _tag("structure", "Dimension"), id=name, position=str(position))
-        _represented(dimension, name, listed=True)
+        _represented(dimension, flow_id, name, listed=True)
     attributes = SubElement(components, _tag("structure", "AttributeList"), id="AttributeDescriptor")
     for name in titles:
         if name not in (*keys, OBSERVED):
             attribute = SubElement(attributes, _tag("structure", "Attribute"), id=name, usage="optional")
-            _represented(attribute, name, listed=name == STATUS)
+            _represented(attribute, flow_id, name, listed=name == STATUS)
             relation = SubElement(attribute, _tag("structure", "AttributeRelationship"))
             SubElement(relation, _tag("structure", "Observation"))
     measures = SubElement(components, _tag("structure", "MeasureList"), id="MeasureDescriptor")
     measure = SubElement(measures, _tag("structure", "Measure"), id=OBSERVED, usage="mandatory")
-    _represented(measure, OBSERVED, listed=False)
+    _represented(measure, flow_id, OBSERVED, listed=False)
 
 
 def _codelist(lists: Element, name: str, title: str, codes: Codes, identifiers: list[str]) -> None:
@@ -175,10 +181,10 @@ def _named(element: Element, title: str, description: str = "") -> None:
         SubElement(element, _tag("common", "Description"), {_LANGUAGE: "en"}).text = description
 
 
-def _represented(component: Element, name: str, *, listed: bool) -> None:
+def _represented(component: Element, flow: str, name: str, *, listed: bool) -> None:
     """Which concept a component is, and the code list it takes its values from."""
     identity = SubElement(component, _tag("structure", "ConceptIdentity"))
-    identity.text = f"{_urn('conceptscheme.Concept', CONCEPTS)}.{name}"
+    identity.text = f"{_urn('conceptscheme.Concept', f'CS_{flow}')}.{name}"
     if listed:
         representation = SubElement(component, _tag("structure", "LocalRepresentation"))
         SubElement(representation, _tag("structure", "Enumeration")).text = _urn("codelist.Codelist", f"CL_{name}")

@@ -83,6 +83,8 @@ class Sheet:
         Columns by which large tables are split into files.
     regions
         The regions that rows name, one row each, where there are any.
+    beside
+        Further tables of the same release, each with other rows; they name the same regions.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Sheet:
     rows_left_out_are_zero: bool = False
     partition: tuple[str, ...] = ()
     regions: pa.Table | None = None
+    beside: tuple[Sheet, ...] = ()
 
     def __post_init__(self) -> None:
         if [column.name for column in self.columns] != self.table.column_names:

@@ -11,9 +11,12 @@ import pyarrow as pa
 
 from tallytree.exporting.sheet import Codes, Column, Sheet, with_errors
 from tallytree.kernels.trees.least_squares import variances_from_below
+from tallytree.model.arrays import IntArray
 from tallytree.model.bins import Bins
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Lattice
 from tallytree.released.degrees import DegreeSequence
+from tallytree.released.group_sizes.people import PeopleCounts
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.group_sizes.tables import path_array, sized_columns
 from tallytree.released.histogram.release import RangeHistogram
@@ -32,25 +35,11 @@ def group_sizes_sheet(release: Release) -> Sheet:
     groups is there; where one is not by an attribute, its value is ``all``.
     """
     hierarchy, counts = release.hierarchy, release.all_counts
-    region, slot = np.divmod(counts.region_of_run(), release.lattice.n_slots)
-    rows: dict[str, Any] = {LEVEL: _level_names(hierarchy).take(pa.array(region))}
-    columns = [Column(LEVEL, "label", "name of the region's level")]
-    for level, (name, labels) in enumerate(labels_by_level(hierarchy, release.attributes.names).items()):
-        rows[name] = labels.take(pa.array(region))
-        columns.append(Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is"))
-    paths = path_array(hierarchy).cast(pa.string())
-    rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
-    values = {
-        name: [_all_of(known), *known] for name, known in zip(release.attributes.names, release.attributes.values)
-    }
-    for place, (name, known) in zip(release.lattice.slot_values(slot), values.items()):
-        rows[name] = pa.DictionaryArray.from_arrays(pa.array((place + 1).astype(np.int32)), pa.array(known))
+    rows, columns, codes = _placed(release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots))
     classes = release.classes
     rows |= {**sized_columns(counts.size, classes), "count": counts.count}
     what = "entities in a group" if classes is None else "smallest number of entities in a group of the class"
     columns += [
-        Column("region", "key", "path of the region from the root"),
-        *(Column(name, "key", f"{name} of the groups, or {known[0]}") for name, known in values.items()),
         Column("size", "key", what),
         *([] if classes is None else [Column("class", "label", "class of sizes")]),
         Column("count", "value", "groups of that size"),
@@ -61,14 +50,50 @@ def group_sizes_sheet(release: Release) -> Sheet:
     rows, columns = with_errors(rows, columns, "count", errors, note)
     sizes = np.unique(counts.size).tolist() if classes is None else list(classes.lows)
     names = [str(size) for size in sizes] if classes is None else list(classes.labels)
-    codes = {
-        "region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent),
-        **{name: Codes(known, known, np.minimum(np.arange(len(known)), 1) - 1) for name, known in values.items()},
-        "size": Codes(sizes, names),
-    }
+    codes["size"] = Codes(sizes, names)
     title = f"Group sizes of {hierarchy.labels[0]}"
     about = (*_about(release), "Sizes that a region has no row for have a count of 0.")
-    return Sheet("counts", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,), _regions(release))
+    beside = () if release.people is None else (people_sheet(release, release.people),)
+    return Sheet(
+        "counts", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,), _regions(release), beside
+    )
+
+
+def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
+    """Level, one column per level, region, attributes of groups, classes of entities, count; as for group sizes."""
+    region, slot = np.nonzero(counted.slots)
+    rows, columns, codes = _placed(counted.lattice, region, slot, counted.people.classes.names)
+    rows["count"] = pa.array(counted.slots[region, slot])
+    columns.append(Column("count", "value", "entities of that class"))
+    title = f"Entities by {', '.join(counted.people.classes.names)} of {release.hierarchy.labels[0]}"
+    about = (*_about(release), "Classes that a region has no row for have a count of 0.")
+    return Sheet("people", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,))
+
+
+def _placed(
+    lattice: Lattice, region: IntArray, slot: IntArray, classes: Sequence[str] = ()
+) -> tuple[dict[str, Any], list[Column], dict[str, Codes]]:
+    """The columns that say where rows lie, and what these may hold: level, one per level, region, one per attribute.
+
+    ``slot`` says which values each row is about; attributes named in ``classes`` are of entities, all others of groups.
+    """
+    hierarchy, attributes = lattice.hierarchy, lattice.attributes
+    rows: dict[str, Any] = {LEVEL: _level_names(hierarchy).take(pa.array(region))}
+    columns = [Column(LEVEL, "label", "name of the region's level")]
+    for level, (name, labels) in enumerate(labels_by_level(hierarchy, attributes.names).items()):
+        rows[name] = labels.take(pa.array(region))
+        columns.append(Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is"))
+    paths = path_array(hierarchy).cast(pa.string())
+    rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
+    columns.append(Column("region", "key", "path of the region from the root"))
+    codes = {"region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent)}
+    for name, values, place in zip(attributes.names, attributes.values, lattice.slot_values(slot)):
+        known = [_all_of(values), *values]
+        rows[name] = pa.DictionaryArray.from_arrays(pa.array((place + 1).astype(np.int32)), pa.array(known))
+        whose = "entities" if name in classes else "groups"
+        columns.append(Column(name, "key", f"{name} of the {whose}, or {known[0]}"))
+        codes[name] = Codes(known, known, np.minimum(np.arange(len(known)), 1) - 1)
+    return rows, columns, codes
 
 
 def _all_of(values: Sequence[str]) -> str:

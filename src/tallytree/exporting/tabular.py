@@ -41,33 +41,35 @@ def write_parquet(sheet: Sheet, folder: Path) -> None:
 
 
 def write_excel(sheet: Sheet, file: Path) -> None:
-    """A workbook: the rows, and a second worksheet on what they are. Codes are texts, so that none loses its zeros."""
+    """A workbook: a worksheet per table, and a last one on what they are. Codes are texts, so that none loses its zeros."""
     try:
         from openpyxl import Workbook
         from openpyxl.cell import WriteOnlyCell
         from openpyxl.styles import Font
     except ImportError:
         raise MissingExtraError("Writing Excel", "excel") from None
-    if len(sheet.table) >= MOST_ROWS:
-        raise RequestError(
-            f"A worksheet holds {MOST_ROWS - 1:,} rows, this release has {len(sheet.table):,}. Take csv or parquet."
-        )
+    tables = (sheet, *sheet.beside)
+    most = max(len(each.table) for each in tables)
+    if most >= MOST_ROWS:
+        raise RequestError(f"A worksheet holds {MOST_ROWS - 1:,} rows, this release has {most:,}. Take csv or parquet.")
     book = Workbook(write_only=True)
-    rows = book.create_sheet(sheet.name)
-    rows.freeze_panes = "A2"
-    for place, name in enumerate(sheet.table.column_names):
-        rows.column_dimensions[_letter(place)].width = max(10, min(40, len(name) + 4))
-    head = [WriteOnlyCell(rows, name) for name in sheet.table.column_names]
-    for cell in head:
-        cell.font = Font(bold=True)
-    rows.append(head)
-    for batch in sheet.table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        for row in zip(*(column.to_pylist() for column in batch.columns)):
-            rows.append([_cell(rows, value) for value in row])
+    for each in tables:
+        rows = book.create_sheet(each.name)
+        rows.freeze_panes = "A2"
+        for place, name in enumerate(each.table.column_names):
+            rows.column_dimensions[_letter(place)].width = max(10, min(40, len(name) + 4))
+        head = [WriteOnlyCell(rows, name) for name in each.table.column_names]
+        for cell in head:
+            cell.font = Font(bold=True)
+        rows.append(head)
+        for batch in each.table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+            for row in zip(*(column.to_pylist() for column in batch.columns)):
+                rows.append([_cell(rows, value) for value in row])
     about = book.create_sheet("about")
-    facts = chain([(sheet.title, None)], ((line, None) for line in sheet.about), [(None, None)])
-    for line in chain(facts, ((column.name, column.title) for column in sheet.columns)):
-        about.append([None if text is None else _text(about, text) for text in line])
+    for each in tables:
+        facts = chain([(each.title, None)], ((line, None) for line in each.about), [(None, None)])
+        for line in chain(facts, ((column.name, column.title) for column in each.columns), [(None, None)]):
+            about.append([None if text is None else _text(about, text) for text in line])
     book.save(file)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from tallytree.errors import RequestError
@@ -30,6 +31,8 @@ WITH_SHAPES: dict[ExportFormat, Callable[[Features, Path], None]] = {
     "geojson": write_geojson,
     "geoparquet": write_geoparquet,
 }
+# Formats that hold several tables; of the others each table makes a file or folder of its own.
+ALL_IN_ONE: tuple[ExportFormat, ...] = ("xlsx", "frictionless")
 ENDINGS: dict[str, ExportFormat] = {".csv": "csv", ".xlsx": "xlsx", ".geojson": "geojson"}
 
 
@@ -44,9 +47,26 @@ def write_export(sheet: Sheet, options: ExportOptions, features: Callable[[Sheet
     if options.shapes is not None and chosen not in WITH_SHAPES:
         raise RequestError(f"Outlines (--shapes) go with geojson and geoparquet; {chosen} holds no shapes.")
     found = features(sheet) if chosen in WITH_SHAPES else None
-    with writing(target, folder=chosen in FOLDERS, overwrite=options.overwrite) as place:
-        if found is not None:
+    if found is not None:
+        with writing(target, folder=False, overwrite=options.overwrite) as place:
             WITH_SHAPES[chosen](found, place)
-        else:
-            {**FILES, **FOLDERS}[chosen](sheet, place)
+        return target
+    alone = () if chosen in ALL_IN_ONE else sheet.beside
+    with ExitStack() as stack:  # nothing is moved to its place before everything is written
+        for table, where in [(sheet, target), *((each, beside(target, each)) for each in alone)]:
+            place = stack.enter_context(writing(where, folder=chosen in FOLDERS, overwrite=options.overwrite))
+            {**FILES, **FOLDERS}[chosen](table, place)
     return target
+
+
+def beside(target: Path, sheet: Sheet) -> Path:
+    """Where a further table of a release goes, in formats that hold one table each.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = Sheet("people", "", (), pa.table({}), ())
+    >>> beside(Path("out/counts.csv"), people).name
+    'counts-people.csv'
+    """
+    return target.with_name(f"{target.stem}-{sheet.name}{target.suffix}")

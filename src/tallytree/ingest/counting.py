@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import ibis
@@ -52,6 +53,9 @@ from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE, Place
 from tallytree.model.unit import Unit
 
+# Leaves that are counted in one pass over the rows.
+LEAVES_AT_ONCE = 1 << 21
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -96,7 +100,10 @@ def count_groups(
         runs = _runs(session, rows, regions, opened)
         people = _people(session, rows, regions, opened) if shape.people else None
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
-    leaf, size, count = (runs[column].cast(pa.int64()).to_numpy() for column in ("leaf", "size", "n"))
+    altered = _altered(runs, opened, shape, public=public, entity=entity)
+    columns = [runs[column] for column in ("leaf", "size", "n")]
+    del runs  # each column goes when its numbers are taken
+    leaf, size, count = (columns.pop(0).cast(pa.int64()).to_numpy() for _ in range(3))
     n_leaves, attributes = regions.hierarchy.n_leaves, regions.attributes
     cells = counts = counts_from_runs(leaf, size, count, n_leaves * attributes.n_cells)
     if opened.totals is not None:
@@ -112,7 +119,7 @@ def count_groups(
         cell_counts=cells if attributes else None,
         people=shape.people.checked(attributes),
         entity_counts=None if people is None else _entity_counts(people, n_leaves * attributes.n_cells, shape),
-        altered=_altered(runs, opened, shape, public=public, entity=entity),
+        altered=altered,
         **description(opened, shape, public=public, entity=entity),
     )
 
@@ -306,8 +313,24 @@ def _all_different(values: npt.NDArray[Any]) -> bool:
 
 
 def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
-    """The counts with the number of their leaf, in its order."""
-    return _numbered(session, counts_of(rows), rows, regions, opened, ("size", "n", "problem"))
+    """The counts with the number of their leaf, in its order.
+
+    DuckDB needs some 100 bytes for each size of each leaf while it counts. Many leaves are counted in passes, some at a time;
+    not where rows are put into groups first, which takes all rows at once.
+    """
+    leaf, columns = regions.leaf_of_key["leaf"], ("size", "n", "problem")
+    own = session.engine_of(rows.table) is session.connection
+    if len(leaf) <= LEAVES_AT_ONCE or rows.has_group or not own:
+        return _numbered(session, counts_of(rows), rows, regions, opened, columns)
+    parts = []
+    n_passes, n_leaves = -(-len(leaf) // LEAVES_AT_ONCE), pc.max(leaf).as_py() + 1
+    for start, stop in pairwise(n_leaves * place // n_passes for place in range(n_passes + 1)):
+        here = pc.and_(pc.greater_equal(leaf, start), pc.less(leaf, stop))
+        some = replace(regions, leaf_of_key=regions.leaf_of_key.filter(here))
+        known = session.register(some.leaf_of_key.select(rows.keys))
+        of_some = replace(rows, table=rows.table.semi_join(known, rows.keys))
+        parts.append(_numbered(session, counts_of(of_some), of_some, some, opened, columns))
+    return pa.concat_tables(parts)
 
 
 def _people(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:

@@ -144,6 +144,9 @@ def _encrypt_spilled_files(connection: Any) -> None:
     # DuckDB before 1.4 has no such setting; the folder is removed all the same.
     with suppress(duckdb.CatalogException):
         connection.con.execute("SET temp_file_encryption = true")
+    # What it ships with reads encrypted files and writes none; an extension that may be installed writes them.
+    with suppress(duckdb.Error):
+        connection.con.execute("LOAD httpfs")
 
 
 def guarded(action: Callable[[], T], source: str) -> T:
@@ -172,6 +175,11 @@ def guarded(action: Callable[[], T], source: str) -> T:
             f"{source} cannot be read: it is damaged, cut short, or not what its name says ({kind_of(error)}); "
             "check it with the tool that wrote it."
         )
+        if isinstance(error, duckdb.Error) and "crypto module" in str(error):
+            message = (
+                f"{source} needs more memory than DuckDB may take, and it writes what does not fit encrypted or not at all, "
+                "which needs its extension httpfs: INSTALL httpfs in DuckDB, or use a machine with more memory."
+            )
     # Raised out here, so that the engine's own error is not even kept as the context of ours.
     raise InputError(message)
 

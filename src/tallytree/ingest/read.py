@@ -91,19 +91,7 @@ def classes_of(options: ReadOptions) -> SizeClasses | None:
 
 def checked_shape(options: ReadOptions) -> RowShape:
     """What one row is, where the options fit together."""
-    shape = row_shape(
-        group=options.group,
-        levels=options.levels,
-        size=options.size,
-        count=options.count,
-        quantity=options.quantity,
-        max_quantity=options.max_quantity,
-        unit=options.unit,
-        contributions=options.contributions,
-        by=options.by,
-        sizes=_wide_columns(options),
-        people=_people(options),
-    )
+    shape = row_shape(options, _wide_columns(options), _people(options))
     _check_attributes(shape, options)
     if options.groups is not None and options.group is None:
         raise RequestError("groups= needs group=, the column by which its rows and those of the data are matched.")

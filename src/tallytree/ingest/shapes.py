@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tallytree.errors import RequestError
 from tallytree.model.people import NO_PEOPLE, People
 from tallytree.model.unit import COLUMN, ENTITY, GROUP
+from tallytree.options.reading import ReadOptions
 
 
 @dataclass(frozen=True)
@@ -93,23 +94,14 @@ class RowShape:
         return tuple(dict.fromkeys(column for column in named if column is not None))
 
 
-def row_shape(
-    *,
-    group: str | None,
-    levels: str | Sequence[str],
-    size: str | None,
-    count: str | None,
-    quantity: str | None,
-    max_quantity: int | None,
-    unit: str = ENTITY,
-    contributions: int | None = None,
-    sizes: tuple[tuple[str, int], ...] = (),
-    by: str | Sequence[str] | Mapping[str, Sequence[str] | None] = (),
-    people: People = NO_PEOPLE,
-) -> RowShape:
-    """Check that the columns make up one of the shapes, and put them in order."""
-    levels = (levels,) if isinstance(levels, str) else tuple(levels)
-    attributes = attributes_asked(by)
+def row_shape(options: ReadOptions, sizes: tuple[tuple[str, int], ...], people: People) -> RowShape:
+    """Check that the columns make up one of the shapes, and put them in order.
+
+    ``sizes`` and ``people`` are what the options of these names come to, as :class:`RowShape` has them.
+    """
+    group, size, count, quantity = options.group, options.size, options.count, options.quantity
+    levels = (options.levels,) if isinstance(options.levels, str) else tuple(options.levels)
+    unit, contributions, attributes = options.unit, options.contributions, attributes_asked(options.by)
     wide = [column for column, _ in sizes]
     names = [name for name, _ in attributes]
     columns = (group, *levels, *names, *people.classes.names, size, count, quantity, *wide)
@@ -155,7 +147,7 @@ def row_shape(
         raise RequestError(
             "unit= goes with rows that are entities; with size= or sizes= a row is no entity, and its units are unknown."
         )
-    largest = _checked_max_quantity(max_quantity, size or (wide[0] if wide else None), quantity)
+    largest = _checked_max_quantity(options.max_quantity, size or (wide[0] if wide else None), quantity)
     return RowShape(
         group, levels, size, count, quantity, largest, protected, bound, whole_groups, sizes, attributes, people
     )

@@ -15,6 +15,9 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only
 from tallytree.model.hierarchy import Hierarchy
 
+# Runs that are added up together: sorting them takes some 100 MB.
+RUNS_AT_ONCE = 1 << 21
+
 
 @dataclass(frozen=True, eq=False)
 class CountsBySize:
@@ -29,9 +32,10 @@ class CountsBySize:
     def __post_init__(self) -> None:
         if self.offsets[0] != 0 or self.offsets[-1] != len(self.size) or len(self.size) != len(self.count):
             raise InputError("Counts by size need offsets from 0 to the number of runs, and as many sizes as counts.")
-        if np.any(np.diff(self.offsets) < 0) or np.any(self.count <= 0) or np.any(self.size < 0):
+        falling = np.any(self.offsets[1:] < self.offsets[:-1])
+        if falling or self.count.min(initial=1) <= 0 or self.size.min(initial=0) < 0:
             raise InputError("Counts by size need nondecreasing offsets, sizes of at least 0 and counts of at least 1.")
-        rising = np.diff(self.size) > 0
+        rising = self.size[1:] > self.size[:-1]
         opens_region = self.offsets[1:-1]
         rising[opens_region[(opens_region > 0) & (opens_region < len(self.size))] - 1] = True
         if not rising.all():
@@ -100,13 +104,21 @@ class CountsBySize:
 
 def sum_runs(offsets: IntArray, values: IntArray) -> IntArray:
     """Sum of consecutive runs of values, 0 for empty runs."""
-    partial = np.zeros(len(values) + 1, dtype=values.dtype)
-    np.cumsum(values, out=partial[1:])
-    return partial[offsets[1:]] - partial[offsets[:-1]]
+    sums = np.zeros(len(offsets) - 1, dtype=values.dtype)
+    filled = np.flatnonzero(offsets[1:] > offsets[:-1])
+    if len(filled):
+        sums[filled] = np.add.reduceat(values[offsets[0] : offsets[-1]], offsets[filled] - offsets[0])
+    return sums
 
 
 def counts_from_runs(region: IntArray, size: IntArray, count: IntArray, n_regions: int) -> CountsBySize:
-    """Counts by size from runs in any order; runs of the same region and size are added, zero counts dropped."""
+    """Counts by size from runs in any order; runs of the same region and size are added, zero counts dropped.
+
+    Runs that are in order already, as tables and files hold them, are taken as they are: sorting would need room for six times
+    as many numbers.
+    """
+    if _in_order(region, size) and np.all(count):
+        return CountsBySize(offsets_from_lengths(np.bincount(region, minlength=n_regions)), size, count)
     order = order_of_runs(region, size)
     region, size, count = region[order], size[order], count[order]
     opens = np.ones(len(region), dtype=bool)
@@ -118,6 +130,15 @@ def counts_from_runs(region: IntArray, size: IntArray, count: IntArray, n_region
     kept = count != 0
     lengths = np.bincount(region[kept], minlength=n_regions)
     return CountsBySize(offsets_from_lengths(lengths), size[kept], count[kept])
+
+
+def _in_order(region: IntArray, size: IntArray) -> bool:
+    """Whether runs rise by region, and by size within each, none of them twice."""
+    if np.any(region[1:] < region[:-1]):
+        return False
+    rising = size[1:] > size[:-1]
+    rising |= region[1:] > region[:-1]
+    return bool(rising.all())
 
 
 def order_of_runs(region: IntArray, size: IntArray) -> IntArray:
@@ -151,8 +172,24 @@ def counts_at(counts: CountsBySize, region: IntArray, size: IntArray) -> IntArra
 
 
 def sum_over_regions(counts: CountsBySize, target: IntArray, n_targets: int) -> CountsBySize:
-    """Add up the counts of regions that share a target (a parent, say)."""
-    return counts_from_runs(target[counts.region_of_run()], counts.size, counts.count, n_targets)
+    """Add up the counts of regions that share a target (a parent, say).
+
+    Regions whose targets rise are added up some at a time: sorting needs room for several times as many runs.
+    """
+    if np.any(target[1:] < target[:-1]) or len(counts.size) <= RUNS_AT_ONCE:
+        return counts_from_runs(target[counts.region_of_run()], counts.size, counts.count, n_targets)
+    first = np.searchsorted(target, np.arange(n_targets + 1))  # of the regions of each target
+    runs = counts.offsets[first]
+    parts, start = [], 0
+    while start < n_targets:
+        stop = int(np.searchsorted(runs, runs[start] + RUNS_AT_ONCE, side="right")) - 1
+        stop = min(max(stop, start + 1), n_targets)
+        here = slice(int(first[start]), int(first[stop]))
+        some = counts.regions(here)
+        whose = target[here] - start
+        parts.append(counts_from_runs(whose[some.region_of_run()], some.size, some.count, stop - start))
+        start = stop
+    return concatenate(parts)
 
 
 def counts_by_level(hierarchy: Hierarchy, leaf_counts: CountsBySize) -> list[CountsBySize]:

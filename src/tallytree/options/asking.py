@@ -212,6 +212,8 @@ class PageOptions(ShapesOptions):
         Of the page.
     group_name
         What a group is called, one and many: ``household/households``.
+    level_names
+        What regions of a level are called, one and many: ``fips=county/counties``; after the column where left out.
     source_note
         Where the data come from.
     notes
@@ -220,6 +222,13 @@ class PageOptions(ShapesOptions):
 
     title: str | None = option(None, help="Title of the page.")
     group_name: str | None = option(None, help="What a group is called, one and many: household/households.")
+    level_names: Sequence[str] = option(
+        (),
+        help="What regions of a level are called: fips=county/counties. Repeatable.",
+        flag="level_name",
+        repeats=True,
+        metavar="LEVEL=ONE/MANY",
+    )
     source_note: str | None = option(None, help="Where the data come from, for the foot of the page and its citation.")
     notes: Sequence[str] = option((), help="A sentence for readers. Repeatable.", repeats=True, metavar="TEXT")
 

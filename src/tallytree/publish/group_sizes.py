@@ -52,7 +52,7 @@ from tallytree.released.group_sizes.tables import (
     cell_groups_from_table,
     measured_tables,
     noisy_from_table,
-    regions_from_table,
+    regions_of_folder,
 )
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
@@ -266,7 +266,7 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
     ``norm`` and ``merge`` replace those of the request, where its mechanism has them; what was measured and its split stay.
     """
     manifest = folder.manifest
-    hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
+    hierarchy, n_groups = regions_of_folder(folder)
     facts = facts_of(manifest, hierarchy)
     changed = {name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None}
     if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):

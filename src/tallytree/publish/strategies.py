@@ -21,10 +21,11 @@ from tallytree.planning.ranges.branching import best_branching
 from tallytree.planning.ranges.choose_strategy import StrategyChoice, choose_strategy
 from tallytree.planning.ranges.level_budgets import equal_shares, level_shares
 from tallytree.planning.ranges.matrix_mechanism import eigen_select, low_rank
-from tallytree.planning.ranges.optimised import MOST_DENSE_BINS, OptimisedMatrix, optimised_strategy
+from tallytree.planning.ranges.optimised import MOST_DENSE_BINS, OptimisedHats, OptimisedMatrix, optimised_strategy
 from tallytree.planning.ranges.workloads import AllRanges, Workload, given_ranges, identity, prefixes
 from tallytree.privacy.budget import Budget, Exact, exact
 from tallytree.ranges.strategies import (
+    HatStrategy,
     MatrixStrategy,
     Strategy,
     TreeStrategy,
@@ -137,6 +138,8 @@ def _chosen(workload: Any, terms: Terms) -> StrategyChoice:
 def _automatic(choice: StrategyChoice, n_bins: int) -> tuple[Strategy, str]:
     if choice.rows is not None:
         return MatrixStrategy(choice.name, choice.rows), choice.reason
+    if choice.hats is not None:
+        return HatStrategy(choice.name, choice.hats), choice.reason
     if choice.tree is not None and choice.shares is not None:
         return TreeStrategy(choice.name, choice.tree, choice.shares), choice.reason
     return WaveletStrategy(n_bins, equal_shares(haar_levels(n_bins))), choice.reason
@@ -147,6 +150,8 @@ def _optimised(workload: Any, terms: Terms) -> Strategy:
     found = optimised_strategy(workload, budget=terms.budget, noise=terms.noise)
     if isinstance(found, OptimisedMatrix):
         return MatrixStrategy("optimised", found.rows)
+    if isinstance(found, OptimisedHats):
+        return HatStrategy("optimised", found.hats)
     return TreeStrategy("optimised", found.tree, found.shares)
 
 

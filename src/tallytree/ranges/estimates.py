@@ -9,9 +9,10 @@ import numpy as np
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.privacy.noise import Noise
+from tallytree.ranges.hats import HatErrors
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.noise_moments import fourth_cumulant
-from tallytree.ranges.strategies import MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
+from tallytree.ranges.strategies import HatStrategy, MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
 from tallytree.ranges.tree import TreeErrors
 from tallytree.ranges.wavelet import WaveletErrors, haar_estimates
 
@@ -26,7 +27,7 @@ class RangeErrors(Protocol):
         bins."""
 
 
-AnyErrors = TreeErrors | WaveletErrors | MatrixErrors
+AnyErrors = TreeErrors | WaveletErrors | MatrixErrors | HatErrors
 
 
 def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> AnyErrors:
@@ -40,6 +41,8 @@ def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> AnyErrors
             return WaveletErrors(strategy.n_bins, variance, cumulant)
         case MatrixStrategy():
             return MatrixErrors(strategy.rows, float(variance[0]), float(cumulant[0]))
+        case HatStrategy():
+            return HatErrors(strategy.hats, float(variance[0]), float(cumulant[0]))
 
 
 def estimate_bins(errors: AnyErrors, noisy: Sequence[IntArray]) -> FloatArray:
@@ -49,5 +52,13 @@ def estimate_bins(errors: AnyErrors, noisy: Sequence[IntArray]) -> FloatArray:
             return errors.node_estimates(noisy)[errors.layout.leaves]
         case WaveletErrors():
             return haar_estimates(list(noisy), errors.n_bins)
-        case MatrixErrors():
+        case MatrixErrors() | HatErrors():
             return errors.estimates(noisy[0])
+
+
+def bin_variances(errors: RangeErrors, n_bins: int) -> FloatArray:
+    """Variance of the estimate of every bin."""
+    if isinstance(errors, HatErrors):
+        return errors.bin_and_prefix_variances[0]
+    places = np.arange(n_bins)
+    return errors.moments(places, places + 1)[0]

@@ -15,6 +15,7 @@ from tallytree.model.range_tree import RangeTree
 from tallytree.options.choices import Nonnegative
 from tallytree.ranges.dense_nonnegative import dense_nonnegative_least_squares
 from tallytree.ranges.estimates import AnyErrors
+from tallytree.ranges.hats import HatErrors
 from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.strategies import MOST_DENSE_BINS
 from tallytree.ranges.tree import TreeErrors
@@ -95,6 +96,11 @@ def _helper_nodes(
     match nonnegative:
         case "subtree":
             raise RequestError("The subtree rule needs a tree: use strategy 'hierarchical', or nonnegative 'top-down'.")
+        case "least-squares" if isinstance(errors, HatErrors):
+            raise RequestError(
+                f"Nonnegative least squares of hats takes at most {MOST_DENSE_BINS:,} bins, got {len(estimates):,}. "
+                "Use nonnegative 'top-down', or the mechanism 'hierarchical'."
+            )
         case "least-squares" if isinstance(errors, WaveletErrors | MatrixErrors):
             estimates = _dense_least_squares(errors, noisy)
         case "top-down":

@@ -37,6 +37,13 @@ def half_widths(variance: FloatArray, cumulant: FloatArray, confidence: float) -
     return np.interp(np.sqrt(kurtosis), grid, quantiles) * np.sqrt(variance)
 
 
+def largest_half_widths(variance: FloatArray, kurtosis: float, confidence: float) -> FloatArray:
+    """What :func:`half_widths` cannot exceed for sums of draws of one kurtosis: Σa⁴ ≤ (Σa²)², so that sums have no more."""
+    grid, quantiles = _quantiles(check_confidence(confidence))
+    reached = grid <= np.sqrt(kurtosis) + grid[1]
+    return quantiles[reached].max() * np.sqrt(variance) * (1 + 1e-9)
+
+
 @lru_cache(maxsize=16)
 def _quantiles(confidence: float) -> tuple[FloatArray, FloatArray]:
     """Two-sided quantiles in standard deviations over a grid of √kurtosis."""

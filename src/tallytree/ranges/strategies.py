@@ -1,4 +1,4 @@
-"""What a range histogram measures: blocks of a tree, differences of a wavelet, or the rows of a matrix.
+"""What a range histogram measures: blocks of a tree, differences of a wavelet, the rows of a matrix, or bins and hats.
 
 A strategy is a list of levels; each level is a vector of whole-number combinations of the bin counts, gets one share of
 the budget and one kind of noise. Public inputs only.
@@ -14,6 +14,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.range_tree import RangeTree
+from tallytree.planning.ranges.hats import Hats
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     block_differences_sensitivity,
@@ -105,7 +106,25 @@ class MatrixStrategy:
         return (Fraction(1),)
 
 
-Strategy = TreeStrategy | WaveletStrategy | MatrixStrategy
+@dataclass(frozen=True)
+class HatStrategy:
+    """Every bin and nested levels of overlapping hats, in whole numbers, with the same noise for all of them."""
+
+    name: str
+    hats: Hats
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return self.hats.n_bins
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """All answers are one level."""
+        return (Fraction(1),)
+
+
+Strategy = TreeStrategy | WaveletStrategy | MatrixStrategy | HatStrategy
 
 
 def _check_shares(shares: tuple[Fraction, ...], n_levels: int) -> None:
@@ -139,7 +158,7 @@ def exact_answers(strategy: Strategy, counts: IntArray) -> list[IntArray]:
     Cutting a bin off at a public limit moves neighbours no further apart, so sensitivities hold whatever the counts
     are.
     """
-    coefficient = LARGEST_COEFFICIENT if isinstance(strategy, MatrixStrategy) else 1
+    coefficient = LARGEST_COEFFICIENT if isinstance(strategy, MatrixStrategy | HatStrategy) else 1
     limit = (1 << 61) // (strategy.n_bins * coefficient)
     bounded = np.minimum(counts, limit)
     match strategy:
@@ -149,6 +168,8 @@ def exact_answers(strategy: Strategy, counts: IntArray) -> list[IntArray]:
             return haar_answers(bounded)
         case MatrixStrategy():
             return [strategy.rows @ bounded]
+        case HatStrategy():
+            return [strategy.hats.answers(bounded)]
 
 
 def sensitivities(strategy: Strategy, *, contributions: int = 1) -> list[Sensitivity]:
@@ -160,6 +181,9 @@ def sensitivities(strategy: Strategy, *, contributions: int = 1) -> list[Sensiti
             return [block_differences_sensitivity(contributions=contributions)] * len(strategy.shares)
         case MatrixStrategy():
             return [linear_queries_sensitivity(strategy.rows, contributions=contributions)]
+        case HatStrategy():
+            # Norms of a column need its coefficients, not the rows that they stand in.
+            return [linear_queries_sensitivity(strategy.hats.coefficients, contributions=contributions)]
 
 
 def query_name(strategy: Strategy) -> str:
@@ -169,5 +193,5 @@ def query_name(strategy: Strategy) -> str:
             return "block"
         case WaveletStrategy():
             return "difference"
-        case MatrixStrategy():
+        case MatrixStrategy() | HatStrategy():
             return "row"

@@ -14,6 +14,7 @@ from typing import Any
 from tallytree.errors import TallytreeError
 from tallytree.options.card import CardOptions
 from tallytree.privacy.guarantee import NEIGHBOURS, budget_of
+from tallytree.released.notes import notes_of
 from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Manifest, has_own_digest, lasting_digest, read_facts
 
 FORMAT_VERSION = 1
@@ -74,7 +75,7 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
     if budget.asked is not None:
         losses = {"epsilon": _number(budget.asked[0]), "delta": _number(budget.asked[1]), **losses}
     variant = "Pure DP" if pure else "Approximate DP" if budget.asked is not None else "Zero-concentrated DP"
-    stream = manifest["kind"] == "stream"
+    stream, notes = manifest["kind"] == "stream", notes_of(manifest)
     return {
         "product": {
             "data_product_type": "Summary statistics",
@@ -86,7 +87,7 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
             "bound_on_input_distance": 1,
             "output_measure": "max divergence" if pure else "zero-concentrated divergence",
             "bound_on_output_distance": _number(budget.total),
-            "unprotected_quantities": _sentences([*privacy["fixed"], *_public(manifest)]) or "None.",
+            "unprotected_quantities": _sentences([*privacy["fixed"], *notes.public.values()]) or "None.",
         },
         "privacy_loss": {
             "privacy_unit": unit["name"],
@@ -104,12 +105,11 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
             "composition": _composition(manifest),
             "post_processing": POST_PROCESSING,
         },
-        "implementation": {"mechanisms": _mechanisms(manifest)},
+        "implementation": {
+            **({"pre_processing": _sentences(list(notes.counting.values()))} if notes.counting else {}),
+            "mechanisms": _mechanisms(manifest),
+        },
     }
-
-
-def _public(manifest: Manifest) -> list[str]:
-    return [text for text in manifest.get("public", {}).values() if isinstance(text, str)]
 
 
 def _composition(manifest: Manifest) -> str:

@@ -41,7 +41,7 @@ from tallytree.privacy.sensitivity import (
 )
 from tallytree.released.checks import Check
 from tallytree.released.group_sizes.manifest import facts_of, mechanism_of
-from tallytree.released.group_sizes.tables import hierarchy_from_table
+from tallytree.released.group_sizes.tables import regions_of_folder
 from tallytree.released.histogram.manifest import KIND as HISTOGRAM
 from tallytree.released.histogram.manifest import asks_boxes, plan_from_manifest
 from tallytree.released.histogram.tables import rows_from_table
@@ -90,8 +90,8 @@ def check_degrees_privacy(folder: Folder) -> tuple[Check, ...]:
 
 def _check_request(folder: Folder) -> Check:
     """Mechanism, totals and, unless they were planned after a first look, shares follow from the request anew."""
-    manifest, regions = folder.manifest, folder.table("regions.parquet")
-    hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
+    manifest = folder.manifest
+    hierarchy, _ = regions_of_folder(folder)
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
     kept = "every region" if plan.totals == "regions" else "root"
     mechanism = mechanism_of(plan)

@@ -41,7 +41,7 @@ from tallytree.released.group_sizes.manifest import (
     with_bins,
     with_split,
 )
-from tallytree.released.group_sizes.tables import regions_from_table
+from tallytree.released.group_sizes.tables import regions_of_folder
 from tallytree.released.histogram.manifest import (
     asks_boxes,
     box_histogram_manifest,
@@ -144,7 +144,7 @@ def group_sizes_again(folder: Folder) -> Manifest:
     """The manifest of group sizes. Told: the request, notes on what is public, shares and bins chosen after a look, the fit."""
     manifest = folder.manifest
     public, mechanism = manifest["public"], manifest["mechanism"]
-    hierarchy, n_groups = regions_from_table(folder.table("regions.parquet"), manifest["levels"])
+    hierarchy, n_groups = regions_of_folder(folder)
     facts = facts_of(manifest, hierarchy)
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts)
     counts = _Counts(

@@ -26,7 +26,7 @@ function items(id, texts) {
 
 // What every page says around its numbers: the guarantee, how to read them, how they came about.
 function around(data) {
-  for (const id of ["lead", "statement", "made"]) $(id).textContent = data[id];
+  for (const id of ["lead", "protection", "made"]) $(id).textContent = data[id];
   for (const [id, text] of [["watermark", data.watermark], ["source-note", data.source], ["citation", data.citation]]) {
     $(id).hidden = !text;
     $(id).textContent = text || "";
@@ -38,8 +38,12 @@ function around(data) {
   $("budget-note").textContent = data.budgetNote || "";
   $("checks").replaceChildren(...data.checks.map((check) => element("li", { class: check.passed ? "ok" : "failed" },
     `${check.passed ? "✓" : "✗"} ${check.name}${check.detail ? ": " + check.detail : ""}`)));
-  for (const id of ["public", "use", "read", "notes"]) items(id, data[id]);
+  for (const id of ["statement", "public", "confidential", "counting", "use", "read", "notes"]) items(id, data[id]);
 }
+
+// "size 3", or "3 people" where a page was told what groups are; classes by their names.
+const sized = (words, text) => (words.measure ? `${text} ${text === "1" ? words.one : words.total}` : `${words.size} ${text}`);
+const sizeInWords = (words, s) => sized(words, words.bin ? words.bin[s] : number(s));
 
 function save(name, rows) {
   const quoted = (v) => (/[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
@@ -124,7 +128,7 @@ function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
       : words.bin ? words.bin[first] + (first < last ? ` … ${words.bin[last]}` : "") : number(first) + (first < last ? `–${number(last)}` : "");
     series.forEach((_, k) => svg.append(shape("rect", { x: x + step * 0.1 + k * wide, y: y(heights[k][i]), width: wide,
       height: height - BOTTOM - y(heights[k][i]), class: k ? "bar other" : "bar" },
-    shape("title", {}, `${words.size} ${title}: ${number(heights[k][i])}${unit}${ends[i] ? ` (${number(ends[i][0])} to ${number(ends[i][1])})` : ""}`))));
+    shape("title", {}, `${sized(words, title)}: ${number(heights[k][i])}${unit}${ends[i] ? ` (${number(ends[i][0])} to ${number(ends[i][1])})` : ""}`))));
     if (ends[i]) svg.append(shape("line", { x1: x + step / 2, x2: x + step / 2, y1: y(ends[i][0]), y2: y(ends[i][1]), class: "whisker" }));
     if (words.edges) { if (i % every === 0) mark(x, words.edges[first]); }
     else if (words.bin) { if (i % every === 0) mark(x + step / 2, cut(words.bin[first])); }
@@ -133,8 +137,8 @@ function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
     }
   });
   const classed = words.spans || groups.some(([first, last]) => first < last);
-  const sized = words.measure || words.size;
-  svg.append(label(width, height - 4, !classed ? sized : dense ? `${sized}; bars are per single size` : `${sized}, in classes`, "end"));
+  const measure = words.measure || words.size;
+  svg.append(label(width, height - 4, !classed ? measure : dense ? `${measure}; bars are per single size` : `${measure}, in classes`, "end"));
   return svg;
 }
 

@@ -39,22 +39,30 @@ def group_sizes_page(release: Release, evaluation: Evaluation | None = None, loo
 
 def histogram_page(histogram: RangeHistogram, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a range histogram."""
-    return _page(*_packed(histogram_payload(_without(evaluation, histogram), _plain(look, "group_name", "shapes"))))
+    return _page(
+        *_packed(
+            histogram_payload(_without(evaluation, histogram), _plain(look, "group_name", "level_names", "shapes"))
+        )
+    )
 
 
 def degrees_page(sequence: DegreeSequence, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a degree sequence."""
-    return _page(*_packed(degrees_payload(_without(evaluation, sequence), _plain(look, "shapes"))))
+    return _page(*_packed(degrees_payload(_without(evaluation, sequence), _plain(look, "level_names", "shapes"))))
 
 
 def stream_page(release: StreamRelease, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a stream: its steps, one after the other."""
-    return _page(*_packed(stream_payload(_without(evaluation, release), _plain(look, "group_name", "shapes"))))
+    return _page(
+        *_packed(stream_payload(_without(evaluation, release), _plain(look, "group_name", "level_names", "shapes")))
+    )
 
 
 def map_page(release: SpatialRelease, evaluation: object = None, look: PageOptions | None = None) -> str:
     """The page of a map."""
-    return _page(*_packed(map_payload(_without(evaluation, release), _plain(look, "group_name"))), kind="map")
+    return _page(
+        *_packed(map_payload(_without(evaluation, release), _plain(look, "group_name", "level_names"))), kind="map"
+    )
 
 
 def changes_page(found: Comparison, first: str, second: str) -> str:
@@ -70,6 +78,7 @@ def _without(evaluation: object, release: P) -> P:
 
 REASONS = {
     "group_name": "--group-name goes with groups and nodes; what is counted here is named when it is released (--entity).",
+    "level_names": "--level-name goes with levels of regions; this release has none.",
     "shapes": "--shapes goes with regions and maps; this release has no places.",
 }
 
@@ -78,7 +87,7 @@ def _plain(look: PageOptions | None, *without: str) -> PageOptions:
     """The names of a page that has neither groups nor places; refuses names for them."""
     look = look or PageOptions()
     for name in without:
-        if getattr(look, name) is not None:
+        if getattr(look, name):
             raise RequestError(REASONS[name])
     return look
 

@@ -10,7 +10,8 @@ from tallytree.errors import RequestError
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.options.asking import PageOptions
 from tallytree.released.maps.release import SpatialRelease
-from tallytree.report.payload import USE, common_facts, named, plural, steps_paid, too_fine
+from tallytree.report.payload import USE, common_facts, named, steps_paid, too_fine
+from tallytree.report.words import plural
 from tallytree.shapes.outlines import read_polygons
 
 # The page draws at most so many cells per side, and works standard errors out from at most so many boxes.

@@ -14,7 +14,7 @@ function start(data) {
   const sizes = (r) => { const out = []; for (let i = 0; i < runs[r].length; i += 2) out.push([runs[r][i], runs[r][i + 1]]); return out; };
   const groups = runs.map((run) => { let total = 0; for (let i = 1; i < run.length; i += 2) total += run[i]; return total; });
   const bounds = (r) => new Map([...(regions.bounds ? regions.bounds[r] : []).map(([s, low, high]) => [s, [low, high]]), ...zeros(r)]);
-  const sized = words.measure || words.size;  // "number of people" where a page was told what groups are
+  const measure = words.measure || words.size;  // "number of people" where a page was told what groups are
   const state = { region: 0, other: -1, log: false, dense: false, chosen: 0, listed: [] };
 
   // Sizes that a region has no groups of, among those with bars of their own and a few beyond, with the ends of their counts: the end
@@ -52,16 +52,16 @@ function start(data) {
     if (words.bin) {
       let seen = 0;
       const table = sizes(r), middle = table.find(([, count]) => (seen += count) >= groups[r] / 2);
-      return [[words.groups, number(groups[r])], ...(middle ? [[`median ${sized}`, words.bin[middle[0]]],
-        [`largest ${sized}`, words.bin[table[table.length - 1][0]]]] : [])];
+      return [[words.groups, number(groups[r])], ...(middle ? [[`median ${measure}`, words.bin[middle[0]]],
+        [`largest ${measure}`, words.bin[table[table.length - 1][0]]]] : [])];
     }
     const table = sizes(r), people = table.reduce((sum, [size, count]) => sum + size * count, 0);
     const rows = [[words.groups, number(groups[r])], [words.total, number(people), range(r, people, 1)]];
     if (groups[r]) {
       let seen = 0;
       const median = table.find(([, count]) => (seen += count) >= groups[r] / 2)[0];
-      rows.push([`mean ${sized}`, number(people / groups[r]), regions.totals?.mean ? range(r, people, groups[r]) : ""], [`median ${sized}`, number(median)],
-        [`largest ${sized}`, number(table[table.length - 1][0])]);
+      rows.push([`mean ${measure}`, number(people / groups[r]), regions.totals?.mean ? range(r, people, groups[r]) : ""], [`median ${measure}`, number(median)],
+        [`largest ${measure}`, number(table[table.length - 1][0])]);
     }
     if (regions.emd) rows.push(["true error (EMD)", number(regions.emd[r])]);
     return rows;
@@ -69,7 +69,7 @@ function start(data) {
 
   function table(r) {
     const ends = bounds(r), rows = [...sizes(r), ...zeros(r).filter(([, [, high]]) => high > 0).map(([s]) => [s, 0])].sort(([a], [b]) => a - b);
-    const head = [words.size, words.groups, ...(regions.bounds ? ["low", "high"] : [])];
+    const head = [measure, words.groups, ...(regions.bounds ? ["low", "high"] : [])];
     const body = rows.slice(0, ROWS).map(([s, c]) => element("tr", {}, ...[words.bin ? words.bin[s] : number(s), number(c),
       ...(regions.bounds ? (ends.get(s) || ["", ""]).map((v) => (v === "" ? "" : number(v))) : [])].map((v) => element("td", {}, v))));
     if (rows.length > ROWS) body.push(element("tr", {}, element("td", { colspan: head.length }, `… ${number(rows.length - ROWS)} more in counts.parquet`)));
@@ -148,7 +148,7 @@ function start(data) {
     }));
     $("region").textContent = name(r) + (state.other >= 0 ? ` compared with ${name(state.other)}` : "");
     $("facts").replaceChildren(...facts(r).map(([k, v, ends]) => element("div", {}, element("dt", {}, k), element("dd", {}, v, ...(ends ? [element("small", {}, ends)] : [])))));
-    $("by-size").textContent = capital(`${words.groups} by ${sized}${state.other >= 0 ? ", in percent of each region" : ""}`);
+    $("by-size").textContent = capital(`${words.groups} by ${measure}${state.other >= 0 ? ", in percent of each region" : ""}`);
     $("bars").replaceChildren(empty ? nothing() : barChart({ series, bounds: bounds(r), words, logarithmic: state.log, dense: state.dense, width, about: `${words.groups} by ${words.size} in ${name(r)}` }));
     $("bars-key").replaceChildren(...legend());
     $("dense-choice").hidden = !(words.spans?.some(([low, high]) => high > low) || (!words.bin && Math.max(0, ...series.flat().map(([size]) => size)) > 30));
@@ -156,7 +156,7 @@ function start(data) {
     const ordered = !words.bin || words.edges;
     $("curve-section").hidden = !ordered;
     if (ordered) {
-      $("curve-title").textContent = `Share of ${words.groups} up to each ${sized}`;
+      $("curve-title").textContent = `Share of ${words.groups} up to each ${measure}`;
       $("curve").replaceChildren(empty ? nothing() : curveChart({ series, words, width, about: `Cumulative share in ${name(r)}` }));
       $("curve-key").replaceChildren(...legend());
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.classes import OPEN, SizeClasses
 from tallytree.model.count_of_counts import CountsBySize
-from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.asking import PageOptions
 from tallytree.planning.ranges.density import Density
 from tallytree.privacy.budget import written_fraction
@@ -20,7 +20,20 @@ from tallytree.released.group_sizes.evaluation import Evaluation
 from tallytree.released.group_sizes.release import CountIntervals, Release
 from tallytree.released.group_sizes.zero_cells import REACHES
 from tallytree.released.histogram.release import RangeHistogram
+from tallytree.released.notes import notes_of
 from tallytree.released.stream.release import StreamRelease
+from tallytree.report.words import (
+    check_in_words,
+    citation,
+    counted,
+    group_names,
+    in_full,
+    level_words,
+    note_sentences,
+    plural,
+    protection,
+    reading,
+)
 from tallytree.shapes.drawing import draw_outlines
 from tallytree.shapes.matching import match_outlines
 from tallytree.shapes.outlines import read_outlines
@@ -32,10 +45,10 @@ BUDGET_NOTE = (
     "Boxes of one step do not overlap; every cell pays for the steps that asked about it, the whole budget at most."
 )
 USE = (
-    "Every number contains noise. Differences smaller than a few standard errors mean nothing.",
+    "Every number contains noise, so small differences mean nothing.",
     "Numbers of larger regions are relatively more exact; prefer them where you can.",
-    "Children add up to parents, so no number needs adjusting before it is added to another.",
-    "Do not try to find single persons: the noise hides whether any one of them is in the data.",
+    "Parts add up to the whole, so no number needs adjusting before it is added to another.",
+    "Do not try to find single people: the noise hides whether any one of them is in the data.",
 )
 
 
@@ -67,27 +80,32 @@ def group_sizes_payload(
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     outlines = _outlines(release, look, n_regions)
     regions["labels"] = _with_names(regions["labels"], outlines)
-    left_out = _left_out(hierarchy, shown)
     entities, (group, groups) = plural(release.manifest), group_names(look.group_name)
+    called = level_words(look.level_names, hierarchy.level_names)
+    left_out = _left_out([called[name][1] for name in hierarchy.level_names[shown:]])
     levels = ", ".join(
-        f"{hierarchy.level_size(level):,} {name}" for level, name in enumerate(hierarchy.level_names) if level
+        counted(hierarchy.level_size(level), called[name]) for level, name in enumerate(hierarchy.level_names) if level
     )
     title = f"{group.capitalize()} sizes of {hierarchy.labels[0]}"
     drawn = f"A bar shows how many {groups} have so many {entities}."
     return {
         **common_facts(
-            release.manifest, release.verify().checks, watermark=CONFIDENTIAL if evaluation is not None else ""
+            release.manifest,
+            release.verify().checks,
+            watermark=CONFIDENTIAL if evaluation is not None else "",
+            called=called,
+            groups=groups,
         ),
         **named(look, release.manifest, title, drawn, whiskers=release.intervals is not None),
-        "lead": f"How many {groups} have each size ({entities} per {group}), in {hierarchy.labels[0]}"
-        + (f" and below it: {levels}." if levels else "."),
+        "lead": f"How many {groups} have how many {entities}, in {hierarchy.labels[0]}"
+        + (f" and its parts: {levels}." if levels else "."),
         "words": {"groups": groups, "total": entities, "size": "size", "largest": f"Largest {groups}"}
-        | ({"measure": f"number of {entities}"} if look.group_name else {})
+        | (_told(group, groups, release.manifest) if look.group_name else {})
         | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}),
         "regions": regions,
         **_by_attributes(release, n_regions),
         **outlines,
-        "budget": _budget(release.manifest),
+        "budget": _budget(release.manifest, called),
         "use": [*USE, *([left_out] if left_out else [])],
     }
 
@@ -106,6 +124,17 @@ def named(
         "notes": list(look.notes),
         "source": f"Source: {look.source_note}" if look.source_note else "",
         "citation": citation(called, look.source_note, manifest),
+    }
+
+
+def _told(group: str, groups: str, manifest: dict[str, Any]) -> dict[str, str]:
+    """Words for sizes where a page was told what a group is called: a household has people, not a size."""
+    one, many = str(manifest["privacy"]["unit"]["entity"]), plural(manifest)
+    return {
+        "one": one,
+        "measure": f"number of {many}",
+        "mean": f"{many} per {group}",
+        "largest": f"{groups.capitalize()} with the most {many}",
     }
 
 
@@ -129,34 +158,6 @@ def _by_attributes(release: Release, n_regions: int) -> dict[str, Any]:
         counts = release.people.slots[:n_regions, slots].tolist()
         found["people"] = {"names": list(classes.names), "rows": labels, "counts": counts}
     return found
-
-
-def group_names(told: str | None) -> tuple[str, str]:
-    """What one group and several are called, from ``household/households``."""
-    one, _, many = (told or "group/groups").partition("/")
-    return one.strip(), many.strip() or f"{one.strip()}s"
-
-
-def reading(drawn: str, entities: str, *, whiskers: bool, adds_up: bool) -> list[str]:
-    """How to read the page, for people who have never heard of noise in numbers."""
-    ends = " The thin line on a bar shows how far off it may be." if whiskers else ""
-    return [
-        f"{drawn}{ends}",
-        f"To protect people, every number was changed a little at random. Whether any one of the {entities} is in the "
-        "data or not, the numbers would look about the same.",
-        "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a 9. Prefer larger "
-        "numbers where you can.",
-        *(["Numbers fit together: parts add up to the whole."] if adds_up else []),
-    ]
-
-
-def citation(title: str, source: str | None, manifest: dict[str, Any]) -> str:
-    """How to cite the release."""
-    privacy = manifest["privacy"]
-    budget = budget_of(privacy)
-    kept = f"{budget.symbol} = {budget.total}" if privacy["private"] else "not private"
-    made = f"differentially private release ({kept}), made with tallytree {manifest['versions'].get('tallytree', '')}".rstrip()
-    return f"Cite as: {title}. {source.rstrip('.') + '. ' if source else ''}{made[0].upper()}{made[1:]}."
 
 
 def _spans(classes: SizeClasses) -> list[list[int | None]]:
@@ -300,21 +301,34 @@ def stream_payload(release: StreamRelease, look: PageOptions | None = None) -> d
     }
 
 
-def common_facts(manifest: dict[str, Any], checks: Any, *, watermark: str = "") -> dict[str, Any]:
-    """What every page says: the privacy statement, warnings, checks, what is public and how it was made."""
+def common_facts(
+    manifest: dict[str, Any],
+    checks: Any,
+    *,
+    watermark: str = "",
+    called: Mapping[str, tuple[str, str]] | None = None,
+    groups: str = "groups",
+) -> dict[str, Any]:
+    """What every page says: what is protected, warnings, checks, what is public and how it was made.
+
+    ``called`` and ``groups`` say what levels and groups are called.
+    """
     privacy = manifest["privacy"]
     if not privacy["private"]:
         watermark = watermark or "NOT PRIVATE: made with an insecure seed, for tests and experiments only."
     versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
+    notes = notes_of(manifest)
     return {
-        "statement": privacy["statement"] if privacy["private"] else "",
+        "protection": protection(privacy) if privacy["private"] else "",
+        "statement": in_full(privacy) if privacy["private"] else [],
         "watermark": watermark,
-        "checks": [{"name": check.name, "passed": check.passed, "detail": check.detail} for check in checks],
-        "public": [
-            f"{key.replace('_', ' ').capitalize()}: {text}"
-            for key, text in manifest.get("public", {}).items()
-            if isinstance(text, str)
+        "checks": [
+            {"name": check_in_words(check.name, called or {}, groups), "passed": check.passed, "detail": check.detail}
+            for check in checks
         ],
+        "public": note_sentences(notes.public, groups),
+        "confidential": note_sentences(notes.confidential, groups),
+        "counting": note_sentences(notes.counting, groups),
         "made": f"Mechanism: {manifest['mechanism']['name']}. Made with {versions}.",
     }
 
@@ -322,14 +336,6 @@ def common_facts(manifest: dict[str, Any], checks: Any, *, watermark: str = "") 
 def too_fine(density: Density | None) -> list[str]:
     """A sentence where a flat release has bins that are far too fine."""
     return [str(density)] if density is not None and density.far_too_fine else []
-
-
-def plural(manifest: dict[str, Any]) -> str:
-    """What is counted, from what one entity is called: ``person`` gives ``people``."""
-    word = str(manifest["privacy"]["unit"]["entity"])
-    if word == "person":
-        return "people"
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 def steps_paid(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -347,8 +353,8 @@ def steps_paid(manifest: dict[str, Any]) -> dict[str, Any]:
     return {"budget": bars, "budgetNote": BUDGET_NOTE}
 
 
-def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """Share of the privacy loss per level and side query, as a bar each."""
+def _budget(manifest: dict[str, Any], called: Mapping[str, tuple[str, str]] | None = None) -> list[dict[str, Any]]:
+    """Share of the privacy loss per level and side query, as a bar each; ``called`` says what levels are called."""
     privacy = manifest["privacy"]
     budget = budget_of(privacy)
     loss, total = budget.symbol, budget.total
@@ -359,7 +365,7 @@ def _budget(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     return [
         {
-            "name": name,
+            "name": called[name][1] if called and name in called else name,
             "share": float(written_fraction(part[loss]) / total),
             "detail": f"{loss} = {part[loss]}, {part.get('noise', 'nothing measured')}",
         }
@@ -393,6 +399,5 @@ def _zeros(release: Release, intervals: CountIntervals) -> dict[str, Any]:
     return {"steps": intervals.zeros.to_json(), "reaches": REACHES, "most": most}
 
 
-def _left_out(hierarchy: Hierarchy, shown: int) -> str:
-    names = hierarchy.level_names[shown:]
+def _left_out(names: list[str]) -> str:
     return f"Left out of this page because of its size, but in counts.parquet: {', '.join(names)}." if names else ""

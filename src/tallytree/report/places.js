@@ -2,12 +2,11 @@
 // A measure is a function of a region with a name; `unsure` says whether noise may make most of it.
 function measuresOf(data, tools) {
   const { words, regions } = data, { sizes, groups, bounds } = tools;
-  const unit = (s) => (words.bin ? words.bin[s] : number(s));
-  const share = (s) => ({ name: `share of ${words.groups} of ${words.size} ${unit(s)}`, short: `${words.size} ${unit(s)}, %`, unit: " %",
+  const share = (s) => ({ name: `share of ${words.groups} ${words.measure ? "with" : "of"} ${sizeInWords(words, s)}`, short: `${sizeInWords(words, s)}, %`, unit: " %",
     of: (r) => (groups[r] ? (100 * (sizes(r).find(([size]) => size === s) || [0, 0])[1]) / groups[r] : null),
     unsure: (r) => { const ends = bounds(r).get(s), count = (sizes(r).find(([size]) => size === s) || [0, 0])[1];
       return Boolean(ends) && (ends[1] - ends[0]) / 3.92 > 0.3 * Math.max(count, 1e-9); } });
-  const mean = { name: `mean ${words.size}`, short: `mean ${words.size}`, unit: "", unsure: () => false,
+  const mean = { name: words.mean || `mean ${words.size}`, short: words.mean || `mean ${words.size}`, unit: "", unsure: () => false,
     of: (r) => (groups[r] ? sizes(r).reduce((sum, [size, count]) => sum + size * count, 0) / groups[r] : null) };
   const common = sizes(0).map(([s]) => s).sort((a, b) => a - b).slice(0, 12);
   return [...(words.bin ? [] : [mean]), ...common.map(share)];
@@ -49,6 +48,14 @@ function frameOf(extents) {
   return [extents.reduce(([a, b, c, d], [, e]) => [Math.min(a, e[0]), Math.min(b, e[1]), Math.max(c, e[2]), Math.max(d, e[3])], box), []];
 }
 
+// A bar of 1, 2 or 5 times a power of ten kilometres, at most a fifth of the map long, in its lower left corner.
+function scaleBar(km, [x, y, width, height], pixels) {
+  const most = 0.2 * width * km, power = 10 ** Math.floor(Math.log10(most)), size = power * [5, 2, 1].find((times) => times * power <= most);
+  const letters = (11 * width) / Math.min(pixels, (480 * width) / height), [left, bottom] = [x + 0.02 * width, y + height - 0.02 * width], long = size / km;
+  return shape("g", { class: "scale-bar" }, shape("polyline", { points: `${left},${bottom - letters / 2} ${left},${bottom} ${left + long},${bottom} ${left + long},${bottom - letters / 2}` }),
+    shape("text", { x: left + long / 2, y: bottom - letters, "text-anchor": "middle", style: `font-size:${letters}px` }, `${number(size)} km`));
+}
+
 function drawMap(data, tools, measure, chosen, go) {
   const { rings, members } = data.outlines, values = members.map((r) => measure.of(r));
   const known = values.filter((v) => v !== null).sort((a, b) => a - b);
@@ -69,6 +76,7 @@ function drawMap(data, tools, measure, chosen, go) {
     if (r === chosen) path.classList.add("here");
     svg.append(path);
   });
+  if (data.outlines.km) svg.append(scaleBar(data.outlines.km, seen, $("map").clientWidth || 760));
   const said = (k) => (k === 0 ? `below ${number(cuts[0])}${measure.unit}` : k === 4 ? `${number(cuts[3])}${measure.unit} and more`
     : `${number(cuts[k - 1])} to ${number(cuts[k])}${measure.unit}`);
   const key = known.length ? [0, 1, 2, 3, 4].map((k) => element("span", { class: "swatch", style: `--shade:${shade(k)}` }, said(k))) : [];

@@ -18,12 +18,12 @@ function valueChart({ series, names, colours, words, stacked, about, width }) {
     heights.forEach((of, k) => {
       const from = stacked ? below : 0, x = LEFT + i * step + step * 0.1 + (stacked ? 0 : k * wide);
       svg.append(shape("rect", { x, y: y(from + of[i]), width: wide, height: y(from) - y(from + of[i]), class: `bar value${colours[k] % 6}` },
-        shape("title", {}, `${names[k]}, ${words.size} ${title}: ${number(of[i])}`)));
+        shape("title", {}, `${names[k]}, ${sized(words, title)}: ${number(of[i])}`)));
       below += of[i];
     });
     if (i % every === 0) svg.append(label(LEFT + (i + 0.5) * step, height - BOTTOM + 16, words.bin ? cut(words.bin[first]) : short(first)));
   });
-  svg.append(label(width, height - 4, words.size, "end"));
+  svg.append(label(width, height - 4, words.measure || words.size, "end"));
   return svg;
 }
 
@@ -58,7 +58,7 @@ function drawValues(data, region, place, width) {
     const about = `${words.groups} by ${words.size} and ${by.names[attribute]} in ${place}`;
     node("by-bars").replaceChildren(empty ? element("p", { class: "hint" }, `There are no ${words.groups} here.`)
       : valueChart({ series, names, colours: chosen, words, stacked, about, width }));
-    const head = [by.names[attribute], words.groups, ...(words.bin ? [] : [words.total, `mean ${words.size}`])];
+    const head = [by.names[attribute], words.groups, ...(words.bin ? [] : [words.total, words.mean || `mean ${words.size}`])];
     const body = series.map((of, k) => {
       const groups = of.reduce((sum, [, count]) => sum + count, 0), total = of.reduce((sum, [size, count]) => sum + size * count, 0);
       return [names[k], number(groups), ...(words.bin ? [] : [number(total), groups ? number(total / groups) : "–"])];

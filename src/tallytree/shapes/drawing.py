@@ -15,6 +15,8 @@ from tallytree.shapes.matching import ShapedLevel
 
 # Cells along the wider side of the finest grid, and points that a page draws without delay.
 FINEST, MOST_POINTS = 4000, 90_000
+# Mean radius of the earth in kilometres.
+EARTH = 6371.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +29,19 @@ class Drawing:
         Of the drawing.
     rings
         Per region its rings; a ring is its first point, then steps to the next ones: ``[x, y, dx, dy, …]``.
+    km
+        Kilometres that one step of the grid is long in the middle of the drawing; None where coordinates are not longitude and
+        latitude.
     """
 
     width: int
     height: int
     rings: list[list[list[int]]]
+    km: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready facts."""
-        return {"width": self.width, "height": self.height, "rings": self.rings}
+        return {"width": self.width, "height": self.height, "rings": self.rings, "km": self.km}
 
 
 def draw_outlines(shaped: ShapedLevel) -> Drawing:
@@ -53,16 +59,23 @@ def draw_outlines(shaped: ShapedLevel) -> Drawing:
             break
         cells = int(cells * 0.75)
     width, height = np.ceil((high - low) * scale).astype(int).tolist()
-    return Drawing(width + 1, height + 1, rings)
+    return Drawing(width + 1, height + 1, rings, EARTH / scale if _is_geographic(shaped) else None)
+
+
+def _is_geographic(shaped: ShapedLevel) -> bool:
+    """Whether coordinates can be longitude and latitude."""
+    largest = np.max(
+        [np.abs(ring).max(axis=0) for shape in shaped.polygons for polygon in shape for ring in polygon], axis=0
+    )
+    return bool(largest[0] <= 360 and largest[1] <= 90)
 
 
 def _projected(shaped: ShapedLevel) -> list[list[FloatArray]]:
     """Longitude and latitude in Lambert's equal-area projection around their middle; other coordinates as they are."""
     shapes = [[ring for polygon in shape for ring in polygon] for shape in shaped.polygons]
-    middles = np.array([ring.mean(axis=0) for shape in shapes for ring in shape])
-    corners = np.concatenate([ring for shape in shapes for ring in shape])
-    if np.abs(corners[:, 0]).max() > 360 or np.abs(corners[:, 1]).max() > 90:
+    if not _is_geographic(shaped):
         return shapes
+    middles = np.array([ring.mean(axis=0) for shape in shapes for ring in shape])
     center = np.radians(np.median(middles, axis=0))
 
     def flat(ring: FloatArray) -> FloatArray:

@@ -10,8 +10,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -183,15 +184,23 @@ def _is_whole(facts: Manifest, text: str) -> bool:
         return False
 
 
-def read_table(path: str | Path, name: str, *, names: Sequence[str] = ()) -> pa.Table:
-    """One table of a release folder; columns in ``names`` come as dictionaries, as they were written."""
-    file = Path(path) / name
+def read_table(
+    path: str | Path, name: str, *, names: Sequence[str] = (), columns: Sequence[str] | None = None
+) -> pa.Table:
+    """One table of a release folder, or some of its columns; those in ``names`` come as dictionaries, as they were written."""
+    with _reading(Path(path) / name) as file:
+        return pq.read_table(file, read_dictionary=list(names), columns=None if columns is None else list(columns))
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[Path]:
+    """While a file of a release is read: that it is missing or damaged is one sentence."""
     try:
-        return pq.read_table(file, read_dictionary=list(names))
+        yield file
     except FileNotFoundError:
         raise StorageError(f"{file} is missing from the release.") from None
     except (pa.ArrowException, OSError):
-        raise VerificationError(f"{file} cannot be read: it was changed or cut off.", (name,)) from None
+        raise VerificationError(f"{file} cannot be read: it was changed or cut off.", (file.name,)) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +228,15 @@ class Folder:
         """Whether the folder has a file."""
         return name in self.files
 
-    def table(self, name: str, *, names: Sequence[str] = ()) -> pa.Table:
-        """One table; columns in ``names`` come as dictionaries, as they were written."""
-        return read_table(self.path, name, names=names)
+    def table(self, name: str, *, names: Sequence[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
+        """One table, or some of its columns; those in ``names`` come as dictionaries, as they were written."""
+        return read_table(self.path, name, names=names, columns=columns)
+
+    def parts(self, name: str, *, names: Sequence[str] = ()) -> Iterator[pa.Table]:
+        """The same table in parts of consecutive rows, as they were written, of which one exists at a time."""
+        with _reading(self.path / name) as place, pq.ParquetFile(place, read_dictionary=list(names)) as file:
+            for part in range(max(file.num_row_groups, 1)):
+                yield file.read_row_group(part) if file.num_row_groups else file.read()
 
     def unlisted(self) -> list[str]:
         """Files in the folder that neither its manifest lists nor the program puts there itself."""

@@ -44,12 +44,16 @@ def _as_answered(offsets, ends, answers, noise_variance, height, out, out_varian
     for region in range(start, stop):
         size = 0
         for block in range(offsets[region], offsets[region + 1]):
-            width = ends[block] - size
-            apart = (answers[block] - height[region, size : ends[block]].sum()) / width
-            out[region, size : ends[block]] = height[region, size : ends[block]] + apart
-            out_variance[region, size : ends[block]] = noise_variance / width
-            size = ends[block]
-        out[region, size:], out_variance[region, size:] = height[region, size:], np.inf
+            end, fitted = ends[block], 0.0
+            for at in range(size, end):
+                fitted += height[region, at]
+            width = end - size
+            apart = (answers[block] - fitted) / width
+            for at in range(size, end):
+                out[region, at], out_variance[region, at] = height[region, at] + apart, noise_variance / width
+            size = end
+        for at in range(size, height.shape[1]):
+            out[region, at], out_variance[region, at] = height[region, at], np.inf
 
 
 def as_answered(blocks: Blocks, curves: Curves) -> Sums:
@@ -70,9 +74,14 @@ def as_answered(blocks: Blocks, curves: Curves) -> Sums:
 def _sum_children(groups, height, variance, fitted, child_starts, out, out_variance, start, stop):  # type: ignore[no-untyped-def]
     for region in range(start, stop):
         first, last = child_starts[region], child_starts[region + 1]
-        total = float(groups[first:last].sum())
+        n_groups = 0.0
+        for child in range(first, last):
+            n_groups += groups[child]
         for size in range(height.shape[1]):
-            share = min(max(fitted[first:last, size].sum() / max(total, 1.0), 0.0), 1.0)
+            share = 0.0
+            for child in range(first, last):
+                share += fitted[child, size]
+            share = min(max(share / max(n_groups, 1.0), 0.0), 1.0)
             mixed = share * (1.0 - share)
             plain, plain_variance, slope, strength, missing = 0.0, 0.0, 0.0, 0.0, 0.0
             is_known = True

@@ -13,8 +13,9 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.range_tree import RangeTree
 from tallytree.planning.noise_variances import NoiseKind, noise_variance
 from tallytree.planning.ranges.errors import flat_range_error
+from tallytree.planning.ranges.hats import COLUMN_SUM, Hats
 from tallytree.planning.ranges.matrix_mechanism import error_lower_bound, unit_variance
-from tallytree.planning.ranges.optimised import COLUMN_SUM, MOST_DENSE_BINS, optimised_matrix
+from tallytree.planning.ranges.optimised import MOST_DENSE_BINS, best_hats, optimised_matrix, suits_hats
 from tallytree.planning.ranges.optimised_tree import optimised_tree
 from tallytree.planning.ranges.workload_errors import wavelet_error
 from tallytree.planning.ranges.workloads import AllRanges, GivenRanges, Workload
@@ -32,8 +33,8 @@ class StrategyChoice:
         ``flat``, ``hierarchical``, ``wavelet`` or ``optimised``.
     tree, shares
         The tree and its shares of the budget, for ``flat`` and ``hierarchical``.
-    rows
-        The matrix in whole numbers, for ``optimised``.
+    rows, hats
+        The matrix in whole numbers, or for more bins its nested hats, for ``optimised``.
     error
         Expected average variance over the workload.
     considered
@@ -46,6 +47,7 @@ class StrategyChoice:
     tree: RangeTree | None
     shares: tuple[Fraction, ...] | None
     rows: IntArray | None
+    hats: Hats | None
     error: float
     considered: tuple[tuple[StrategyName, float], ...]
     reason: str
@@ -79,11 +81,16 @@ def choose_strategy(
     ):
         matrix = optimised_matrix(workload, budget=budget, noise=noise, cache=cache)
         found.append(Candidate("optimised", matrix.error, rows=matrix.rows))
+    elif n_bins > MOST_DENSE_BINS and suits_hats(workload, noise):
+        best_of_hats = best_hats(n_bins, budget=budget, noise=noise)
+        found.append(Candidate("optimised", best_of_hats.error, hats=best_of_hats.hats))
     found.sort(key=lambda candidate: candidate.error)
     chosen = found[0]
     considered = tuple((candidate.name, candidate.error) for candidate in found)
     reason = explain(chosen, considered, workload, budget)
-    return StrategyChoice(chosen.name, chosen.tree, chosen.shares, chosen.rows, chosen.error, considered, reason)
+    return StrategyChoice(
+        chosen.name, chosen.tree, chosen.shares, chosen.rows, chosen.hats, chosen.error, considered, reason
+    )
 
 
 class Candidate(NamedTuple):
@@ -94,6 +101,7 @@ class Candidate(NamedTuple):
     tree: RangeTree | None = None
     shares: tuple[Fraction, ...] | None = None
     rows: IntArray | None = None
+    hats: Hats | None = None
 
 
 def least(found: list[Candidate]) -> float:

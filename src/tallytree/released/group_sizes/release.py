@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tallytree.errors import RequestError, VerificationError
 from tallytree.measure.noisy import NoisyCounts
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import AnyArray, FloatArray, IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeClasses, classes_from
 from tallytree.model.count_of_counts import CountsBySize
@@ -31,15 +31,16 @@ from tallytree.released.group_sizes.people import (
 )
 from tallytree.released.group_sizes.region import Interval, RegionCounts, Slot, slot_of, together
 from tallytree.released.group_sizes.tables import (
+    INTERVAL_COLUMNS,
     cell_groups_from_table,
     cells_table,
     chosen_runs,
-    counts_from_table,
+    counts_from_parts,
     counts_reader,
     counts_table,
-    hierarchy_from_table,
     noisy_reader,
     path_array,
+    regions_of_folder,
     regions_reader,
 )
 from tallytree.released.group_sizes.total_ends import NO_ENDS, TotalEnds
@@ -194,7 +195,7 @@ class Release(Published):
     def _interval_columns(self) -> dict[str, FloatArray | IntArray]:
         if self.intervals is None:
             return {}
-        return {name: getattr(self.intervals, name) for name in ("std_error", "low", "high")}
+        return {name: getattr(self.intervals, name) for name in INTERVAL_COLUMNS}
 
     def verify(self) -> Verification:
         """Check integers, nonnegativity, group totals and tree sums."""
@@ -287,14 +288,12 @@ class Release(Published):
 def load_release(folder: Folder) -> Release:
     """The release of group sizes of a folder; its raw measurements stay on disk."""
     manifest = dict(folder.manifest)
-    regions = folder.table("regions.parquet")
-    hierarchy = hierarchy_from_table(regions, [level["name"] for level in manifest["levels"]])
+    hierarchy, n_groups = regions_of_folder(folder)
     lattice = Lattice(hierarchy, attributes_of(manifest))
-    table = folder.table("counts.parquet", names=("region", *lattice.attributes.names))
+    parts = folder.parts("counts.parquet", names=("region", *lattice.attributes.names))
     classes = classes_from(manifest["classes"]) if "classes" in manifest else None
-    counts = counts_from_table(lattice, table, classes)
-    intervals = _intervals(table, manifest.pop("intervals", None))
-    n_groups = regions["groups"].to_numpy().astype(np.int64)
+    counts, more = counts_from_parts(lattice, parts, classes)
+    intervals = _intervals(more, manifest.pop("intervals", None))
     people = people_of(manifest)
     counted = None
     if people:
@@ -313,14 +312,14 @@ def with_margins(lattice: Lattice, margins: CountsBySize, release: Release, cell
     return replace(release, counts=counts, attributes=lattice.attributes, margins=margins, cell_groups=cell_groups)
 
 
-def _intervals(table: pa.Table, facts: Mapping[str, Any] | None) -> CountIntervals | None:
+def _intervals(columns: Mapping[str, AnyArray], facts: Mapping[str, Any] | None) -> CountIntervals | None:
     """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
     if facts is None:
-        if "std_error" in table.column_names:
+        if "std_error" in columns:
             raise VerificationError(
                 "manifest.json lacks the confidence of the intervals in counts.parquet.", ("manifest.json",)
             )
         return None
-    std_error, low, high = (table[name].to_numpy() for name in ("std_error", "low", "high"))
+    std_error, low, high = (columns[name] for name in INTERVAL_COLUMNS)
     zeros, totals = ZeroEnds.from_json(facts.get("zeros", [])), TotalEnds.from_json(facts.get("totals", []))
     return CountIntervals(facts["confidence"], std_error, low, high, zeros, totals)

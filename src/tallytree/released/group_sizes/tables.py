@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +10,13 @@ import pyarrow.compute as pc
 
 from tallytree.errors import VerificationError
 from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
-from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
+from tallytree.model.arrays import AnyArray, FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import SEPARATOR, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
 from tallytree.planning.group_sizes.plan import LevelPlan, Plan
+from tallytree.storage.folder import Folder
 
 ROWS_PER_BATCH = 1 << 20
 # Rows of a region are neighbours, so a batch names few regions many times: a dictionary per batch, kept so in Parquet.
@@ -25,6 +25,7 @@ COUNTS_SCHEMA = pa.schema([("level", pa.int32()), ("region", NAME), ("size", pa.
 NOISY_SCHEMA = pa.schema(
     [("level", pa.int32()), ("region", NAME), ("query", NAME), ("index", pa.int64()), ("value", pa.int64())]
 )
+INTERVAL_COLUMNS = ("std_error", "low", "high")
 REGIONS_SCHEMA = pa.schema(
     [
         ("level", pa.int32()),
@@ -219,22 +220,18 @@ def _names(paths: pa.LargeStringArray, first: int, row_region: IntArray) -> pa.D
     return pa.DictionaryArray.from_arrays(row_region.astype(np.int32), names)
 
 
-def hierarchy_from_table(regions: pa.Table, level_names: list[str]) -> Hierarchy:
-    """The hierarchy that ``regions_reader`` wrote."""
-    level = regions["level"].to_numpy()
-    starts = np.searchsorted(level, np.arange(len(level_names) + 1)).astype(np.int64)
-    return Hierarchy(
+def regions_of_folder(folder: Folder) -> tuple[Hierarchy, IntArray]:
+    """The hierarchy and the numbers of groups that ``regions_reader`` wrote; paths follow from labels and are not read."""
+    level_names = [level["name"] for level in folder.manifest["levels"]]
+    regions = folder.table("regions.parquet", columns=("level", "label", "parent", "groups"))
+    starts = np.searchsorted(regions["level"].to_numpy(), np.arange(len(level_names) + 1)).astype(np.int64)
+    hierarchy = Hierarchy(
         tuple(level_names),
         starts,
-        regions["parent"].to_numpy().astype(np.int64),
+        regions["parent"].to_numpy().astype(np.int64, copy=False),
         np.asarray(regions["label"].to_numpy(), dtype=object),
     )
-
-
-def regions_from_table(regions: pa.Table, levels: Sequence[Mapping[str, Any]]) -> tuple[Hierarchy, IntArray]:
-    """The hierarchy and the numbers of groups that ``regions_reader`` wrote."""
-    hierarchy = hierarchy_from_table(regions, [level["name"] for level in levels])
-    return hierarchy, regions["groups"].to_numpy().astype(np.int64)
+    return hierarchy, regions["groups"].to_numpy().astype(np.int64, copy=False)
 
 
 def measured_tables(lattice: Lattice, noisy: NoisyCounts) -> dict[str, pa.RecordBatchReader | pa.Table]:
@@ -321,34 +318,56 @@ def cell_groups_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
     return table["groups"].to_numpy().astype(np.int64)
 
 
-def counts_from_table(lattice: Lattice, table: pa.Table, classes: SizeClasses | None = None) -> CountsBySize:
-    """The counts that ``counts_reader`` wrote; refuses fractions, negative numbers, unknown regions and classes."""
+def counts_from_parts(
+    lattice: Lattice, parts: Iterable[pa.Table], classes: SizeClasses | None = None
+) -> tuple[CountsBySize, dict[str, AnyArray]]:
+    """The counts that ``counts_reader`` wrote, from parts of consecutive rows, and the columns with one value per run that
+    follow them; refuses fractions, negative numbers, unknown regions and classes.
+    """
+    paths = path_array(lattice.hierarchy)
+    start = 0
+    found: dict[str, list[AnyArray]] = {"row": [], "size": [], "count": []}
+    for part in parts:
+        region = region_numbers(paths, part["region"], start)
+        start = int(region[-1]) if len(region) else start
+        row = region * lattice.n_slots
+        if lattice.attributes:
+            row += slots_from_table(lattice, part)
+        size, count = _sizes_and_counts(part, classes)
+        more = {name: part[name].to_numpy() for name in INTERVAL_COLUMNS if name in part.column_names}
+        for name, values in {"row": row.astype(np.uint32), "size": size, "count": count, **more}.items():
+            found.setdefault(name, []).append(values)
+    del paths
+    columns = {name: np.concatenate(found.pop(name)) for name in list(found)}
+    n_rows = lattice.hierarchy.n_regions * lattice.n_slots
+    return counts_from_runs(columns.pop("row"), columns.pop("size"), columns.pop("count"), n_rows), columns
+
+
+def _sizes_and_counts(table: pa.Table, classes: SizeClasses | None) -> tuple[IntArray, IntArray]:
     for column in ("size", "count"):
         kind = table.schema.field(column).type
         if not pa.types.is_integer(kind):
             raise VerificationError(f"counts.parquet: column {column!r} holds {kind}, not integers.")
         if table[column].null_count:
             raise VerificationError(f"counts.parquet: column {column!r} has missing values.")
-    region = region_numbers(path_array(lattice.hierarchy), table["region"])
-    row = region * lattice.n_slots + slots_from_table(lattice, table)
     size, count = (table[column].to_numpy().astype(np.int64, copy=False) for column in ("size", "count"))
     if np.any(count <= 0) or np.any(size < 0):
         raise VerificationError("counts.parquet holds a negative or zero count, or a negative size.")
-    if classes is not None:
-        number = classes.number(size)
-        if np.any(classes.low_array[number] != size):
-            raise VerificationError("counts.parquet holds a size that begins none of the classes in the manifest.")
-        size = number
-    return counts_from_runs(row, size, count, lattice.hierarchy.n_regions * lattice.n_slots)
+    if classes is None:
+        return size, count
+    number = classes.number(size)
+    if np.any(classes.low_array[number] != size):
+        raise VerificationError("counts.parquet holds a size that begins none of the classes in the manifest.")
+    return number, count
 
 
-def region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray) -> IntArray:
-    """Number of the region that each row names."""
+def region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray, start: int = 0) -> IntArray:
+    """Number of the region that each row names; found fastest where they come in order, from ``start`` on."""
     if names.null_count:
         raise VerificationError("counts.parquet has rows without a region.")
     encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
     numbers = [np.zeros(0, dtype=np.int64)]
-    first = 0
+    first = start
     for chunk in encoded.chunks:
         # A batch may come back in several chunks with the same dictionary.
         found = _neighbours(paths, chunk.dictionary, first)

@@ -9,11 +9,13 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.part import Part
 from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
+from tallytree.planning.ranges.hats import HatLevel, Hats
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import Budget, written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.ranges.plan import HistogramPlan, Look, plan_histogram
 from tallytree.ranges.strategies import (
+    HatStrategy,
     MatrixStrategy,
     Strategy,
     TreeStrategy,
@@ -125,6 +127,9 @@ def describe_strategy(strategy: Strategy) -> dict[str, Any]:
             facts |= {"kind": "wavelet"}
         case MatrixStrategy():
             facts |= {"kind": "matrix", "rows": len(strategy.rows)}
+        case HatStrategy():
+            levels = [{"spacing": level.spacing, "height": level.height} for level in strategy.hats.levels]
+            facts |= {"kind": "hats", "levels": levels, "crowding": strategy.hats.crowding}
     return facts | {"shares": [str(share) for share in strategy.shares]}
 
 
@@ -138,6 +143,9 @@ def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Stra
             return WaveletStrategy(int(facts["bins"]), shares)
         case "matrix" if rows is not None:
             return MatrixStrategy(facts["name"], rows)
+        case "hats":
+            levels = tuple(HatLevel(int(level["spacing"]), int(level["height"])) for level in facts["levels"])
+            return HatStrategy(facts["name"], Hats(int(facts["bins"]), levels, int(facts["crowding"])))
     raise RequestError(f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree.")
 
 

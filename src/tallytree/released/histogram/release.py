@@ -24,14 +24,12 @@ from tallytree.model.renamed import keyword_renamed, renamed
 from tallytree.options.text import value_range
 from tallytree.planning.ranges.density import Density
 from tallytree.ranges.answers import Answer, Answers, answer_ranges, whole_interval
-from tallytree.ranges.estimates import range_errors
+from tallytree.ranges.estimates import AnyErrors, range_errors
 from tallytree.ranges.intervals import check_confidence, half_widths
-from tallytree.ranges.matrix import MatrixErrors
 from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.quantiles import check_quantile, normal_width, quantile_interval, quantile_position
 from tallytree.ranges.strategies import TreeStrategy
 from tallytree.ranges.tree import TreeErrors, fewest_blocks
-from tallytree.ranges.wavelet import WaveletErrors
 from tallytree.released.checks import Check, Verification
 from tallytree.released.histogram.manifest import KIND, asks_boxes, plan_from_manifest
 from tallytree.released.histogram.tables import (
@@ -114,7 +112,7 @@ class RangeHistogram(Published):
         read_only(self.estimates)
 
     @cached_property
-    def errors(self) -> TreeErrors | WaveletErrors | MatrixErrors | BoxErrors:
+    def errors(self) -> AnyErrors | BoxErrors:
         """How uncertain the unbiased estimates are."""
         if self.plan is None:
             return BoxErrors(self._boxes.surface)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tallytree.measure.histogram import NoisyHistogram
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.bins import Bins
-from tallytree.ranges.estimates import AnyErrors, RangeErrors, estimate_bins
+from tallytree.ranges.estimates import AnyErrors, RangeErrors, bin_variances, estimate_bins
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.strategies import MatrixStrategy, Strategy, query_name
@@ -23,13 +23,19 @@ def bins_table(bins: Bins, counts: FloatArray | IntArray, estimates: FloatArray,
     """One row per bin: where it lies, its published count, the unbiased estimate behind it and that one's standard
     error."""
     places = np.arange(bins.n_bins)
-    variance, _ = errors.moments(places, places + 1)
     columns: dict[str, object] = {"bin": places}
     if bins.categories is not None:
         columns["category"] = list(bins.categories)
     else:
         columns["low"], columns["high"] = bins.edges[:-1], bins.edges[1:]
-    return pa.table({**columns, "count": counts, "estimate": estimates, "standard_error": np.sqrt(variance)})
+    return pa.table(
+        {
+            **columns,
+            "count": counts,
+            "estimate": estimates,
+            "standard_error": np.sqrt(bin_variances(errors, bins.n_bins)),
+        }
+    )
 
 
 def layout_table(bins: Bins) -> pa.Table:
@@ -80,7 +86,7 @@ def noisy_of_folder(folder: Folder, plan: HistogramPlan) -> NoisyHistogram | Non
 
 
 def strategy_tables(strategy: Strategy) -> dict[str, pa.Table]:
-    """The coefficients of a strategy matrix that are not 0; trees and wavelets are described by the manifest alone."""
+    """The coefficients of a strategy matrix that are not 0; trees, wavelets and hats are described by the manifest alone."""
     if not isinstance(strategy, MatrixStrategy):
         return {}
     query, place = np.nonzero(strategy.rows)
