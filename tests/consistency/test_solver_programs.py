@@ -157,6 +157,17 @@ def test_cost_tables_with_a_program_per_entry_are_exact_and_widen_their_windows(
     assert widened > 0
 
 
+def test_cost_tables_out_of_time_return_a_table_that_adds_up_and_is_not_called_optimal() -> None:
+    instance = random_instance(np.random.default_rng(3), max_levels=3, max_sizes=3)
+    in_time = solve_by_cost_tables(instance.hierarchy, instance.noisy, instance.total, 2)
+    solved = solve_by_cost_tables(instance.hierarchy, instance.noisy, instance.total, 2, time_limit=0)
+    check(instance, solved.table, all_totals=False)
+    assert in_time.optimal
+    assert not solved.optimal
+    assert solved.detail["programs"] == 0 < in_time.detail["programs"]
+    assert solved.objective >= in_time.objective
+
+
 def test_one_entry_of_table_5() -> None:
     georgia, new_york = CostTable(0, np.array([9.0, 4, 1, 0, 1])), CostTable(0, np.array([0.0, 1, 4, 9, 16]))
     split = SplitProgram([georgia, new_york])

@@ -44,6 +44,14 @@ def test_a_row_snaps_to_the_sizes_that_the_shape_has() -> None:
     assert masses.min() > 0  # but no size is ruled out
 
 
+@pytest.mark.parametrize(("row", "counted"), [(17.3, 0), (17.5, 1)])
+def test_rows_that_nobody_expects_count_where_they_stand_clear_of_noise(row: float, counted: int) -> None:
+    """Of one row, with noise of scale 2 past size 10: clear from 10 + 2 (ln 2 + 3) = 17.39 on."""
+    masses, exactly, variance = np.full(30, 1 / 30), np.zeros(31), np.zeros(30)
+    assert staircase_rows._add_clear_rows(10, np.array([row]), 0.0, masses, 2.0, exactly, variance) == counted
+    assert exactly.sum() == pytest.approx(counted)
+
+
 def test_rows_continue_the_curve() -> None:
     height, variance = np.zeros((1, 30)), np.zeros((1, 30))
     height[0, :5] = 2.0

@@ -29,6 +29,18 @@ def test_sums_are_generalised_least_squares(seed: int, n: int) -> None:
         np.testing.assert_allclose((found.height[0, size], found.variance[0, size]), expected, rtol=1e-6, atol=1e-6)
 
 
+def test_how_unlike_children_are_taken_to_be() -> None:
+    """Worked out by hand: of a child of 100 groups a share of 0.4 deviates with variance 24 by chance, and 24² beyond it."""
+    groups = np.array([100, 100])
+    known = Sums(np.array([[30.0], [50.0]]), np.array([[25.0], [400.0]]))
+    found = sum_children(groups, known, np.array([[35.0], [45.0]]), np.array([0, 2]))
+    # b = 600/625 and 600/1000; ŝ = (100·30/625 + 100·50/1000) / (100²/625 + 100²/1000) = 9.8/26 per group, of 4 and 40 groups.
+    assert found.height[0, 0] == pytest.approx(0.96 * 30 + 0.6 * 50 + 44 * 9.8 / 26)
+    # Weights (600 + 100 · 44/26) / 625 and / 1000 are 16/13 and 10/13.
+    by_chance = 600 * ((16 / 13 - 1) ** 2 + (10 / 13 - 1) ** 2)
+    assert found.variance[0, 0] == pytest.approx(by_chance + 25 * (16 / 13) ** 2 + 400 * (10 / 13) ** 2)
+
+
 def test_sums_of_children_alike_are_plain_and_empty_children_add_no_noise() -> None:
     groups = np.array([30, 30, 0])
     known = Sums(np.array([[11.0], [17.0], [5.0]]), np.full((3, 1), 4.0))

@@ -95,3 +95,18 @@ def test_one_by_one_and_in_turn_agree(survival: Survival) -> None:
         assert survival_floor(survival, k, 63) == table[k]
         assert survival_floor(survival, k, 200) >> 137 == table[k]
     assert all(one >= other for one, other in pairwise(table))
+
+
+@pytest.mark.parametrize("first", [1, 5, 30])
+@pytest.mark.parametrize("sigma2", [Fraction(1, 3), Fraction(5), Fraction(100)], ids=str)
+def test_what_a_gaussian_leaves_beyond_a_term_is_bounded_and_not_far_too_loosely(sigma2: Fraction, first: int) -> None:
+    """All terms from one on add up to at most g (1 + 1/y), of which the bound is the next with a whole factor."""
+    bits = 4000
+    rest = GaussianMagnitude(sigma2)._rest(first, bits)
+    with localcontext() as context:
+        context.prec = 120
+        g = [(-decimal(Fraction(j * j) / (2 * sigma2))).exp() for j in range(first, first + 200)]
+        bound, inverse = Decimal(rest.high) / 2**bits / g[0], 2 * decimal(sigma2) / (2 * first + 1)
+        assert rest.low == 0
+        assert sum(g) <= bound * g[0]
+        assert 1 + inverse <= bound < 2 + inverse + Decimal("1e-100")

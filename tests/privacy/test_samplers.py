@@ -18,6 +18,7 @@ from tallytree.privacy.samplers import (
     DigitSampler,
     Sampler,
     TableSampler,
+    acceptance_tables,
     gaussian_sampler,
     laplace_sampler,
 )
@@ -202,3 +203,12 @@ def test_a_block_beyond_the_tables_is_decided_exactly() -> None:
     drawn = draw_noise(DiscreteGaussian(sigma2), script, level=0, query="q", offsets=np.array([0, 1]))
     assert drawn[0] > len(sampler.block.thresholds) << sampler.shift
     assert drawn[0] % (1 << sampler.shift) == 3
+
+
+def test_blocks_end_where_the_table_of_exponentials_does() -> None:
+    """Ten blocks of 2¹ have exponents of up to 21 · 4 / (2 σ²); the table reaches up to 1/4, so that σ² = 168 is too small."""
+    with pytest.raises(ValueError, match="too wide"):
+        acceptance_tables(Fraction(168), 1, 10)
+    tables = acceptance_tables(Fraction(169), 1, 10)
+    assert tables.n_blocks == 10
+    assert len(tables.exponentials) / 2**12 > 21 * 4 / (2 * 169)
