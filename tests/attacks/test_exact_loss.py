@@ -172,6 +172,12 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "adaptive histogram, units, zcdp": lambda rng: from_counts(
         rng, (12,), histogram, mechanism="adaptive", contributions=3, **ZCDP
     ),
+    # At so large an ε two rows per bin are many, and few at 1.
+    "histogram after a look, few rows": lambda rng: from_counts(rng, (66,), histogram, **PURE),
+    "histogram after a look, many rows": lambda rng: from_counts(rng, (66,), histogram, epsilon=Fraction(500)),
+    "histogram after a look, units, zcdp": lambda rng: from_counts(
+        rng, (66,), histogram, contributions=3, rho=Fraction(10**6), definition="zcdp"
+    ),
     "hierarchical map": lambda rng: maps(rng, mechanism="hierarchical", branching=2, **PURE),
     "flat map, units, zcdp": lambda rng: maps(rng, mechanism="flat", contributions=2, **ZCDP),
     "one column": lambda rng: lines(rng, mechanism="hierarchical", branching=3, **PURE),

@@ -28,8 +28,8 @@ def released(counts, epsilon=1.0, seed=1, **options):
 def test_questions_come_at_few_depths():
     assert asked_depths((256, 256), 1e6) == (3, 5, 6, 8)
     assert asked_depths((256, 256), 10) == (1, 3, 5, 6, 8)
-    assert asked_depths((4096,), 1e6) == (3, 6, 9, 12)
-    assert asked_depths((256,), 1e6) == (3, 5, 8)
+    assert asked_depths((4096,), 1e6) == (2, 5, 9, 12)
+    assert asked_depths((256,), 1e6) == (2, 5, 8)
     assert asked_depths((64, 64, 64), 1e6) == (2, 3, 4, 5, 6)
     assert asked_depths((1, 1), 1e6) == (0,)
 

@@ -124,6 +124,9 @@ def test_a_missing_folder_is_named(tmp_path):
 
 
 def test_without_data_shapes_are_made_up():
-    assert all(shape.shape == (4096,) for _, shape in dpbench.made_up_lines())
-    assert all(shape.shape == (256, 256) for _, shape in dpbench.made_up_maps())
-    assert {"even (synthetic)", "few places (synthetic)"} <= set(dpbench.shapes(None, 2, quick=True))
+    lines, maps = dpbench.shapes(None, 1, quick=False), dpbench.shapes(None, 2, quick=False)
+    assert (len(lines), len(maps)) == (12, 12)
+    assert all(shape.shape == (4096,) for shape in lines.values())
+    assert all(shape.shape == (256, 256) for shape in maps.values())
+    assert all(shape.min() >= 0 and shape.sum() > 0 for shape in (*lines.values(), *maps.values()))
+    assert list(dpbench.shapes(None, 2, quick=True)) == ["even (synthetic)", "city blocks (synthetic)"]

@@ -70,7 +70,7 @@ KIND = Kind(
     evaluates_with=frozenset(
         {"column", "outside", "count", "table", "sql", "encoding", "counts", "ranges", "threshold"}
     ),
-    plan=No("the standard errors of strategies do not depend on the data; the reason of strategy auto states them."),
+    plan=No("the standard errors of strategies do not depend on the data; the reason of mechanism auto states them."),
     intervals="exact, with every answer; approximate for adaptive",
     spark="counts per bin, made on the executors",
     sheet=histogram_sheet,

@@ -16,8 +16,12 @@ from tallytree.maps.trees import LEVEL_RATIO, first_level, geometric_ratio, halv
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.options.maps import MethodOptions
 
-# The first question is about eighths of every column, or about fewer where there are many columns or few points.
-FIRST_DEPTH = 3
+# What differs between one column and several: a range of a line has two ends, the edge of a box on a map runs through many
+# boxes, so that a line cares more for the noise of its large parts. The first of each pair is for lines.
+#
+# The first question is about quarters of a line, or about eighths of every column, or about fewer where there are many columns
+# or few points.
+FIRST_DEPTH = (2, 3)
 # Between two questions boxes are cut into up to 2**4 pieces: few levels with much budget each (qardaji2013 §5, same reason).
 PIECES_LOG2 = 4
 # A box is split if its count, times how unevenly counts divide, exceeds this many times 1 / ε of what is left of the budget.
@@ -26,7 +30,7 @@ WORTH = 1.0
 LEAST_ROUGHNESS = 0.15
 MOST_FOR_FIRST = 0.6
 # Questions within reach, per question that evenly spread points would leave: clustered points are told apart further down.
-DEEPER = 1.5
+DEEPER = (0.75, 1.5)
 
 
 def adaptive(draft: Draft, options: MethodOptions) -> None:
@@ -39,7 +43,11 @@ def adaptive(draft: Draft, options: MethodOptions) -> None:
     public facts, and every point pays the whole budget once, whatever happens around it.
     """
     check_nodes(1.4 * math.prod(draft.shape), "Choose a lower resolution.")
-    n_points, share = noisy_total(draft, options)
+    adapt(draft, *noisy_total(draft, options))
+
+
+def adapt(draft: Draft, n_points: float, share: Fraction) -> None:
+    """Go on from a noisy number of points with what is left of the budget."""
     depths = asked_depths(draft.shape, n_points * draft.survey.epsilon)
     shares = depth_shares(depths, len(draft.shape), n_points * draft.survey.epsilon, share)
     nodes, final = draft.root, np.zeros(1, dtype=np.bool_)
@@ -66,7 +74,7 @@ def asked_depths(shape: tuple[int, ...], points_times_epsilon: float) -> tuple[i
     A last question a single halving below the one before would tell little that is new and cost a whole share.
     """
     last = halvings(shape)
-    first = min(last, FIRST_DEPTH, first_level(points_times_epsilon, len(shape)))
+    first = min(last, FIRST_DEPTH[len(shape) > 1], first_level(points_times_epsilon, len(shape)))
     n_more = -(-(last - first) // max(1, PIECES_LOG2 // len(shape)))
     return (first, *(first + round((last - first) * number / n_more) for number in range(1, n_more + 1)))
 
@@ -84,7 +92,7 @@ def depth_shares(
         return (total,)
     reach = math.log2(max(2.0, points_times_epsilon)) / dimensions - depths[0]
     most = sum(geometric_ratio(dimensions) ** (depth - depths[0]) for depth in depths[1:])
-    within = min(most, DEEPER * max(0.0, reach) / max(1, PIECES_LOG2 // dimensions))
+    within = min(most, DEEPER[dimensions > 1] * max(0.0, reach) / max(1, PIECES_LOG2 // dimensions))
     first = total * Fraction(min(MOST_FOR_FIRST, 1 / (1 + within))).limit_denominator(1000)
     return (first, *geometric_shares(len(depths) - 1, LEVEL_RATIO, total - first))
 

@@ -16,18 +16,24 @@ from tallytree.ranges.strategies import exact_answers, query_name
 
 @dataclass(frozen=True, eq=False)
 class NoisyHistogram:
-    """Noisy answers of every level of a plan; an empty vector for a level that was not measured."""
+    """Noisy answers of every level of a plan; an empty vector for a level that was not measured.
+
+    ``looked`` is the noisy number of rows that was asked before, where the plan has such a look.
+    """
 
     plan: HistogramPlan
     levels: tuple[IntArray, ...]
+    looked: int | None = None
 
     def __post_init__(self) -> None:
         for level in self.levels:
             read_only(level)
 
 
-def measure_histogram(histogram: ConfidentialHistogram, plan: HistogramPlan, stream: KeyStream) -> NoisyHistogram:
-    """Answer every level of the plan exactly, in whole numbers, and add exact noise."""
+def measure_histogram(
+    histogram: ConfidentialHistogram, plan: HistogramPlan, stream: KeyStream, *, looked: int | None = None
+) -> NoisyHistogram:
+    """Answer every level of the plan exactly, in whole numbers, and add exact noise; ``looked`` was answered before."""
     query = query_name(plan.strategy)
     answers = exact_answers(plan.strategy, histogram.counts.ravel())
     return NoisyHistogram(
@@ -38,4 +44,5 @@ def measure_histogram(histogram: ConfidentialHistogram, plan: HistogramPlan, str
             else np.empty(0, dtype=np.int64)
             for level, (truth, noise) in enumerate(zip(answers, plan.noise))
         ),
+        looked,
     )

@@ -21,8 +21,10 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.kernels.boxes.partitions import box_deviations, cut_deviations
 from tallytree.kernels.boxes.squared_parts import SquaredParts
+from tallytree.maps.adaptive import adapt
 from tallytree.maps.draft import Draft, Measurement
-from tallytree.maps.methods import grow
+from tallytree.maps.grids import noisy_total
+from tallytree.maps.methods import grow, is_dense
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree, box_sums, paint
 from tallytree.model.confidential import Confidential
@@ -307,5 +309,20 @@ def measure_map(grid: ConfidentialGrid, budget: Budget, options: MethodOptions, 
     survey = PrivateSurvey(grid, budget, stream)
     draft = Draft(grid.shape, survey)
     method = grow(draft, options)
+    return _finished(survey, draft, method)
+
+
+def measure_unless_dense(grid: ConfidentialGrid, budget: Budget, stream: KeyStream) -> NoisyMap | int:
+    """Ask for the number of points; go on adaptively, or return the noisy number where points are many for the cells."""
+    survey = PrivateSurvey(grid, budget, stream)
+    draft = Draft(grid.shape, survey)
+    n_points, left = noisy_total(draft, MethodOptions(mechanism="adaptive"))
+    if is_dense(n_points * survey.epsilon, grid.shape):
+        return int(draft.measurements[0].values[0])
+    adapt(draft, n_points, left)
+    return _finished(survey, draft, "adaptive")
+
+
+def _finished(survey: PrivateSurvey, draft: Draft, method: MapMethod) -> NoisyMap:
     tree, measurements = draft.finish()
-    return NoisyMap(tree, tuple(measurements), tuple(survey.steps), method, budget, draft.leaves(tree))
+    return NoisyMap(tree, tuple(measurements), tuple(survey.steps), method, survey.budget, draft.leaves(tree))

@@ -9,7 +9,10 @@ from tallytree.errors import RequestError
 from tallytree.ingest.binning import bin_values, check_counts, note_of
 from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.values import BinnedValues, read_values
+from tallytree.maps.grids import MOST_NODES, SHARE_OF_TOTAL
+from tallytree.maps.methods import FEW_BINS
 from tallytree.measure.histogram import NoisyHistogram, measure_histogram
+from tallytree.measure.spatial import NoisyMap, measure_unless_dense
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import (
     Bins,
@@ -32,9 +35,17 @@ from tallytree.options.maps import MethodOptions
 from tallytree.options.spelled import spelled_alone
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.stated_budget import refuse_many_changes
-from tallytree.publish.keeping import paid_noise
+from tallytree.publish.keeping import PaidNoise, paid_noise
 from tallytree.publish.payment import Payment, payment_from
-from tallytree.publish.spatial import estimate_again, map_rule, refuse_unproved, release_map
+from tallytree.publish.spatial import (
+    MOST_CONTRIBUTIONS_WITH_DELTA,
+    estimate_again,
+    keep_measured,
+    map_from_noisy,
+    map_rule,
+    refuse_unproved,
+    release_map,
+)
 from tallytree.publish.strategies import choose
 from tallytree.ranges.estimates import estimate_bins, range_errors
 from tallytree.ranges.finishing import check_nonnegative, finish_bins
@@ -54,6 +65,7 @@ from tallytree.released.histogram.tables import (
     rows_from_table,
     strategy_tables,
 )
+from tallytree.released.maps.manifest import planned_manifest
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
@@ -89,9 +101,13 @@ def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> 
     confidential = _confidential(values, counts, options)
     if isinstance(options.mechanism, str) and options.mechanism == "adaptive":
         return release_adaptively(confidential, loss, options, "asked for")
-    chosen, reason = choose(options, confidential.axes[0], loss, options.contributions)
-    plan = plan_histogram(chosen, loss, contributions=options.contributions)
+    look = SHARE_OF_TOTAL["adaptive"] if _looks_first(options, confidential, loss) else None
+    left = loss if look is None else Budget(loss.definition, loss.total * (1 - look))
+    chosen, reason = choose(options, confidential.axes[0], left, options.contributions)
+    plan = plan_histogram(chosen, loss, contributions=options.contributions, look=look)
     refuse_many_changes(loss, plan.sensitivities)
+    if plan.look is not None:
+        return release_after_look(confidential, plan, options, reason)
     return release_histogram(
         confidential,
         plan,
@@ -126,8 +142,7 @@ def release_histogram(
     bins = confidential.axes[0]
     with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
         noisy = measure_histogram(confidential, plan, paid.stream)
-        tables = {"noisy.parquet": noisy_table(noisy), "bins.parquet": layout_table(bins)}
-        paid.measured(paid.manifest, tables | strategy_tables(plan.strategy))
+        keep_answers(paid, noisy, paid.manifest, bins)
     return histogram_from_noisy(bins, noisy, paid.manifest)
 
 
@@ -151,6 +166,51 @@ def release_adaptively(
         described=lambda planned: box_histogram_manifest(planned, reason),
     )
     return histogram_of_boxes(made)
+
+
+def _looks_first(options: HistogramOptions, confidential: ConfidentialHistogram, budget: Budget) -> bool:
+    """Whether ``auto`` asks for the number of rows first: for ranges of many bins, which boxes may serve better."""
+    n_bins = confidential.axes[0].n_bins
+    if not isinstance(options.mechanism, str) or options.mechanism != "auto":
+        return False
+    if not isinstance(options.workload, str) or options.workload != "ranges" or options.nonnegative == "subtree":
+        return False
+    many = budget.asked is not None and options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
+    return not many and options.branching is None and FEW_BINS < n_bins <= MOST_NODES / 2
+
+
+def release_after_look(
+    confidential: ConfidentialHistogram, plan: HistogramPlan, options: HistogramOptions, reason: str
+) -> RangeHistogram:
+    """Pay, ask for the number of rows, and go on by it: by the planned strategy where they are many, else adaptively."""
+    grid, secure = grid_of(confidential), options.insecure_seed is None
+    rule, integers = check_nonnegative(options.nonnegative), bool(options.integers)
+    ways = {"nonnegative": map_rule(options.nonnegative), "integers": integers}
+    planned = planned_manifest(grid, plan.budget, MethodOptions(), published=ways, secure=secure)
+    planned = box_histogram_manifest(planned, "the number of rows is asked first")
+    tell, bins = confidential.altered if options.tell_owner else None, confidential.axes[0]
+    with paid_noise(payment_from(options), planned, options.insecure_seed, tell=tell) as paid:
+        found = measure_unless_dense(grid, plan.budget, paid.stream)
+        if isinstance(found, NoisyMap):
+            looked = f"about {found.measurements[0].values[0]:,} points for {bins.n_bins:,} bins, not many"
+            manifest = keep_measured(paid, found, box_histogram_manifest(paid.manifest, looked), grid)
+        else:
+            published = {"nonnegative": rule, "integers": integers}
+            looked = f"about {found:,} points for {bins.n_bins:,} bins, which are many: {reason}"
+            manifest = histogram_manifest(plan, confidential, published=published, reason=looked, secure=secure)
+            receipt = {name: paid.manifest["privacy"][name] for name in ("ledger",) if name in paid.manifest["privacy"]}
+            manifest = {**manifest, "privacy": {**manifest["privacy"], **receipt}}
+            noisy = measure_histogram(confidential, plan, paid.stream, looked=found)
+            keep_answers(paid, noisy, manifest, bins)
+    if isinstance(found, NoisyMap):
+        return histogram_of_boxes(map_from_noisy(found.tree, found.leaves, found.measurements, manifest, grid.axes))
+    return histogram_from_noisy(bins, noisy, manifest)
+
+
+def keep_answers(paid: PaidNoise, noisy: NoisyHistogram, manifest: Manifest, bins: Bins) -> None:
+    """Say that all levels of a strategy are measured."""
+    tables = {"noisy.parquet": noisy_table(noisy), "bins.parquet": layout_table(bins)}
+    paid.measured(manifest, tables | strategy_tables(noisy.plan.strategy))
 
 
 def histogram_from_noisy(bins: Bins, noisy: NoisyHistogram, manifest: Manifest) -> RangeHistogram:

@@ -11,7 +11,7 @@ from tallytree.ingest.grids import read_grid
 from tallytree.maps.draft import Measurement, combine_measurements
 from tallytree.maps.estimates import MapRule, estimate_map
 from tallytree.maps.methods import refuse_unfit
-from tallytree.measure.spatial import measure_map
+from tallytree.measure.spatial import NoisyMap, measure_map
 from tallytree.model.arrays import BoolArray
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import BoxTree
@@ -21,7 +21,7 @@ from tallytree.options.groups import rows_to_read
 from tallytree.options.maps import MapOptions, MethodOptions
 from tallytree.options.spelled import spelled_alone
 from tallytree.privacy.budget import Budget
-from tallytree.publish.keeping import paid_noise
+from tallytree.publish.keeping import PaidNoise, paid_noise
 from tallytree.publish.payment import Payment, payment_from
 from tallytree.ranges.finishing import check_nonnegative
 from tallytree.released.maps.manifest import planned_manifest, with_measurements
@@ -119,11 +119,17 @@ def release_map(
     manifest = described(planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None))
     with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
-        manifest = with_measurements(paid.manifest, noisy)
-        layout = layout_table(noisy.tree, noisy.leaves, grid.columns)
-        tables = {"noisy.parquet": noisy_table(noisy.measurements), "boxes.parquet": layout, **axes_tables(grid.axes)}
-        paid.measured(manifest, tables)
+        manifest = keep_measured(paid, noisy, paid.manifest, grid)
     return map_from_noisy(noisy.tree, noisy.leaves, noisy.measurements, manifest, grid.axes)
+
+
+def keep_measured(paid: PaidNoise, noisy: NoisyMap, manifest: Manifest, grid: ConfidentialGrid) -> Manifest:
+    """Say that all boxes are measured; returns the manifest with every step that was paid for."""
+    manifest = with_measurements(manifest, noisy)
+    layout = layout_table(noisy.tree, noisy.leaves, grid.columns)
+    tables = {"noisy.parquet": noisy_table(noisy.measurements), "boxes.parquet": layout, **axes_tables(grid.axes)}
+    paid.measured(manifest, tables)
+    return manifest
 
 
 def map_from_noisy(

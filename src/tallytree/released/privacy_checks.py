@@ -162,8 +162,10 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
         rows = None
         if folder.has("strategy.parquet"):
             rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
-        by_level = plan_from_manifest(manifest, rows).sensitivities
-        return [None if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
+        plan = plan_from_manifest(manifest, rows)
+        looked = None if plan.look is None else plan.look.sensitivity
+        by_level = plan.sensitivities
+        return [looked if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
     if manifest["kind"] == STREAM:
         planned = stream_plan(manifest).record(manifest["privacy"]["unit"]["words"])
         by_query = {(leaf.query, leaf.level, leaf.noise): leaf.sensitivity for leaf in measurements(planned)}

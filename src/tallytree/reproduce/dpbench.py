@@ -10,7 +10,7 @@ error over that of the best one. DPBench's figures have no numbers beside them, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +33,7 @@ from tallytree.publish.histogram import histogram
 from tallytree.publish.progress import Progress, silent
 from tallytree.reproduce.ahp import ahp_counts
 from tallytree.reproduce.cells import Cell
+from tallytree.reproduce.made_up import made_up_lines, made_up_maps
 from tallytree.reproduce.slides import published_map
 
 EPSILONS = ("0.1", "1")
@@ -89,32 +90,14 @@ def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progre
 
 def shapes(data: Path | None, dimensions: int, *, quick: bool) -> dict[str, FloatArray]:
     """Shapes by name: every sixth of the folder's where it is to be quick."""
+    step = 6 if quick else 1
     if data is None:
-        return dict(made_up_lines() if dimensions == 1 else made_up_maps())
+        return dict(list(made_up_lines() if dimensions == 1 else made_up_maps())[::step])
     file = data / f"dpbench_{dimensions}d" / f"dpbench_{dimensions}d.npz"
     if not file.is_file():
         raise StorageError(f"{file} is missing. Point --data at the folder that holds the data sets, or leave it out.")
     with np.load(file) as arrays:
-        return {name: arrays[name].astype(np.float64) for name in list(arrays)[:: 6 if quick else 1]}
-
-
-def made_up_lines(n_bins: int = 4096) -> Iterator[tuple[str, FloatArray]]:
-    """Lines: even, smooth, in steps, in few places."""
-    rng = np.random.default_rng(1)
-    yield "even (synthetic)", np.ones(n_bins)
-    yield "waves (synthetic)", 1.2 + np.sin(np.arange(n_bins) / n_bins * 9)
-    yield "steps (synthetic)", np.repeat(rng.gamma(0.5, size=16), n_bins // 16)
-    yield "few places (synthetic)", (rng.random(n_bins) < 0.01) * rng.pareto(1.0, n_bins)
-
-
-def made_up_maps(side: int = 256) -> Iterator[tuple[str, FloatArray]]:
-    """Maps: even, two towns, in few places."""
-    rng = np.random.default_rng(2)
-    across = np.arange(side)[:, None] / side
-    bell = [np.exp(-(((across - c) / w) ** 2) - ((across.T - c) / w) ** 2) for c, w in ((0.3, 0.04), (0.7, 0.1))]
-    yield "even (synthetic)", np.ones((side, side))
-    yield "two towns (synthetic)", 0.02 + bell[0] + bell[1]
-    yield "few places (synthetic)", (rng.random((side, side)) < 0.01) * rng.pareto(1.0, (side, side))
+        return {name: arrays[name].astype(np.float64) for name in list(arrays)[::step]}
 
 
 def domain_name(domain: Sequence[int]) -> str:

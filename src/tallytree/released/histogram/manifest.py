@@ -11,9 +11,9 @@ from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
 from tallytree.planning.ranges.hats import HatLevel, Hats
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
-from tallytree.privacy.budget import written_fraction
+from tallytree.privacy.budget import Budget, written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
-from tallytree.ranges.plan import HistogramPlan, plan_histogram
+from tallytree.ranges.plan import HistogramPlan, Look, plan_histogram
 from tallytree.ranges.strategies import (
     HatStrategy,
     MatrixStrategy,
@@ -28,6 +28,7 @@ from tallytree.storage.versions import library_versions
 
 KIND = "histogram"
 BOXES = "boxes"
+LOOK = "number of points"
 
 
 class DescribedHistogram(Protocol):
@@ -46,14 +47,17 @@ def histogram_manifest(
     plan: HistogramPlan, histogram: DescribedHistogram, *, published: dict[str, Any], reason: str, secure: bool
 ) -> Manifest:
     """Everything that ``manifest.json`` says about a range histogram, all of it public."""
-    unit = histogram.unit
+    unit, look = histogram.unit, plan.look
     return {
         "kind": KIND,
-        "mechanism": describe_strategy(plan.strategy) | {"reason": reason},
+        "mechanism": describe_strategy(plan.strategy)
+        | {"reason": reason}
+        | ({} if look is None else {"look": str(look.share)}),
         "published": published,
         "privacy": {
             **guarantee_to_json(Guarantee(plan.budget, unit, (), secure)),
             "levels": [_level(plan, level) for level in range(len(plan.noise))],
+            **({} if look is None else {"side_queries": [_side_query(look, plan.budget)]}),
             "composition": record_to_json(composition_of(plan, unit.words)),
         },
         "public": {"bins": "the edges or categories of the bins", "outside": histogram.note},
@@ -78,21 +82,35 @@ def asks_boxes(manifest: Manifest) -> bool:
 
 def composition_of(plan: HistogramPlan, unit: str) -> Composition:
     """The tree of all measurements of a plan: its levels, one after the other."""
-    name, query = plan.strategy.name, query_name(plan.strategy)
-    return Composition(
-        "sequential",
-        tuple(
-            MechanismRecord(name, level, query, unit, plan.sensitivities[level], noise, plan.budget.total * share)
-            for level, (noise, share) in enumerate(zip(plan.noise, plan.strategy.shares))
-            if noise is not None
-        ),
+    name, query, look = plan.strategy.name, query_name(plan.strategy), plan.look
+    first: tuple[MechanismRecord, ...] = ()
+    if look is not None:
+        cost = plan.budget.total * look.share
+        first = (MechanismRecord(name, None, LOOK, unit, look.sensitivity, look.noise, cost),)
+    levels = tuple(
+        MechanismRecord(name, level, query, unit, plan.sensitivities[level], noise, plan.loss(level))
+        for level, noise in enumerate(plan.noise)
+        if noise is not None
     )
+    return Composition("sequential", (*first, *levels))
+
+
+def _side_query(look: Look, budget: Budget) -> dict[str, Any]:
+    """The look, as the manifest lists it beside the levels."""
+    bound = {"l1": look.sensitivity.l1, "l2_squared": look.sensitivity.l2_squared}
+    facts = {
+        "query": LOOK,
+        "share": str(look.share),
+        budget.symbol: str(budget.total * look.share),
+        "sensitivity": bound,
+    }
+    return facts | noise_to_json(look.noise)
 
 
 def _level(plan: HistogramPlan, level: int) -> dict[str, Any]:
     share, noise, bound = plan.strategy.shares[level], plan.noise[level], plan.sensitivities[level]
     facts: dict[str, Any] = {"level": level, "query": query_name(plan.strategy), "share": str(share)}
-    facts[plan.budget.symbol] = str(plan.budget.total * share)
+    facts[plan.budget.symbol] = str(plan.loss(level))
     if noise is not None:
         facts["sensitivity"] = {"l1": bound.l1, "l2_squared": bound.l2_squared}
         facts |= noise_to_json(noise)
@@ -135,4 +153,10 @@ def plan_from_manifest(manifest: Manifest, rows: IntArray | None) -> HistogramPl
     """The plan that a manifest describes; its noise is computed anew from budget and sensitivity, not believed."""
     privacy = manifest["privacy"]
     strategy = strategy_from_manifest(manifest["mechanism"], rows)
-    return plan_histogram(strategy, budget_of(privacy), contributions=int(privacy["unit"]["contributions"]))
+    look = manifest["mechanism"].get("look")
+    return plan_histogram(
+        strategy,
+        budget_of(privacy),
+        contributions=int(privacy["unit"]["contributions"]),
+        look=None if look is None else written_fraction(look),
+    )

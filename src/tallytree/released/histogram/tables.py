@@ -13,6 +13,7 @@ from tallytree.ranges.finishing import check_nonnegative, finish_bins
 from tallytree.ranges.plan import HistogramPlan
 from tallytree.ranges.strategies import MatrixStrategy, Strategy, query_name
 from tallytree.released.checks import Check, Verification
+from tallytree.released.histogram.manifest import LOOK
 from tallytree.storage.folder import Folder, Manifest
 
 CLOSE = 1e-6  # estimates may differ this much, relative to the largest, between machines
@@ -54,15 +55,17 @@ def bins_from_table(table: pa.Table) -> Bins:
 
 
 def noisy_table(noisy: NoisyHistogram) -> pa.Table:
-    """The raw measurements: level, query, index, value."""
-    lengths = [len(level) for level in noisy.levels]
+    """The raw measurements: level, query, index, value; a look that came before has the level −1."""
+    first = [] if noisy.looked is None else [np.array([noisy.looked])]
+    answers = [*first, *noisy.levels]
+    lengths = [len(level) for level in answers]
     query = query_name(noisy.plan.strategy)
     return pa.table(
         {
-            "level": np.repeat(np.arange(len(lengths)), lengths),
-            "query": pa.array([query] * sum(lengths)).dictionary_encode(),
+            "level": np.repeat(np.arange(len(lengths)) - len(first), lengths),
+            "query": pa.array([LOOK] * len(first) + [query] * (sum(lengths) - len(first))).dictionary_encode(),
             "index": np.concatenate([np.arange(length) for length in lengths]),
-            "value": np.concatenate(noisy.levels),
+            "value": np.concatenate(answers),
         }
     )
 
@@ -77,7 +80,9 @@ def noisy_of_folder(folder: Folder, plan: HistogramPlan) -> NoisyHistogram | Non
     """The raw measurements of a folder, where they were saved."""
     if not folder.has("noisy.parquet"):
         return None
-    return NoisyHistogram(plan, noisy_from_table(folder.table("noisy.parquet"), len(plan.noise)))
+    table = folder.table("noisy.parquet")
+    looked = table["value"].to_numpy()[table["level"].to_numpy() == -1]
+    return NoisyHistogram(plan, noisy_from_table(table, len(plan.noise)), int(looked[0]) if len(looked) else None)
 
 
 def strategy_tables(strategy: Strategy) -> dict[str, pa.Table]:
