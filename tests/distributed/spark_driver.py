@@ -226,8 +226,12 @@ def main(folder: Path) -> dict[str, Any]:
         },
         "same after failures": after_failures.table().equals(tt.load(folder / "adaptive local").table()),
         "refused": [
-            refusal(lambda more=more: tt.read(table, **READING, **more))
-            for more in ({"by": ["owner"]}, {"people": ["owner=1,2"]}, {"group_totals": "totals.csv"})
+            refusal(lambda more=more: tt.read(table, **{**READING, **more}))
+            for more in (
+                {"by": ["owner"], "public": "cells"},
+                {"people": ["owner=1,2"]},
+                {"group_totals": "totals.csv"},
+            )
         ],
         "collected privately": collected_privately,
         "ledger": [[entry.kind, str(entry.amount)] for entry in read_history(ledger, "people")],
