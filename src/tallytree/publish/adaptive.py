@@ -170,7 +170,9 @@ def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: P
     rest = tuple(query for query in noisy.levels[0].queries if query.name != "first look")
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
     public = Groups(lattice, noisy.n_groups, noisy.cell_groups)
-    made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress)
+    ends = [query.values for level in levels for query in level.queries if query.name == "block ends"]
+    told = max((int(values.max(initial=0)) for values in ends), default=0)
+    made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress, told)
     return replace(made, noisy=_with_look(plan, made.noisy, answers)).with_people(noisy.people)
 
 
@@ -207,17 +209,23 @@ class Groups:
 
 
 def _in_turns(
-    groups: Groups, plan: Plan, look: FirstLook, measure: Callable[[int, Prior], NoisyLevel], progress: Progress
+    groups: Groups,
+    plan: Plan,
+    look: FirstLook,
+    measure: Callable[[int, Prior], NoisyLevel],
+    progress: Progress,
+    told: int = 0,
 ) -> AdaptiveRun:
     """Estimate level by level from the root, with what ``measure`` tells about each place among the plan's levels.
 
     Shapes come from the nearest measured family above: the one that shares most attributes, and of those the lowest level.
+    Answers that another version was given may tell more sizes apart than would be asked for now: up to ``told``.
     """
     lattice = groups.lattice
     families = families_of(plan, lattice)
-    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice))
+    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
     if plan.max_size is not None:
-        n_sizes = min(n_sizes, plan.max_size)
+        n_sizes = min(n_sizes, max(plan.max_size, told))
     root = prior_of_root(look, n_sizes)
     priors: dict[Family, Prior] = {}
     noisy: list[NoisyLevel] = []
