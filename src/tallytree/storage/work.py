@@ -22,6 +22,7 @@ from tallytree.storage.rename import move_new, swap
 
 SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
+PARTS = "parts-"  # and a name that is new for every run
 # Manifests, notes and a small release.
 _LEAST_ROOM = 1 << 20
 _LOCK, _NOTE = "lock", "note.json"
@@ -279,6 +280,11 @@ def work_folder(target: Path) -> Path:
 def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
     """Refuse a target that cannot be written, before any budget is spent; the place that is meant, with links followed."""
     given = Path(target)
+    if "://" in str(target):
+        raise StorageError(
+            f"{target} is not a folder of a file system that is mounted here. Write to a folder, and copy that: for example "
+            "hadoop fs -put, aws s3 cp --recursive, gcloud storage cp --recursive."
+        )
     try:
         if given.is_symlink() and not given.exists():
             raise StorageError(f"{given} is a link that leads nowhere. Choose another folder.")
