@@ -31,7 +31,6 @@ from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.histogram import histogram
 from tallytree.publish.progress import Progress, silent
-from tallytree.reproduce.ahp import ahp_counts
 from tallytree.reproduce.cells import Cell
 from tallytree.reproduce.made_up import made_up_lines, made_up_maps
 from tallytree.reproduce.slides import published_map
@@ -49,8 +48,6 @@ MAP_METHODS = (
 )  # fmt: skip
 # Methods whose boxes and noise are fixed beforehand.
 INDEPENDENT = ("flat", "hierarchical", "wavelet", "quad-opt")
-# Seeds of second streams, beyond those of runs, which are below 2**32.
-SECOND_SEEDS = 1 << 40
 SEEDS = "insecure seeds, others for every run, shape, domain, scale and epsilon"
 CUTS = "1 run instead of 5, scales 10^3 and 10^5 of five, 256 bins and 32 x 32 cells of two sizes each, every sixth data set"
 UNIT = "root mean squared error / N"
@@ -136,8 +133,6 @@ def histogram_cells(sample: Sample, strategy: str, epsilon: str, seed: int) -> F
 def method_cells(sample: Sample, method: str, epsilon: str, seed: int) -> FloatArray:
     """One run of a method of maps: its published counts, spread over cells."""
     budget, stream = Budget("pure", Fraction(epsilon)), KeyStream.from_insecure_seed(seed)
-    if method == "ahp":
-        return ahp_counts(sample.grid, budget, (stream, KeyStream.from_insecure_seed(SECOND_SEEDS + seed)))
     noisy = measure_map(sample.grid, budget, MethodOptions(mechanism=method), stream)  # type: ignore[arg-type]
     return MapSurface(published_map(noisy)).density
 
