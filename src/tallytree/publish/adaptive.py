@@ -173,7 +173,9 @@ def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: P
     rest = tuple(query for query in noisy.levels[0].queries if query.name != "first look")
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
     public = Groups(lattice, noisy.n_groups, noisy.cell_groups)
-    upper = _in_turns(public, plan, (answers, look), lambda place, prior: levels[place], progress)
+    ends = [query.values for level in levels for query in level.queries if query.name == "block ends"]
+    told = max((int(values.max(initial=0)) for values in ends), default=0)
+    upper = _in_turns(public, plan, (answers, look), lambda place, prior: levels[place], progress, told)
     return _with_finest(upper, public, levels[-1], noisy, progress)
 
 
@@ -246,18 +248,20 @@ def _in_turns(
     seen: tuple[IntArray, FirstLook],
     measure: Callable[[int, Prior], NoisyLevel],
     progress: Progress,
+    told: int = 0,
 ) -> AboveFinest:
     """Estimate level by level from the root, with what ``measure`` tells about each place among the plan's levels, the finest
     left out, which is the last. ``seen`` holds the answers of the first look, and what they say.
 
     Shapes come from the nearest measured family above: the one that shares most attributes, and of those the lowest level.
+    Answers that another version was given may tell more sizes apart than would be asked for now: up to ``told``.
     """
     lattice, (answers, look) = groups.lattice, seen
     families = families_of(plan, lattice)
     assert families[-1] == lattice.finest
-    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice))
+    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
     if plan.max_size is not None:
-        n_sizes = min(n_sizes, plan.max_size)
+        n_sizes = min(n_sizes, max(plan.max_size, told))
     root = prior_of_root(look, n_sizes)
     priors: dict[Family, Prior] = {}
     noisy: list[NoisyLevel] = []
