@@ -8,16 +8,19 @@ of the curves of the finest cells, and the best cells are those of generalised l
 least. The matrix of its normal equations is a diagonal and one block of ones per row, so a product with it takes sums over
 regions and values and no more, and conjugate gradients find x in some tens of products for all sizes at once. Everything else
 is then a sum of x, and whole numbers are handed down one path through the lattice.
+
+Where all measured families lie on that path they are the levels of a tree, and are reconciled as such: there least squares take
+one pass up and one down, sums are kept free of what smoothing bends, and the finest cells are estimated in pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
 
-from tallytree.consistency.staircases import shifted, whole_leaves
+from tallytree.consistency.staircases import Leaves, consistent_leaves, families_of_leaves, shifted, whole_leaves
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.model.arrays import FloatArray, IntArray
@@ -50,7 +53,7 @@ def consistent_cells(
     curves.setdefault(top, look)
     height = least_squares_cells(lattice, curves)
     variance = 1 / _added(lattice.spread(family, 1 / _variance(known)) for family, known in curves.items())
-    path = whole_path(lattice, measured)
+    path = whole_path(lattice, {family: known.blocks.noise_variance for family, known in measured.items()})
     tree, orders = lattice.nested(path)
     groups = [lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)]
     combined = [
@@ -65,15 +68,37 @@ def consistent_cells(
     return sum_over_regions(leaves, orders[-1], len(orders[-1]))
 
 
-def whole_path(lattice: Lattice, measured: Mapping[Family, Staircases]) -> tuple[Family, ...]:
+def nested_cells(
+    lattice: Lattice,
+    path: Sequence[Family],
+    n_groups: IntArray,
+    above: Mapping[Family, Staircases],
+    finest: Callable[[IntArray], Callable[[slice], Staircases]],
+    look: Curves,
+    max_size: int | None = None,
+    shift: FloatArray | None = None,
+) -> CountsBySize:
+    """The same where all measured families lie on one path: a tree, with all that a hierarchy of regions has.
+
+    ``above`` holds the measured families above the finest one; ``finest`` estimates pieces of the finest, in a given order.
+    """
+    tree, orders = lattice.nested(path)
+    groups = np.concatenate([lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)])
+    levels = [above[family].at(order) if family in above else None for family, order in zip(path[:-1], orders)]
+    leaves = Leaves(families_of_leaves(tree), finest(orders[-1]), look.height.shape[1])
+    moved = None if shift is None else shift[orders[-1]]
+    found = consistent_leaves(tree, groups, levels, leaves, look, max_size, moved)
+    return sum_over_regions(found, orders[-1], len(orders[-1]))
+
+
+def whole_path(lattice: Lattice, noise_variance: Mapping[Family, float]) -> tuple[Family, ...]:
     """The families that whole numbers are handed down, from the root to the finest.
 
     What is cut off at 0 on the way never harms the families above. So the path leads over the cells of the root and of every
     level, unless the leaves without attributes were measured with less noise than their cells: then over regions first.
     """
     levels, cells = range(lattice.hierarchy.n_levels), lattice.finest.margin
-    leaves, finest = measured.get(Family(lattice.finest.level, ())), measured[lattice.finest]
-    if leaves is not None and leaves.blocks.noise_variance < finest.blocks.noise_variance:
+    if noise_variance.get(Family(lattice.finest.level, ()), np.inf) < noise_variance[lattice.finest]:
         return (*(Family(level, ()) for level in levels), lattice.finest)
     return (Family(0, ()), *(Family(level, cells) for level in levels))
 

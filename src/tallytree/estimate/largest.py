@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
+from tallytree.model.arrays import FloatArray, IntArray, runs_at
 from tallytree.model.count_of_counts import sum_runs
 
 
@@ -33,9 +33,7 @@ class Rows(NamedTuple):
 
     def at(self, regions: IntArray) -> Rows:
         """The rows of some regions, in this order."""
-        lengths = np.diff(self.offsets)[regions]
-        offsets = offsets_from_lengths(lengths)
-        places = np.repeat(self.offsets[:-1][regions] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        offsets, places = runs_at(self.offsets, regions)
         return Rows(offsets, self.sizes[places], self.last[regions])
 
 

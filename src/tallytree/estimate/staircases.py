@@ -54,6 +54,12 @@ class Staircases:
     clear: IntArray
     reach: float
 
+    def at(self, regions: IntArray) -> Staircases:
+        """Those of some regions, in this order."""
+        height, variance, falls = self.curves
+        curves = Curves(height[regions], variance[regions], falls[regions] if len(falls) else falls)
+        return Staircases(curves, self.blocks.at(regions), self.rows.at(regions), self.clear[regions], self.reach)
+
     @property
     def last(self) -> IntArray:
         """Size at which the blocks of each region end."""

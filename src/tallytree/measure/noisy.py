@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only
+from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only, runs_at
 from tallytree.privacy.noise import Noise
 
 
@@ -26,9 +26,7 @@ class NoisyQuery:
 
     def at(self, regions: IntArray) -> NoisyQuery:
         """The answers of some regions, in this order."""
-        lengths = np.diff(self.offsets)[regions]
-        offsets = offsets_from_lengths(lengths)
-        places = np.repeat(self.offsets[:-1][regions] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        offsets, places = runs_at(self.offsets, regions)
         return replace(self, offsets=offsets, values=self.values[places])
 
     def piece(self, regions: slice) -> NoisyQuery:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallytree.errors import InputError
-from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only
+from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only, runs_at
 from tallytree.model.hierarchy import Hierarchy
 
 # Runs that are added up together: sorting them takes some 100 MB.
@@ -60,9 +60,7 @@ class CountsBySize:
 
     def at(self, regions: IntArray) -> CountsBySize:
         """The counts of some regions, in this order."""
-        lengths = np.diff(self.offsets)[regions]
-        offsets = offsets_from_lengths(lengths)
-        runs = np.repeat(self.offsets[:-1][regions] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        offsets, runs = runs_at(self.offsets, regions)
         return CountsBySize(offsets, self.size[runs], self.count[runs])
 
     def region_of_run(self) -> IntArray:

@@ -10,9 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tallytree.consistency.lattice import consistent_cells
+from tallytree.consistency.lattice import consistent_cells, nested_cells, whole_path
 from tallytree.consistency.people import counted_people, shift_of_entities
 from tallytree.consistency.staircases import Leaves, consistent_leaves, families_of_leaves
+from tallytree.estimate.heads import with_empty_heads
 from tallytree.estimate.staircases import (
     Choices,
     MeasuredLevel,
@@ -62,19 +63,31 @@ class AdaptiveRun:
         """
         finest, choices = self.finest
 
-        def estimate(regions: slice) -> Staircases:
-            return estimate_staircases(finest.piece(regions), choices, is_leaf=True)
+        def pieces(level: MeasuredLevel) -> Callable[[slice], Staircases]:
+            return lambda regions: estimate_staircases(level.piece(regions), choices, is_leaf=True)
 
         families = families_of(self.plan, lattice)
-        measured = {family: known for family, known in zip(families, self.levels) if known is not None}
-        if people or self.noisy.cell_groups is not None:
+        above = {family: known for family, known in zip(families, self.levels) if known is not None}
+        noise = {
+            family: level.query.noise.variance
+            for family, level in zip(families, self.plan.levels)
+            if level.query is not None
+        }
+        path = whole_path(lattice, noise)
+        is_nested = self.noisy.cell_groups is None or noise.keys() <= set(path)
+        measured = dict(above)
+        if people or not is_nested:
             measured[lattice.finest] = estimate_staircases(finest, choices, is_leaf=True)
         shift = self._told_by_people(lattice, measured, people) if people else None
         if self.noisy.cell_groups is None:
             tree, n_groups = lattice.hierarchy, self.noisy.n_groups
-            leaves = Leaves(families_of_leaves(tree), estimate, self.looked.height.shape[1])
+            leaves = Leaves(families_of_leaves(tree), pieces(finest), self.looked.height.shape[1])
             return consistent_leaves(tree, n_groups, self.levels[:-1], leaves, self.looked, self.plan.max_size, shift)
-        return consistent_cells(lattice, self.noisy.cell_groups, measured, self.looked, self.plan.max_size, shift)
+        n_groups, max_size = self.noisy.cell_groups, self.plan.max_size
+        if is_nested:
+            in_order = lambda order: pieces(finest.at(order))  # noqa: E731
+            return nested_cells(lattice, path, n_groups, above, in_order, self.looked, max_size, shift)
+        return consistent_cells(lattice, n_groups, measured, self.looked, max_size, shift)
 
     def _told_by_people(self, lattice: Lattice, measured: Mapping[Family, Staircases], people: People) -> FloatArray:
         """What the classes of entities add to the number of entities of each of the finest cells."""
@@ -281,12 +294,18 @@ def _in_turns(
             break
         noisy.append(measure(place, prior))
         progress(2 * place + 1, 2 * len(plan.levels), f"estimating {level.name}")
-        own = MeasuredLevel(noisy[-1], groups.of(family), prior)
+        own = _measured(noisy[-1], groups, family, prior)
         estimated = estimate_staircases(own, choose_once(own, is_top=nearest is None), is_leaf=False)
         levels.append(estimated)
         priors[family] = prior_below(estimated, own.n_groups, np.arange(len(own.n_groups)))
     looked = estimate_of_look(look, n_sizes)
     return AboveFinest(plan, tuple(noisy), tuple(levels), prior, nearest is None, answers, looked)
+
+
+def _measured(noisy: NoisyLevel, groups: Groups, family: Family, prior: Prior) -> MeasuredLevel:
+    """What is known of a family before it is estimated; the root's cells may be seen to lack the smallest sizes."""
+    own = MeasuredLevel(noisy, groups.of(family), prior)
+    return with_empty_heads(own) if family.level == 0 and family.margin else own
 
 
 def _with_finest(
@@ -295,7 +314,7 @@ def _with_finest(
     """The run with the answers of the finest level too; ``noisy`` holds those of all."""
     n_places = len(upper.plan.levels)
     progress(2 * n_places - 1, 2 * n_places, f"estimating {upper.plan.levels[-1].name}")
-    own = MeasuredLevel(finest, groups.of(groups.lattice.finest), upper.prior)
+    own = _measured(finest, groups, groups.lattice.finest, upper.prior)
     choices = choose_once(own, is_top=upper.is_top)
     return AdaptiveRun(upper.plan, noisy, (*upper.levels, None), (own, choices), upper.looked)
 

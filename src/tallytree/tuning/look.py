@@ -5,6 +5,9 @@ from fractions import Fraction
 # Share of the budget: a look only has to tell one shape from another. Leaving its answers out of the root's estimate changes
 # errors by 2 % at most, so a larger share would be lost to all levels but the root.
 FIRST_LOOK_SHARE = Fraction(3, 100)
+# By attributes the shape of every cell comes from the cells of the root, which are measured well, and the look tells only how
+# far sizes reach and how to split.
+LOOK_SHARE_BY_ATTRIBUTES = Fraction(1, 100)
 # Blocks a fifth as wide as the size they begin at, from size 0 up to sizes that no group reaches.
 RELATIVE_WIDTH = 0.2
 LARGEST_LOOK = 1 << 24

@@ -41,8 +41,10 @@ class Prior(NamedTuple):
     row: IntArray
 
     def at(self, regions: IntArray) -> Prior:
-        """What is known about some regions, in this order, and no other shapes."""
-        shapes, row = np.unique(self.row[regions], return_inverse=True)
+        """What is known about some regions, in this order, and no other shapes; shapes in the order in which they appear."""
+        shapes, first, row = np.unique(self.row[regions], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        shapes, row = shapes[order], np.argsort(order)[row]
         return Prior(self.fall[shapes], self.fall_variance[shapes], self.excess[shapes], row)
 
     def piece(self, regions: slice) -> Prior:

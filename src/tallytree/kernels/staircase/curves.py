@@ -17,7 +17,7 @@ import numpy as np
 
 from tallytree.kernels.jit import collect_in_chunks, run_in_chunks, serial
 from tallytree.kernels.staircase.blocks import Prior
-from tallytree.model.arrays import FloatArray, IntArray, read_only
+from tallytree.model.arrays import FloatArray, IntArray, read_only, runs_at
 from tallytree.tuning.blocks import ROUGHNESS
 from tallytree.tuning.curves import EMPTY_TAIL, EMPTY_VARIANCE, LEAST_VARIANCE, NEARBY
 
@@ -29,6 +29,11 @@ class Blocks(NamedTuple):
     ends: IntArray
     answers: IntArray
     noise_variance: float
+
+    def at(self, regions: IntArray) -> Blocks:
+        """The blocks of some regions, in this order."""
+        offsets, places = runs_at(self.offsets, regions)
+        return Blocks(offsets, self.ends[places], self.answers[places], self.noise_variance)
 
     def piece(self, regions: slice) -> Blocks:
         """The blocks of consecutive regions."""

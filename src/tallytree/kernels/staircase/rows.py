@@ -9,7 +9,7 @@ import numpy as np
 from tallytree.kernels.jit import run_in_chunks, serial
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Blocks, Curves
-from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.model.arrays import FloatArray, IntArray, runs_at
 from tallytree.tuning.curves import NEARBY
 from tallytree.tuning.rows import CLEAR_SCALES, HIDDEN_DEVIATIONS, REACH, UNEXPECTED
 
@@ -32,6 +32,11 @@ class Rows(NamedTuple):
     n_hidden: FloatArray
     hidden: FloatArray
     noise_variance: float
+
+    def at(self, regions: IntArray) -> Rows:
+        """The rows of some regions, in this order."""
+        offsets, places = runs_at(self.offsets, regions)
+        return Rows(offsets, self.sizes[places], self.n_hidden[regions], self.hidden[regions], self.noise_variance)
 
 
 @serial

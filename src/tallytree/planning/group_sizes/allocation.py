@@ -238,9 +238,9 @@ def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
     return BlockErrors(np.maximum(smoothed, 1e-12).mean(axis=0), np.maximum(raw, 1e-12).mean(axis=0))
 
 
-def spread_of(shape: _Shape, groups: IntArray) -> FloatArray:
+def spread_of(shape: _Shape, groups: IntArray, deviation: float = tuned.DEVIATION) -> FloatArray:
     """How far a region's curve strays from the shape above it, per size, where nothing is measured."""
     n = groups[:, None].astype(np.float64)
     between = n * shape.above * (1 - shape.above)
-    strays: FloatArray = 0.8 * np.sqrt(between + (tuned.DEVIATION * between) ** 2)
+    strays: FloatArray = 0.8 * np.sqrt(between + (deviation * between) ** 2)
     return np.maximum(strays, 1e-12).mean(axis=0)

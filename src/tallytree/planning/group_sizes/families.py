@@ -83,7 +83,7 @@ def shares_for_families(
         return _regions_alone(look, lattice, groups, noise_std)
     model = _Model(look, lattice, groups, noise_std)
     least = {
-        finest: tuned.LEAST_LEAVES if finest in wanted else tuned.LEAST_FINEST,
+        finest: tuned.LEAST_FINEST_WANTED if finest in wanted else tuned.LEAST_FINEST,
         cells: tuned.LEAST_CELLS,
     }
 
@@ -133,11 +133,16 @@ def _regions_alone(
 
 
 def _starts(lattice: Lattice) -> list[Shares]:
-    """Splits to begin with: most to the cells of the leaves, without and with the leaves themselves."""
+    """Splits to begin with: most to the cells of the leaves, alone, with the leaves themselves, or with cells in between."""
     finest, cells = lattice.finest, Family(0, lattice.finest.margin)
     tenth = Fraction(1, 10)
     leaves = Family(finest.level, ())
-    return [{finest: 7 * tenth, cells: 3 * tenth}, {finest: 5 * tenth, cells: 2 * tenth, leaves: 3 * tenth}]
+    between = [Family(level, finest.margin) for level in range(1, finest.level)]
+    return [
+        {finest: 7 * tenth, cells: 3 * tenth},
+        {finest: 4 * tenth, cells: 3 * tenth, leaves: 3 * tenth},
+        *({finest: 4 * tenth, cells: 3 * tenth, middle: 3 * tenth} for middle in between),
+    ]
 
 
 def _descend(regret: Callable[[Shares], float], shares: Shares, families: Sequence[Family]) -> Shares:
@@ -219,7 +224,10 @@ class _Model:
         self.groups = {family: np.sort(rows[rows > 0]) for family, rows in groups.items()}
         # Values that no group has cost nothing and tell nothing.
         n_values = [len(self.groups[Family(0, (place,))]) for place in range(len(lattice.attributes.names))]
-        self.spread = {family: spread_of(self.shape, _sample(rows)) for family, rows in self.groups.items()}
+        self.spread = {
+            family: spread_of(self.shape, _sample(rows), tuned.DEVIATION_OF_CELLS)
+            for family, rows in self.groups.items()
+        }
         self.combined = _Combined(lattice, n_values, self._variance)
         self._raw: dict[tuple[Family, Fraction], FloatArray] = {}
 

@@ -53,7 +53,7 @@ from tallytree.privacy.sensitivity import (
     sizes_sensitivity,
 )
 from tallytree.privacy.stated_budget import refuse_many_changes
-from tallytree.tuning.look import FIRST_LOOK_SHARE
+from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
 
 # Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
@@ -164,7 +164,8 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     has_totals = facts.groups_public or facts.whole_groups
     looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
-    look_part = budget.total * FIRST_LOOK_SHARE if looks else Fraction(0)
+    look_share = LOOK_SHARE_BY_ATTRIBUTES if facts.attributes and mechanism == "adaptive" else FIRST_LOOK_SHARE
+    look_part = budget.total * look_share if looks else Fraction(0)
     people_part = budget.total * _people_share(request, mechanism, facts)
 
     def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
