@@ -10,6 +10,8 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +33,22 @@ def main() -> dict[str, Any]:
         return {}
     forked.import_everything()
     figures: dict[str, Any] = {}
-    every = 1 if benchmarks.FULL else EVERY
+    for what, look in _cases(1 if benchmarks.FULL else EVERY):
+        figures[what] = look()
+        print(f"   {what}: {figures[what]}", flush=True)
+    return figures
+
+
+def _cases(every: int) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    """What is hit, and how."""
     for name in ("histogram", "adaptive") if benchmarks.FULL else ("histogram",):
         for replacing in (False, True):
             what = f"{name}{', replacing a release' if replacing else ''}"
             for fault in FAULTS:
-                figures[f"{what}: {fault}"] = hit_changes(name, fault, replacing=replacing, every=every)
+                yield f"{what}: {fault}", partial(hit_changes, name, fault, replacing=replacing, every=every)
             for names in (False, True):
-                kept = "kept" if names else "lost"
-                cuts = cut_power(name, replacing=replacing, names=names, every=max(1, every // 2))
-                figures[f"{what}: power cut, names that were not flushed are {kept}"] = cuts
-    for what, facts in figures.items():
-        print(f"   {what}: {facts}", flush=True)
-    return figures
+                cuts = partial(cut_power, name, replacing=replacing, names=names, every=max(1, every // 2))
+                yield f"{what}: power cut, names that were not flushed are {'kept' if names else 'lost'}", cuts
 
 
 def hit_changes(name: str, fault: str, *, replacing: bool, every: int = 1, first: int = 1) -> dict[str, Any]:

@@ -342,7 +342,7 @@ def maps() -> Iterator[Case]:
         "kd-tree",
         "kd-hybrid",
     )
-    for method in (*methods, "adaptive-tree", "adaptive", "dawa", "privtree"):
+    for method in (*methods, "adaptive-tree", "adaptive", "dawa", "privtree", "ahp"):
         yield f"map, {method}, pure", lambda method=method: of_points(mechanism=method)
         yield (
             f"map, {method}, zcdp",

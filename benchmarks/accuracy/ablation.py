@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def without_doubt() -> None:
 
 
 def without_correction() -> None:
-    consistency._without_bias = lambda n_groups, summed, answered: summed  # type: ignore[assignment]
+    consistency._without_bias = lambda n_groups, summed, answered, spread: summed  # type: ignore[assignment]
 
 
 WITHOUT: dict[str, Callable[[], None]] = {
@@ -97,6 +98,8 @@ WITHOUT: dict[str, Callable[[], None]] = {
     "doubt about children's sums": without_doubt,
     "the correction of sums by raw answers": without_correction,
 }
+# Those that change constants of kernels.
+IN_KERNELS = (without_blocks, without_rows_early, without_empty_tails, without_prior_for_rows)
 
 
 def errors(idea: str, sets: Sequence[str], runs: int) -> np.ndarray:
@@ -125,17 +128,20 @@ def main() -> None:
         print(" ".join(map(repr, errors(given.idea, given.sets, given.runs).tolist())))
         return
     table = {}
-    for idea in WITHOUT:
-        # Kernels freeze their constants when they are compiled, hence a process and a cache for each idea.
-        with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as caches:
+        for idea in WITHOUT:
+            # Kernels freeze their constants when they are compiled: a process for each idea, and a cache where one changes.
+            cache = str(Path(caches) / (WITHOUT[idea].__name__ if WITHOUT[idea] in IN_KERNELS else "shared"))
             command = [sys.executable, "-m", "benchmarks.accuracy.ablation", "--idea", idea, "--runs", str(given.runs)]
             command += ["--sets", *given.sets]
             printed = subprocess.run(
                 command, env=os.environ | {"NUMBA_CACHE_DIR": cache}, capture_output=True, text=True, check=True
             ).stdout
-        table[idea] = np.array([float(number) for number in printed.split()])
-        ratio = table[idea] / table["nothing"]
-        print(f"| {idea} | {np.exp(np.log(ratio).mean()):.2f} | {ratio.max():.2f} | {ratio.min():.2f} |", flush=True)
+            table[idea] = np.array([float(number) for number in printed.split()])
+            ratio = table[idea] / table["nothing"]
+            print(
+                f"| {idea} | {np.exp(np.log(ratio).mean()):.2f} | {ratio.max():.2f} | {ratio.min():.2f} |", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from tallytree.consistency.largest import large_sizes
-from tallytree.consistency.staircases import Leaves, consistent_leaves
+from tallytree.consistency.staircases import Leaves, consistent_leaves, families_of_leaves
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Blocks, Curves
 from tallytree.kernels.staircase.rows import Rows
@@ -34,7 +34,7 @@ def measured(heights: list[list[float]], rows: list[list[float]], clear: list[in
 
 
 def all_at_once(leaves: Staircases) -> Leaves:
-    return Leaves(HIERARCHY, lambda regions: leaves, N_SIZES)
+    return Leaves(families_of_leaves(HIERARCHY), lambda regions: leaves, N_SIZES)
 
 
 def noisier(level: Staircases, variance: float) -> Staircases:

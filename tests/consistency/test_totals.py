@@ -44,3 +44,9 @@ def test_a_level_without_noise_decides() -> None:
 def test_refuses_arrays_of_another_shape() -> None:
     with pytest.raises(RequestError, match="3 regions"):
         consistent_totals(hierarchy_from_leaves(["a"], [("x",), ("y",)]), np.array([1, 2]), [1.0, 1.0])
+
+
+def test_more_groups_than_can_be_counted_are_scaled_down_by_one_factor() -> None:
+    tree = hierarchy_from_leaves(["a"], [("x",), ("y",), ("z",)])
+    assert consistent_totals(tree, np.array([80, 40, 20, 20]), [1.0, 1.0], most_groups=41).tolist() == [40, 20, 10, 10]
+    assert consistent_totals(tree, np.array([40, 20, 10, 10]), [1.0, 1.0], most_groups=41).tolist() == [40, 20, 10, 10]

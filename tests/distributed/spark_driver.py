@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
 import tallytree as tt
-from tallytree.distributed import counts
+from tallytree.distributed import running
 from tallytree.distributed.session import spark_session
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.journal import Journal
@@ -134,11 +134,11 @@ class FailsTwice:
 
 @contextmanager
 def tasks_failing_twice() -> Iterator[None]:
-    counts.pickle = SimpleNamespace(dumps=lambda job: pickle.dumps(FailsTwice(job)))  # type: ignore[assignment]
+    running.pickle = SimpleNamespace(dumps=lambda job: pickle.dumps(FailsTwice(job)))  # type: ignore[assignment]
     try:
         yield
     finally:
-        counts.pickle = pickle
+        running.pickle = pickle
 
 
 def refusal(make: Callable[[], object]) -> str:
@@ -218,6 +218,11 @@ def main(folder: Path) -> dict[str, Any]:
     }
     with tasks_failing_twice():
         after_failures = tt.release(there, **HOW)
+    # Part files that executors write, once undisturbed, once with an executor killed, once with tasks that fail.
+    there.release_to(folder / "parts", **HOW)
+    there.release_to(folder / "parts after a kill", **HOW, progress=killing("measuring county"))
+    with tasks_failing_twice():
+        there.release_to(folder / "parts after failures", **HOW)
     facts = {
         "executors": n_executors,
         "killed": len(killed),
@@ -225,6 +230,9 @@ def main(folder: Path) -> dict[str, Any]:
             name: made.table().equals(tt.load(folder / f"{name} local").table()) for name, made in after_kill.items()
         },
         "same after failures": after_failures.table().equals(tt.load(folder / "adaptive local").table()),
+        "parts": [digests(folder / f"parts{when}") for when in ("", " after a kill", " after failures")],
+        "parts equal local": tt.load(folder / "parts").table().equals(tt.load(folder / "adaptive local").table()),
+        "parts verify": bool(tt.verify(folder / "parts")),
         "refused": [
             refusal(lambda more=more: tt.read(table, **{**READING, **more}))
             for more in (

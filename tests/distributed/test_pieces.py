@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from tallytree.distributed import counts as on_spark
 from tallytree.distributed import tasks
-from tallytree.distributed.counts import SparkCounts
-from tallytree.distributed.pieces import Arrays, choose_cut, cut_bounds, cut_piece, piece_from_arrays, unpack
+from tallytree.distributed.pieces import choose_cut, cut_bounds, cut_piece
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tallytree.publish.group_sizes import release
 from tallytree.released.group_sizes.release import Release
+from tests.distributed.in_process import in_this_process, running_on
 
 
 def example(n_levels: int = 4, seed: int = 0) -> ConfidentialCounts:
@@ -31,34 +31,10 @@ def example(n_levels: int = 4, seed: int = 0) -> ConfidentialCounts:
     return ConfidentialCounts(hierarchy, counts, counts.n_groups())
 
 
-def in_this_process(truth: ConfidentialCounts, cut: int, n_pieces: int) -> SparkCounts:
-    bounds = np.unique(np.linspace(0, truth.hierarchy.level_size(cut), n_pieces + 1).astype(np.int64))
-    return SparkCounts(NoTable(), truth.hierarchy, truth.n_groups, cut, bounds)
-
-
-class NoTable:
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: NoTable()
-
-
 @pytest.fixture
 def executors(monkeypatch: pytest.MonkeyPatch) -> list[ConfidentialCounts]:
     held: list[ConfidentialCounts] = []
-
-    def run(rows: object, public: list[bytes], job: tasks.Job, task: str) -> list[Arrays]:
-        truth = held[0]
-        made = []
-        for packed in public:
-            piece = piece_from_arrays(unpack(packed))
-            regions = piece.regions(piece.bottom)
-            start = truth.hierarchy.level_starts[piece.bottom]
-            here = truth.counts_on_levels.regions(slice(int(start) + regions.start, int(start) + regions.stop))
-            order = np.random.default_rng(1).permutation(len(here.size))  # rows of a Spark table come in any order
-            columns = [here.region_of_run() + regions.start, here.size, here.count]
-            made.append(unpack(getattr(tasks, task)(job, [column[order] for column in columns], packed)))
-        return made
-
-    monkeypatch.setattr(on_spark, "_run", run)
+    monkeypatch.setattr(on_spark, "run_on_rows", running_on(held))
     return held
 
 

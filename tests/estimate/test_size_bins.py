@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tallytree.estimate import siblings as pooling
-from tallytree.estimate.bin_blocks import posterior
+from tallytree.estimate.bin_blocks import posterior, precision, solve, solve_diagonal
 from tallytree.estimate.siblings import MOVES, Differences, find_differences, moves_of, siblings_of
 from tallytree.estimate.size_bins import combine_upwards, doubts, fit_size_bins, least_squares
 from tallytree.measure.size_bins import answers_of
@@ -198,3 +198,14 @@ def test_sizes_beyond_those_seen_follow_the_curve_or_stop_where_it_does() -> Non
         answers = [(truth + noise[level])[None] for level in range(2)]
         fit = fit_size_bins(hierarchy, answers, [800.0, 800.0], bins)[0][0]
         assert (np.abs(fit - truth) * bins.edges[:-1])[12:].sum() < most
+
+
+@pytest.mark.parametrize("bins", BINS)
+def test_blocks_are_inverted_as_dense_matrices_are(bins: SizeBins) -> None:
+    fine, coarse = bins.weights
+    adds = np.repeat(np.eye(len(bins.block_sizes)), bins.block_sizes, axis=1)
+    dense = fine**2 * np.eye(adds.shape[1]) + coarse**2 * adds.T @ adds
+    rows = np.random.default_rng(4).normal(size=(3, len(dense)))
+    np.testing.assert_allclose(precision(rows, bins), rows @ dense)
+    np.testing.assert_allclose(solve(rows, bins), rows @ np.linalg.inv(dense))
+    np.testing.assert_allclose(solve_diagonal(bins), np.diag(np.linalg.inv(dense)))

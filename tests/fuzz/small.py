@@ -76,6 +76,7 @@ MORE_MADE: dict[str, Made] = {
     "map, pruned": lambda **how: tt.spatial(
         counts=[[9, 2, 0, 0], [3, 4, 0, 0], [0, 0, 0, 1], [0, 0, 1, 7]], mechanism="quadtree", prune=2, epsilon=1, **how
     ),
+    "map of clusters": lambda **how: tt.spatial(counts=[[9, 0, 8], [0, 9, 0]], mechanism="ahp", epsilon=1, **how),
     "stream in time, zcdp": lambda **how: tt.stream(
         counts=[3, 0, 5, 2], rho="1/2", definition="zcdp", horizon=8, start="2025-01-06", every="week", **how
     ),

@@ -82,6 +82,26 @@ def test_the_same_settings_give_the_same_table(name: str, tmp_path: Path) -> Non
     assert again.manifest["privacy"] == made.manifest["privacy"]
 
 
+def test_answers_that_tell_more_sizes_apart_than_would_be_asked_for_now_are_estimated_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = np.random.default_rng(5).integers(1, 500, 3_000)
+    table = pa.table({"size": sizes, "state": np.resize(["GA", "NY"], 3_000)})
+    data = tt.read(table, size="size", levels=["state"], public="groups")
+    # As before the last hundred groups were measured one by one.
+    monkeypatch.setattr("tallytree.planning.group_sizes.first_look.FEW_GROUPS", 0)
+    made = tt.release(data, epsilon=1, insecure_seed=1)
+    made.save(tmp_path / "out")
+    monkeypatch.undo()
+    now = tt.release(data, epsilon=1, insecure_seed=1)
+    assert max(_block_ends(made)) > max(_block_ends(now))
+    assert tt.re_estimate(tmp_path / "out").table().equals(made.table())
+
+
+def _block_ends(made: Any) -> list[int]:
+    return [int(level["block ends"].values.max()) for level in made.noisy.levels if level.queries]
+
+
 def test_another_norm_or_merge_is_another_estimate_of_the_same_answers(tmp_path: Path) -> None:
     made = tt.release(counts(), epsilon="0.05", view="cumulative", max_size=20, insecure_seed=1)
     made.save(tmp_path / "out")

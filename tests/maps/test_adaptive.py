@@ -27,7 +27,10 @@ def released(counts, epsilon=1.0, seed=1, **options):
 
 def test_questions_come_at_few_depths():
     assert asked_depths((256, 256), 1e6) == (3, 5, 6, 8)
-    assert asked_depths((256, 256), 10) == (1, 3, 5, 6, 8)
+    # The slides' grids over 10, 50 and 100 points per unit of noise are of 1, 2 and 3 cells a side.
+    assert asked_depths((256, 256), 10) == (0, 2, 4, 6, 8)
+    assert asked_depths((256, 256), 50) == (1, 3, 5, 6, 8)
+    assert asked_depths((256, 256), 100) == (2, 4, 6, 8)
     assert asked_depths((4096,), 1e6) == (2, 5, 9, 12)
     assert asked_depths((256,), 1e6) == (2, 5, 8)
     assert asked_depths((64, 64, 64), 1e6) == (2, 3, 4, 5, 6)

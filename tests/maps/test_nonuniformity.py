@@ -14,6 +14,7 @@ from tallytree.maps.nonuniformity import clustering, shared_along_borders, unkno
 from tallytree.model.box_tree import box_sums, prefix_sums
 from tallytree.options.maps import MethodOptions
 from tallytree.released.query_evaluation import spread_classes
+from tallytree.reproduce.made_up import tuned_maps
 from tests.maps.surveys import PlainSurvey
 
 
@@ -62,6 +63,24 @@ def test_what_boxes_along_a_border_share_by_hand():
     assert shared_along_borders(estimated(crossed, mechanism="quadtree", depth=2)[0]) == pytest.approx(slides)
 
 
+@pytest.mark.parametrize(
+    ("columns", "shared", "growth"),
+    [
+        # Halves of four columns hold 0.8 and 0.2, those of eight 0.75 and 0.25: β² is 4 · 0.3², and 4 · 0.25² a step above.
+        ([12, 12, 3, 3, 4, 4, 1, 1], 0.36, 0.36 / 0.25),
+        # 3/4 and 1/4 below 5/8 and 3/8: four times as much, and lines in random places double it.
+        ([15, 15, 5, 5, 9, 9, 3, 3], 0.25, 2.0),
+        # What falls from step to step is not taken to fall on.
+        ([12, 12, 8, 8, 3, 3, 2, 2], 0.04, 1.0),
+    ],
+)
+def test_what_boxes_share_goes_on_to_grow_as_it_did(columns, shared, growth):
+    found, _ = estimated(np.tile(columns, (16, 2)), mechanism="quadtree", depth=3)
+    # Along one of two columns, over 4 sides; and no less than the slides have.
+    expected = max(2 / (np.pi * 10 / np.sqrt(2)), np.sqrt(shared * growth / 2 / 4))
+    assert shared_along_borders(found) == pytest.approx(expected)
+
+
 def coverage(counts, runs, **options):
     """How often 95 % intervals hold the true count, by class of box."""
     sums, held = prefix_sums(counts), {}
@@ -86,6 +105,13 @@ def test_intervals_of_all_sizes_hold(method, least):
     """A uniform grid as wide as the town itself is the hard case: all of its border errs to one side."""
     shares = coverage(town(), 6, mechanism=method, epsilon=0.5)
     assert min(shares.values()) > least, shares
+
+
+def test_intervals_hold_where_points_lie_on_lines_too_fine_to_be_told_apart():
+    roads = dict(tuned_maps(128))["roads (synthetic)"]
+    counts = np.random.default_rng(1).multinomial(10_000, roads.ravel() / roads.sum()).reshape(roads.shape)
+    shares = coverage(counts, 6, mechanism="adaptive", epsilon=0.1)
+    assert min(shares.values()) > 0.9, shares
 
 
 @pytest.mark.data

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -166,3 +167,12 @@ def test_lines_have_one_column():
         tt.spatial(np.ones((4, 0)), box=[], mechanism="noisy-first", epsilon=1)
     column = tt.spatial(np.ones(4), box=[(0, 2)], mechanism="noisy-first", epsilon=1, insecure_seed=1)
     assert column.shape == (4096,)
+
+
+def test_one_answer_about_two_boxes_that_overlap_is_not_believed():
+    """Cells that a step asks about twice pay twice, whatever it says of its share."""
+    made = tt.spatial(counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1)
+    assert check_charges(made.estimates, made.manifest, made.noisy).passed
+    one = made.noisy[0]
+    twice = replace(one, nodes=np.repeat(one.nodes, 2), values=np.repeat(one.values, 2))
+    assert not check_charges(made.estimates, made.manifest, [twice, *made.noisy[1:]]).passed

@@ -56,6 +56,14 @@ def test_usual_sizes_are_told_apart_unless_memory_is_short() -> None:
     assert look.n_sizes(1.0, most=1) <= 8
 
 
+def test_sizes_that_answers_told_apart_stay_told_apart_as_far_as_memory_goes() -> None:
+    look = look_at(np.full(1000, 3), 50.0)
+    now = look.n_sizes(1.0, most=10**6)
+    assert look.n_sizes(1.0, most=10**6, told=now) == now
+    assert 1_000 <= look.n_sizes(1.0, most=10**6, told=1_000) <= 1_200
+    assert look.n_sizes(1.0, most=500, told=10**12) <= 500
+
+
 def test_a_look_rarely_sees_groups_where_there_are_none() -> None:
     sizes = np.random.default_rng(2).integers(1, 9, 20_000)
     ends = look_ends()

@@ -39,6 +39,18 @@ def test_a_percent_counts_more_behind_the_plain_choices() -> None:
     assert gain(6.3) > behind, "it is about to be noticed"
 
 
+def test_what_it_costs_to_be_behind_is_as_written_down() -> None:
+    """By hand: 5 % behind both choices is noticed with chance 1/2, and half of kuo2018 then has little chance."""
+    behind = np.array([np.exp(0.05)])
+    alone = PlainErrors(np.ones(1), np.ones(1))
+    little = 1 / (1 + np.exp(1.7 * (np.log(2) + 0.05) / 0.4))
+    assert Goal().regret(behind, alone) == pytest.approx(0.05 + 2 * 1.5 * 0.05 + 1 / 2 - little / 2)
+    half = np.array([0.5, 0.5])
+    both = PlainErrors(np.ones(2), np.ones(2))
+    noticed = [1 / (1 + np.exp(1.7 * (np.log(2) + 0.05) / unsure)) for unsure in (0.4, 0.3)]
+    assert Goal().regret(half, both) == pytest.approx(-2 * np.log(2) + sum(noticed) - 2 * 1 / 4)
+
+
 @pytest.mark.parametrize(
     "given", ["speed", "state: l1<=5", "state: emd<=0", "state: emd<=1.2.3", "zip: emd<=5", ["county"], "state: emd>=5"]
 )

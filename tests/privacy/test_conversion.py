@@ -1,7 +1,7 @@
 """zCDP to (ε, δ): the tight formula, rounded to the safe side."""
 
 import math
-from decimal import Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.privacy.conversion import delta_from_rho, epsilon_from_rho, rho_from_epsilon
+from tallytree.privacy.conversion import delta_from_rho, epsilon_from_rho, rho_from_epsilon, rounded
 
 CASES = [("0.1", "1e-6"), ("1", "1e-9"), ("0.001", "1e-9"), ("10", "1e-12"), ("100", "1e-9"), ("0.5", "0.1")]
 
@@ -91,3 +91,12 @@ def test_what_cannot_be_meant_is_refused() -> None:
         rho_from_epsilon(Fraction(0), Fraction(1, 10))
     with pytest.raises(RequestError, match="epsilon must be"):
         delta_from_rho(Fraction(1), Fraction(-1))
+
+
+@pytest.mark.parametrize(
+    ("value", "up", "down"),
+    [("1.23456789012345", "1.23456789013", "1.23456789012"), ("98765432109876.5", "98765432109900", "98765432109800")],
+)
+def test_twelve_digits_are_kept(value: str, up: str, down: str) -> None:
+    assert rounded(Decimal(value), ROUND_CEILING) == Fraction(up)
+    assert rounded(Decimal(value), ROUND_FLOOR) == Fraction(down)

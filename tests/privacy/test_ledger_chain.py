@@ -227,3 +227,30 @@ def test_definitions_convert_one_way() -> None:
     assert cost_on_account("zcdp", Fraction(2), "zcdp") == 2
     with pytest.raises(RequestError, match="zCDP"):
         cost_on_account("zcdp", Fraction(2), "pure")
+
+
+def sealed_anew(history: list[Entry], forms: list[str]) -> list[Entry]:
+    """The same rows in other formats, each sealed after the one before."""
+    made: list[Entry] = []
+    for entry, form in zip(history, forms, strict=True):
+        entry = replace(entry, format=form, previous_hash=made[-1].hash if made else entry.previous_hash)
+        made.append(replace(entry, hash=entry.seal()))
+    return made
+
+
+def test_formats_are_known_and_never_fall_back() -> None:
+    history = make_history()
+    for forms, wrong in (
+        ([FORMATS[0]] * 3 + [FORMATS[1]] * (len(history) - 3), []),
+        ([FORMATS[1]] * 2 + [FORMATS[0]] + [FORMATS[1]] * (len(history) - 3), [2]),
+        ([FORMATS[1], "tallytree-ledger-9"] + [FORMATS[1]] * (len(history) - 2), [1]),
+        (["tallytree-ledger-9", FORMATS[0]] + [FORMATS[1]] * (len(history) - 2), [0]),
+    ):
+        found = [line for line in check_history(sealed_anew(history, forms)) if "its format is unknown" in line]
+        assert [line.partition(":")[0] for line in found] == [f"row {position}" for position in wrong]
+
+
+def test_rows_without_a_format_are_of_the_first() -> None:
+    row = {name: value for name, value in make_history()[0].as_row().items() if name != "format"}
+    assert entry_from_row(row).format == FORMATS[0]
+    assert make_history()[0].format == FORMATS[1]

@@ -157,7 +157,26 @@ def test_auto_goes_by_how_many_rows_there_are(tmp_path: Path) -> None:
     assert again.noisy.looked == looked  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("more", [{"workload": "prefixes"}, {"nonnegative": "subtree", "mechanism": "hierarchical"}])
+@pytest.mark.parametrize("workload", ["ranges", "prefixes"])
+def test_auto_goes_on_with_the_best_strategy_for_the_workload(workload: str) -> None:
+    counts = made_up(100, 5_000, 6)
+    few, many = (
+        tt.histogram(counts=counts * times, epsilon=1, insecure_seed=1, workload=workload) for times in (1, 1000)
+    )
+    assert few.mechanism == "adaptive"
+    assert many.manifest["mechanism"]["look"] == "1/50"
+    assert f"({workload})" in many.manifest["mechanism"]["reason"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"workload": "identity"},
+        {"workload": [(0, 5), (9, 70)]},
+        {"nonnegative": "subtree", "mechanism": "hierarchical"},
+    ],
+    ids=str,
+)
 def test_auto_looks_only_where_boxes_may_serve(more: dict[str, Any]) -> None:
     made = tt.histogram(counts=made_up(100, 5_000, 6), epsilon=1, insecure_seed=1, **more)
     assert "look" not in made.manifest["mechanism"]

@@ -50,7 +50,9 @@ def test_cuts_and_cores_change_no_number(budget: Any, monkeypatch: pytest.Monkey
 
 def test_pieces_are_whole_families_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consistency, "PIECE_CELLS", 500)
-    leaves = consistency.Leaves(TREE, lambda regions: pytest.fail("nothing is estimated"), 10)
+    leaves = consistency.Leaves(
+        consistency.families_of_leaves(TREE), lambda regions: pytest.fail("nothing is estimated"), 10
+    )
     pieces = leaves.pieces
     assert len(pieces) > 5
     assert [piece.start for piece in pieces] == [0, *(piece.stop for piece in pieces[:-1])]

@@ -1,5 +1,6 @@
 """Once everything is measured a release is finished without its data, whatever step of the estimation died."""
 
+import shutil
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -8,10 +9,10 @@ from typing import Any
 import pytest
 
 import tallytree as tt
-from tallytree.errors import PaidNotFinishedError, StorageError
+from tallytree.errors import PaidNotFinishedError, RequestError, StorageError
 from tallytree.kinds.verbs import clean, resume
 from tallytree.publish.keeping import publish_to
-from tallytree.storage.work import claim, left_over
+from tallytree.storage.work import Work, claim, left_over, reopen, work_folder
 from tests.fuzz.small import MADE
 
 # The step after the last answer: module, function, and which call of it dies.
@@ -79,3 +80,55 @@ def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dro
     assert left_over(tmp_path) == {tmp_path / "out": ""}
     clean(tmp_path / "out")
     assert not list(tmp_path.iterdir())
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def killed_while_removing(work: Work, step: int) -> None:
+    """Remove a work folder, and die before the given step of it."""
+    steps = 0
+
+    def counted(remove: Callable[..., Any]) -> Callable[..., Any]:
+        def removes(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps == step:
+                raise Killed
+            return remove(*arguments, **options)
+
+        return removes
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("unlink", "rmdir"):
+            patch.setattr(Path, name, counted(getattr(Path, name)))
+        patch.setattr("shutil.rmtree", counted(shutil.rmtree))
+        try:
+            work.release()
+        finally:
+            work.leave()  # as the system does
+
+
+@pytest.mark.parametrize("step", range(1, 6))
+def test_a_run_that_dies_when_all_is_done_leaves_nothing_that_stays(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Work, "release", Work.leave)
+        publish_to(target, lambda: MADE["histogram"](insecure_seed=1))
+    work = reopen(target)
+    assert work is not None
+    assert {entry.name for entry in work.path.iterdir()} == {"lock", "note.json", "answers", "measured"}
+    assert work.is_in_place()
+    with pytest.raises(Killed):
+        killed_while_removing(work, step)
+    assert left_over(tmp_path) == {target: "The new release is in its place. " if step < 4 else ""}
+    if step < 4:
+        assert resume(target).verify()
+    else:
+        with pytest.raises(RequestError, match=f"Nothing was left unfinished at {target}"):
+            resume(target)
+    assert not work_folder(target).exists()
+    assert tt.verify(target)

@@ -1,15 +1,10 @@
 import json
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from tallytree.errors import StorageError
-from tallytree.measure.spatial import PrivateSurvey
-from tallytree.model.confidential_grid import ConfidentialGrid
-from tallytree.privacy.budget import Budget
-from tallytree.privacy.randomness import KeyStream
-from tallytree.reproduce import ahp, dpbench
+from tallytree.reproduce import dpbench
 from tallytree.reproduce.cells import tables
 from tallytree.reproduce.plots import write_plots
 
@@ -83,39 +78,6 @@ def test_samples_keep_the_shape_and_have_the_scale():
     assert sample.counts.tolist() == np.cumsum(sample.grid.counts).tolist()
     assert sample.error(sample.grid.counts.astype(float)) == 0
     assert sample.error(sample.grid.counts + np.array([100.0, 0, 0, 0])) == pytest.approx(0.001)
-
-
-def test_clusters_join_counts_that_are_nearly_alike():
-    assert ahp.cluster_edges(np.array([90.0, 89, 40, 40, 39, 0, 0]), 4.0).tolist() == [0, 2, 5, 7]
-    assert ahp.cluster_edges(np.array([3.0, 2, 1]), 1e9).tolist() == [0, 3]
-    # A count that others like it follow may begin a cluster, one that is alone pays its noise alone.
-    assert ahp.cluster_edges(np.array([10.0, 10, 7, 7, 7, 7]), 4.0).tolist() == [0, 2, 6]
-    assert ahp.cluster_edges(np.array([10.0, 10, 9]), 4.0).tolist() == [0, 3]
-    assert ahp.costs_of_beginning(np.array([10.0, 6, 0]), 8.0).tolist() == [6.0, 8.0, 8.0]
-
-
-def test_ahp_averages_over_clusters_and_its_two_questions_share_no_noise(monkeypatch):
-    counts = np.zeros((8, 8), dtype=np.int64)
-    counts[::2, 3], counts[5, ::3] = 5000, 800
-    grid = ConfidentialGrid(counts, ((0.0, 8.0),) * 2, ("x", "y"))
-    asked = []
-    right = PrivateSurvey.count
-
-    def noted(survey, low, high, share, query):
-        answers = right(survey, low, high, share, query)
-        exact = [survey.grid.counts[a:b].sum() for a, b in zip(low[:, 0], high[:, 0])]
-        asked.append((query, survey.budget.total, answers - exact))
-        return answers
-
-    monkeypatch.setattr(PrivateSurvey, "count", noted)
-    streams = KeyStream.from_insecure_seed(1), KeyStream.from_insecure_seed(2)
-    found = ahp.ahp_counts(grid, Budget("pure", Fraction(1)), streams)
-    assert np.abs(found - counts).max() < 60
-    assert len(np.unique(found)) < 8
-    (one, first, noise), (other, second, more) = asked
-    assert (one, other, first, second) == ("cell", "cluster", Fraction(17, 20), Fraction(3, 20))
-    assert len(more) < 8
-    assert noise[: len(more)].tolist() != more.tolist()
 
 
 def test_a_missing_folder_is_named(tmp_path):

@@ -17,7 +17,7 @@ def write(path: Path, **options: bool) -> None:
 
 def opened(path: Path) -> folder.Folder:
     manifest = folder.read_manifest(path)
-    return folder.Folder(path, folder.FORMAT_VERSION, manifest, manifest["files"])
+    return folder.Folder(path, folder.FORMAT_VERSION, manifest, manifest["files"], {})
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -121,6 +121,7 @@ def test_a_release_that_was_set_aside_is_named_and_brought_back(tmp_path: Path) 
     target = tmp_path / "out"
     write(target)
     claimed = work.claim(target, overwrite=True)
+    claimed.write_note({"state": "measured"})
     target.rename(claimed.path / work.REPLACED)
     claimed.leave()  # the run is dead
     with pytest.raises(StorageError, match=r"Its release is whole, in .*replaced; tallytree resume .*out puts"):

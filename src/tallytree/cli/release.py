@@ -19,10 +19,11 @@ from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
 from tallytree.publish.copies import check_copies
-from tallytree.publish.group_sizes import release as release_counts
+from tallytree.publish.group_sizes import release_in_folder
 from tallytree.publish.intervals import with_intervals
 from tallytree.publish.preview import preview, reversed_levels, single_groups
 from tallytree.released.group_sizes.release import Release
+from tallytree.released.group_sizes.written import WrittenRelease
 
 
 @command(app)
@@ -48,12 +49,14 @@ def release(
     if where.intervals:
         check_copies(where.intervals)  # before anything is paid for
 
-    def make() -> Release:
+    def make() -> Release | WrittenRelease:
         with progress_bar() as progress:
             counts = read_data(source, data, engine)
             refuse_doubts(counts, where)
-            made = release_counts(counts, how, progress=progress)
-            return with_intervals(made, copies=where.intervals, progress=progress) if where.intervals else made
+            made = release_in_folder(counts, how, progress)
+            if where.intervals and isinstance(made, Release):
+                return with_intervals(made, copies=where.intervals, progress=progress)
+            return made
 
     made, found = publish(how, where, make, intervals=where.intervals)
     if where.json:
@@ -96,7 +99,7 @@ def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: Gro
     say(f"The release: {seen.cost.told()}.")
 
 
-def summary(made: Release) -> dict[str, Any]:
+def summary(made: Release | WrittenRelease) -> dict[str, Any]:
     """What a release is, for people and programs."""
     privacy = made.manifest["privacy"]
     return {
@@ -105,11 +108,11 @@ def summary(made: Release) -> dict[str, Any]:
         "private": privacy["private"],
         "statement": privacy["statement"],
         "public": made.manifest["public"],
-        "rows": len(made.counts.size),
+        "rows": made.n_rows,
     }
 
 
-def say_summary(made: Release, out: Path) -> None:
+def say_summary(made: Release | WrittenRelease, out: Path) -> None:
     """Tell what was released and what it assumes."""
     facts = summary(made)
     levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])

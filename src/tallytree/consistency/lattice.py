@@ -20,7 +20,7 @@ from functools import reduce
 
 import numpy as np
 
-from tallytree.consistency.staircases import Leaves, consistent_leaves, shifted, whole_leaves
+from tallytree.consistency.staircases import Leaves, consistent_leaves, families_of_leaves, shifted, whole_leaves
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.model.arrays import FloatArray, IntArray
@@ -85,7 +85,7 @@ def nested_cells(
     tree, orders = lattice.nested(path)
     groups = np.concatenate([lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)])
     levels = [above[family].at(order) if family in above else None for family, order in zip(path[:-1], orders)]
-    leaves = Leaves(tree, finest(orders[-1]), look.height.shape[1])
+    leaves = Leaves(families_of_leaves(tree), finest(orders[-1]), look.height.shape[1])
     moved = None if shift is None else shift[orders[-1]]
     found = consistent_leaves(tree, groups, levels, leaves, look, max_size, moved)
     return sum_over_regions(found, orders[-1], len(orders[-1]))

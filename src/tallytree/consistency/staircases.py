@@ -19,8 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tallytree.consistency.largest import affordable, clear_groups, deal, large_sizes, rows_of_levels
-from tallytree.estimate.largest import Largest, Rows, joined
+from tallytree.consistency.largest import (
+    LargestBelow,
+    affordable,
+    clear_groups,
+    deal,
+    joined_below,
+    large_sizes,
+    rows_of_levels,
+    told_above,
+)
+from tallytree.estimate.largest import Largest, Rows
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.jit import side_by_side
 from tallytree.kernels.staircase.curves import Curves
@@ -41,24 +50,21 @@ _NONE = np.empty((0, 0))
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """The leaves of a hierarchy, estimated piece by piece.
+    """The leaves of a hierarchy, or those below some consecutive parents, estimated piece by piece.
 
     Attributes
     ----------
+    starts
+        The first leaf below each parent, and the end of all.
     estimate
         The staircases of consecutive leaves, the same ones whenever it is called.
     n_sizes
         Sizes that curves tell apart.
     """
 
-    hierarchy: Hierarchy
+    starts: IntArray
     estimate: Callable[[slice], Staircases]
     n_sizes: int
-
-    @cached_property
-    def starts(self) -> IntArray:
-        """The first leaf below each parent, and the end of all."""
-        return child_starts(self.hierarchy, self.hierarchy.n_levels - 1)
 
     @cached_property
     def pieces(self) -> list[slice]:
@@ -83,30 +89,78 @@ class Leaves:
 
     @cached_property
     def _kept(self) -> Staircases:
-        return self.estimate(slice(0, self.hierarchy.n_leaves))
+        return self.estimate(slice(0, int(self.starts[-1])))
 
     def below(self, parents: slice) -> Staircases:
         """Estimates of the leaves below some parents; kept where they are all leaves, made anew otherwise."""
         return self._kept if len(self.pieces) == 1 else self.estimate(self.children(parents))
 
 
-class _FromBelow(NamedTuple):
+class FromBelow(NamedTuple):
     """What the children of a level tell about it, by answers without bias and by smoothed curves."""
 
     answered: Sums
     summed: Curves
 
-    def piece(self, regions: slice) -> _FromBelow:
+    @classmethod
+    def empty(cls, n_regions: int, n_sizes: int) -> FromBelow:
+        """Room for so many regions."""
+        answered, of_answered, summed, of_summed = (np.empty((n_regions, n_sizes)) for _ in range(4))
+        return cls(Sums(answered, of_answered), Curves(summed, of_summed, _NONE))
+
+    @property
+    def tables(self) -> tuple[FloatArray, ...]:
+        """Heights and variances of both."""
+        return (*self.answered, *self.summed[:2])
+
+    def piece(self, regions: slice) -> FromBelow:
         """The rows of some regions."""
         height, variance, _ = self.summed
-        return _FromBelow(
+        return FromBelow(
             Sums(*(table[regions] for table in self.answered)), Curves(height[regions], variance[regions], _NONE)
         )
 
-    def write(self, regions: slice, found: _FromBelow) -> None:
+    def write(self, regions: slice, found: FromBelow) -> None:
         """Put rows into their places."""
-        for table, rows in zip((*self.answered, *self.summed[:2]), (*found.answered, *found.summed[:2])):
+        for table, rows in zip(self.tables, found.tables):
             table[regions] = rows
+
+
+class Told(NamedTuple):
+    """What leaves tell about the regions above them: sums of curves, and their largest groups."""
+
+    below: FromBelow
+    largest: LargestBelow
+
+
+@dataclass(frozen=True, eq=False)
+class HandedDown:
+    """What the regions above the leaves hand down to them.
+
+    Attributes
+    ----------
+    shared
+        Curves that the curves of the leaves below a region add up to.
+    whole, large
+        Whole curves, and the sizes of the groups past them, region by region.
+    """
+
+    shared: FloatArray
+    whole: IntArray
+    large: IntArray
+
+    @cached_property
+    def _first_large(self) -> IntArray:
+        return np.append(0, np.cumsum(self.whole[:, -1]))
+
+    def piece(self, parents: slice) -> HandedDown:
+        """What some consecutive regions hand down."""
+        some = slice(int(self._first_large[parents.start]), int(self._first_large[parents.stop]))
+        return HandedDown(self.shared[parents], self.whole[parents], self.large[some])
+
+    def counts(self, n_groups: IntArray) -> CountsBySize:
+        """Counts by size of the regions themselves, which have so many groups."""
+        return _counts(n_groups, self.whole, self.large)
 
 
 def consistent_leaves(
@@ -124,55 +178,76 @@ def consistent_leaves(
     ``look`` is the root's curve as the first look alone shows it; no group is larger than a public ``max_size``. ``shift`` is
     what other tables add to the number of entities of each leaf.
     """
-    groups = [n_groups[hierarchy.level_slice(level)] for level in range(hierarchy.n_levels)]
+    of_leaves = n_groups[hierarchy.level_slice(hierarchy.n_levels - 1)]
     if hierarchy.n_levels == 1:
         only = leaves.estimate(slice(0, 1))
         curves = only.curves if shift is None else shifted(only.curves, shift)
-        return whole_leaves(hierarchy, groups, [curves], [only.largest], max_size)
-    told, below = _sum_leaves(groups[-1], leaves)
+        return whole_leaves(hierarchy, [of_leaves], [curves], [only.largest], max_size)
+    told = sum_leaves(of_leaves, leaves)
     give_back()
-    combined = _combine(hierarchy, groups, above, below, look)
+    handed = finish_above(hierarchy, n_groups, above, told, look, max_size, shift)
+    del told  # the released rows need the room
+    finished = finish_leaves(of_leaves, leaves, handed, shift)
+    give_back()  # what pieces worked with lies between what they left
+    return concatenate(finished)
+
+
+def sum_leaves(n_groups: IntArray, leaves: Leaves) -> Told:
+    """What leaves with so many groups tell about the level above."""
+    tables = FromBelow.empty(len(leaves.starts) - 1, leaves.n_sizes)
+
+    def told(parents: slice) -> LargestBelow:
+        found = leaves.below(parents)
+        answered = as_answered(found.blocks, found.curves)
+        here, own = n_groups[leaves.children(parents)], leaves.families(parents)
+        tables.write(parents, _from_children(here, answered, found.curves, own))
+        return told_above(found.largest, own)
+
+    return Told(tables, joined_below(side_by_side(told, leaves.pieces)))
+
+
+def finish_above(
+    hierarchy: Hierarchy,
+    n_groups: IntArray,
+    above: Sequence[Staircases | None],
+    told: Told,
+    look: Curves,
+    max_size: int | None = None,
+    shift: FloatArray | None = None,
+) -> HandedDown:
+    """Finish all levels above the leaves, from their own staircases and what the leaves tell; as :func:`consistent_leaves`.
+
+    What was told is used up: its tables become those of the level above.
+    """
+    groups = [n_groups[hierarchy.level_slice(level)] for level in range(hierarchy.n_levels - 1)]
+    combined = _combine(hierarchy, groups, above, told.below, look)
     for level in range(1, len(combined)):
         _share_out(combined[level - 1].height, combined[level], child_starts(hierarchy, level))
     sizes = [None if level is None else level.largest for level in above]
-    room = _Room.of(hierarchy, [*sizes, told], leaves.n_sizes)
+    room = _Room.of(hierarchy, sizes, combined[0].height.shape[1], told.largest)
     # Before they are moved and made falling: children add up to these.
     shared = combined[-1].height.copy()
     if shift is not None:
         starts = [hierarchy.leaf_starts[hierarchy.level_slice(level)] for level in range(len(combined))]
         combined = [shifted(curves, np.add.reduceat(shift, first)) for curves, first in zip(combined, starts)]
-    whole, large = _whole_levels(hierarchy, groups, combined, room, max_size)
-    del combined, below  # the released rows need the room
-    first_large = np.append(0, np.cumsum(whole[:, -1]))
+    return HandedDown(shared, *_whole_levels(hierarchy, groups, combined, room, max_size))
+
+
+def finish_leaves(
+    n_groups: IntArray, leaves: Leaves, handed: HandedDown, shift: FloatArray | None = None
+) -> list[CountsBySize]:
+    """Counts by size of leaves with so many groups, piece by piece, from what the regions above them hand down."""
 
     def finish(parents: slice) -> CountsBySize:
-        here, own = leaves.children(parents), leaves.families(parents)
-        curves = leaves.below(parents).curves
-        _share_out(shared[parents], curves, own)
-        curves = curves if shift is None else shifted(curves, shift[here])
-        parts = slice(first_large[parents.start], first_large[parents.stop])
-        above = whole[parents], large[parts]
-        below, dealt = _hand_down(above, groups[-1][here], curves, room.piece(-1, here), own)
-        return _counts(groups[-1][here], below, dealt)
-
-    finished = side_by_side(finish, leaves.pieces)
-    give_back()  # what pieces worked with lies between what they left
-    return concatenate(finished)
-
-
-def _sum_leaves(n_groups: IntArray, leaves: Leaves) -> tuple[Largest, _FromBelow]:
-    """What the leaves tell about their largest groups and about the level above."""
-    shape = len(leaves.starts) - 1, leaves.n_sizes
-    tables = _FromBelow(Sums(np.empty(shape), np.empty(shape)), Curves(np.empty(shape), np.empty(shape), _NONE))
-
-    def told(parents: slice) -> Largest:
+        here, own, from_above = leaves.children(parents), leaves.families(parents), handed.piece(parents)
         found = leaves.below(parents)
-        answered = as_answered(found.blocks, found.curves)
-        here = n_groups[leaves.children(parents)]
-        tables.write(parents, _from_children(here, answered, found.curves, leaves.families(parents)))
-        return found.largest
+        curves, largest = found.curves, found.largest
+        _share_out(from_above.shared, curves, own)
+        curves = curves if shift is None else shifted(curves, shift[here])
+        above, room = (from_above.whole, from_above.large), (largest.clear, largest.rows)
+        return _counts(n_groups[here], *_hand_down(above, n_groups[here], curves, room, own))
 
-    return joined(side_by_side(told, leaves.pieces)), tables
+    return side_by_side(finish, leaves.pieces)
 
 
 def shifted(curves: Curves, shift: FloatArray) -> Curves:
@@ -201,15 +276,18 @@ def whole_leaves(
 class _Room:
     """What the largest groups of every level need: room for those that must be kept, and rows that say whose they are."""
 
-    told: Sequence[Largest | None]
+    told: Sequence[Largest | LargestBelow | None]
     least: list[IntArray]
     rows: list[Rows]
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, told: Sequence[Largest | None], n_sizes: int) -> _Room:
-        """The same from what the levels tell."""
+    def of(
+        cls, hierarchy: Hierarchy, told: Sequence[Largest | None], n_sizes: int, below: LargestBelow | None = None
+    ) -> _Room:
+        """The same from what the levels tell; ``below`` is what leaves tell that are not among them."""
         starts = [child_starts(hierarchy, level) for level in range(1, hierarchy.n_levels)]
-        return cls(told, clear_groups(told, starts, n_sizes), rows_of_levels(told, starts))
+        least, rows = clear_groups(told, starts, n_sizes, below), rows_of_levels(told, starts, below)
+        return cls(told if below is None else [*told, below], least, rows)
 
     def piece(self, level: int, regions: slice) -> tuple[IntArray, Rows]:
         """The same of some regions of a level."""
@@ -251,18 +329,23 @@ def child_starts(hierarchy: Hierarchy, level: int) -> IntArray:
     return hierarchy.child_starts[above.start : above.stop + 1] - hierarchy.level_starts[level]
 
 
-def _from_children(n_groups: IntArray, answered: Sums, fitted: Curves, starts: IntArray) -> _FromBelow:
+def families_of_leaves(hierarchy: Hierarchy) -> IntArray:
+    """The first leaf below each region of the level above, and the end of all; of the root alone itself."""
+    return child_starts(hierarchy, hierarchy.n_levels - 1) if hierarchy.n_levels > 1 else np.array([0, 1])
+
+
+def _from_children(n_groups: IntArray, answered: Sums, fitted: Curves, starts: IntArray) -> FromBelow:
     """What children tell about their parents; ``n_groups`` are those of the children."""
     sums = sum_children(n_groups, answered, fitted.height, starts)
     height, variance = (np.add.reduceat(values, starts[:-1], axis=0) for values in fitted[:2])
-    return _FromBelow(sums, Curves(height, variance, _NONE))
+    return FromBelow(sums, Curves(height, variance, _NONE))
 
 
 def _combine(
     hierarchy: Hierarchy,
     groups: Sequence[IntArray],
     levels: Sequence[Staircases | None],
-    below: _FromBelow,
+    below: FromBelow,
     look: Curves,
 ) -> list[Curves]:
     """Curves of all levels above the leaves, each from its own measurements and from what its children tell."""
@@ -276,7 +359,7 @@ def _combine(
     return found
 
 
-def _add_own(n_groups: IntArray, below: _FromBelow, own: Staircases | None, look: Curves | None) -> None:
+def _add_own(n_groups: IntArray, below: FromBelow, own: Staircases | None, look: Curves | None) -> None:
     """Correct what children tell, and combine it with what the level itself tells; in place, some regions at a time."""
     spread = _likely_bias(n_groups, below)
 
@@ -289,7 +372,7 @@ def _add_own(n_groups: IntArray, below: _FromBelow, own: Staircases | None, look
             answered = _both(as_answered(own.blocks.piece(regions), curves), answered)
         elif look is not None:
             summed = _together(look, summed)
-        below.write(regions, _FromBelow(answered, summed))
+        below.write(regions, FromBelow(answered, summed))
 
     at_once = max(1, PIECE_CELLS // below.summed.height.shape[1])
     n_regions = len(n_groups)
@@ -301,7 +384,7 @@ def _share_out(parents: FloatArray, children: Curves, starts: IntArray) -> None:
     share_out(parents, children.height, children.variance, starts)
 
 
-def _likely_bias(n_groups: IntArray, below: _FromBelow) -> float:
+def _likely_bias(n_groups: IntArray, below: FromBelow) -> float:
     """How far sums may be off at all: chosen once per level, by the likelihood of the answers."""
     height, answered = below.summed.height, below.answered
     likely = [bias_log_likelihood(n_groups, height, answered, spread**2) for spread in BIASES]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tallytree.consistency.matching import counts_of, match_runs_down, runs_of
-from tallytree.distributed.pieces import Arrays, Piece, cut_piece, pack, piece_arrays, unpack
-from tallytree.distributed.session import PACKAGE_PARENT, cached
+from tallytree.distributed.leaves import write_leaves
+from tallytree.distributed.pieces import Arrays, Piece, cut_piece, pack, piece_arrays
+from tallytree.distributed.running import run_on_rows, share_folder
 from tallytree.distributed.tasks import Job, noisy_level, prior_arrays, run_arrays
 from tallytree.errors import RequestError
 from tallytree.estimate.views import estimate_view
@@ -28,11 +29,17 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
 from tallytree.model.people import NO_PEOPLE, People
 from tallytree.model.unit import ONE_ROW, Unit
+from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.group_sizes.plan import Plan, QueryPlan
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.adaptive import Groups, measure_in_turns
-from tallytree.publish.group_sizes import facts_about, paid_totals
-from tallytree.publish.progress import Progress
+from tallytree.publish.adaptive import Groups, measure_above, measure_in_turns
+from tallytree.publish.group_sizes import facts_about, paid_totals, release_in_folder
+from tallytree.publish.keeping import publish_to
+from tallytree.publish.payment import payment_from
+from tallytree.publish.progress import Progress, silent
+from tallytree.released.group_sizes.release import Release
+from tallytree.released.group_sizes.written import WrittenRelease, WrittenTables
+from tallytree.storage.parts import Parts
 
 MECHANISMS = ("adaptive", "matching", "bottom-up")
 VIEWS = ("staircase", "hybrid", "cumulative", "sizes", "naive")
@@ -103,6 +110,51 @@ class SparkCounts(Confidential):
         run = measure_in_turns(_There(self, plan, stream), plan, facts, groups, lambda split, noisy: None, progress)
         return run.plan, run.noisy, run.leaf_counts(facts.lattice)
 
+    def carry_out_in(
+        self,
+        folder: Path,
+        plan: Plan,
+        stream: KeyStream,
+        measured: Callable[[Plan, IntArray, Parts], None],
+        progress: Progress,
+    ) -> WrittenTables | None:
+        """Measure, estimate and round leaves on the executors, which write their answers and counts into a folder; the levels
+        above are estimated here. None for other mechanisms, and where executors do not share the folder with the driver.
+        """
+        if plan.mechanism != "adaptive" or self.hierarchy.n_levels == 1 or not share_folder(self.frame, folder):
+            return None
+        if not self.groups_public and not self.totals_paid:
+            progress(0, 1, "measuring numbers of groups")
+            known = self._with_paid_totals(plan, stream)
+            return known.carry_out_in(folder, plan, stream, measured, progress)
+        facts = facts_about(self)
+        groups = Groups(facts.lattice, self._totals, None)
+        above = measure_above(_There(self, plan, stream), plan, facts, groups, progress)
+        job = Job(above.plan, stream.export_key(), stream.secure, self._level_sizes, plan.max_size, str(folder))
+        return write_leaves(self._lower, self.hierarchy, self._totals, job, above, measured, progress)
+
+    def release_to(
+        self,
+        folder: str | Path,
+        options: ReleaseOptions | None = None,
+        *,
+        overwrite: bool = False,
+        noisy: bool = True,
+        progress: Progress = silent,
+        **keywords: Any,
+    ) -> WrittenRelease | Release | None:
+        """Release to a folder that the driver and all executors share: executors write the rows that they make, in part files.
+
+        ``options`` as of :func:`tallytree.release`, or as keywords. Where the folder is not shared, or with another mechanism
+        than the default, the driver writes. None where the folder holds the release under the same idempotency key.
+        """
+        how = ReleaseOptions(**keywords) if options is None else options
+
+        def make() -> WrittenRelease | Release:
+            return release_in_folder(self, how, progress)
+
+        return publish_to(folder, make, payment=payment_from(how), overwrite=overwrite, noisy=noisy)
+
     def _match(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
         """Measure and match on the executors, the levels down to the cut apart from those below it."""
         hierarchy = self.hierarchy
@@ -140,7 +192,7 @@ class SparkCounts(Confidential):
     def _noisy_totals(self, job: Job, rows: Any, pieces: list[Piece], levels: range) -> list[IntArray]:
         """Noisy numbers of groups of some levels, level by level."""
         public = [pack(piece_arrays(piece) | {"asked": np.array(levels)}) for piece in pieces]
-        made = _run(rows, public, job, "measure_totals")
+        made = run_on_rows(rows, public, job, "measure_totals")
         return [np.concatenate([part[str(level)] for part in made]).astype(np.int64) for level in levels]
 
     @cached_property
@@ -170,7 +222,7 @@ class SparkCounts(Confidential):
         """Noisy measurements of the levels down to the cut, made in one task."""
         rows, piece = self._upper
         public = [pack(piece_arrays(piece) | self._groups(piece, range(self.cut + 1)))]
-        return _run(rows, public, job, "measure_upper_levels")[0]
+        return run_on_rows(rows, public, job, "measure_upper_levels")[0]
 
     def _match_upper(self, plan: Plan, levels: list[NoisyLevel]) -> Runs | None:
         """Matched groups of the regions at the cut; None where the upper levels are not measured."""
@@ -191,7 +243,7 @@ class SparkCounts(Confidential):
         for piece, start, stop in zip(pieces, self.bounds[:-1], self.bounds[1:]):
             arrays = piece_arrays(piece) | self._groups(piece, below)
             public.append(pack(arrays | ({} if runs is None else run_arrays(_some(runs, int(start), int(stop))))))
-        return _run(rows, public, job, "release_subtrees")
+        return run_on_rows(rows, public, job, "release_subtrees")
 
     def measure_staircases(self, job: Job, level: int, prior: Prior) -> NoisyLevel:
         """Noisy blocks and rows of a level, answered where its rows are; ``prior`` is what levels above tell about it."""
@@ -205,12 +257,12 @@ class SparkCounts(Confidential):
             )
             for piece in pieces
         ]
-        return noisy_level(job.plan, level, _run(rows, public, job, "measure_staircase_level"))
+        return noisy_level(job.plan, level, run_on_rows(rows, public, job, "measure_staircase_level"))
 
     def measure_first_look(self, job: Job) -> IntArray:
         """The first look at the root, answered in one task."""
         rows, piece = self._upper
-        return _run(rows, [pack(piece_arrays(piece))], job, "measure_look")[0]["look"].astype(np.int64)
+        return run_on_rows(rows, [pack(piece_arrays(piece))], job, "measure_look")[0]["look"].astype(np.int64)
 
     def _groups(self, piece: Piece, levels: range) -> Arrays:
         return {
@@ -244,31 +296,3 @@ def _some(runs: Runs, start: int, stop: int) -> Runs:
     here = runs.offsets[start : stop + 1]
     part = slice(here[0], here[-1])
     return Runs(here - here[0], runs.size[part], runs.groups[part], runs.variance[part])
-
-
-def _run(rows: Any, public: list[bytes], job: Job, task: str) -> list[Arrays]:
-    """Run a task of :mod:`tallytree.distributed.tasks` on every piece, where its rows are; results in order of the pieces.
-
-    The job travels with the code of the task, in the memory of driver and executors; the public side of a piece as a row.
-    """
-    import_from, pickled_job = PACKAGE_PARENT, pickle.dumps(job)
-
-    def work(confidential: pa.Table, described: pa.Table) -> pa.Table:
-        # Pickled by value, the job as bytes: a worker without the package installed finds it where the driver did.
-        import pickle
-        import sys
-
-        if import_from not in sys.path:
-            sys.path.append(import_from)
-        from tallytree.distributed import tasks
-
-        columns = [confidential[name].to_numpy().astype("int64") for name in ("region", "size", "n")]
-        made = getattr(tasks, task)(pickle.loads(pickled_job), columns, described["public"][0].as_py())
-        return pa.table({"piece": described["piece"], "made": pa.array([made], pa.binary())})
-
-    table = pa.table({"piece": pa.array(range(len(public)), pa.int64()), "public": pa.array(public, pa.binary())})
-    described = rows.sparkSession.createDataFrame(table).groupBy("piece")
-    with cached(rows.groupBy("piece").cogroup(described).applyInArrow(work, "piece long, made binary")) as made:
-        made.count()  # all pieces side by side, before they are fetched one after the other
-        found = {row["piece"]: bytes(row["made"]) for row in made.toLocalIterator()}
-    return [unpack(found[piece]) for piece in range(len(public))]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from tallytree.consistency.matching import counts_of, runs_of
+from tallytree.distributed.leaf_tasks import noisy_name, part_arrays, paths_of_leaves, prior_from_arrays
 from tallytree.distributed.pieces import Arrays, Piece, pack, piece_from_arrays, unpack
 from tallytree.estimate.views import estimate_view
 from tallytree.kernels.matching import Runs, match_children
@@ -19,13 +21,16 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.planning.group_sizes.plan import Plan
 from tallytree.privacy.randomness import KeyStream
+from tallytree.released.group_sizes.tables import noisy_part
+from tallytree.storage.folder import write_part
 
 
 @dataclass(frozen=True, repr=False)
 class Job:
     """What every task of a release needs: the plan, the key of the noise, and the number of regions of each level.
 
-    Never shown and never written: whoever has the key can take the noise off again.
+    Never shown and never written: whoever has the key can take the noise off again. ``folder`` is where executors write what
+    they answer about leaves.
     """
 
     plan: Plan
@@ -33,6 +38,7 @@ class Job:
     secure: bool
     level_sizes: tuple[int, ...]
     max_size: int | None = None
+    folder: str = ""
 
 
 def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
@@ -83,17 +89,27 @@ def measure_look(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
 
 def measure_staircase_level(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
     """Measure the staircases of one level of a piece, with what the levels above tell about them."""
+    return pack(noisy_arrays(_staircases(job, runs, unpack(public))))
+
+
+def measure_leaves(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
+    """The same for the leaves of a piece, whose answers are written here; those of the sample of a level are returned."""
     arrays = unpack(public)
+    noisy = _staircases(job, runs, arrays)
+    part = write_part(Path(job.folder), noisy_name(arrays), noisy_part(noisy, paths_of_leaves(arrays)))
+    n_rows = np.array([len(noisy["tail"].values)])
+    return pack(noisy_arrays(noisy.at(arrays["sample"].astype(np.int64))) | part_arrays(part) | {"n_rows": n_rows})
+
+
+def _staircases(job: Job, runs: Sequence[IntArray], arrays: Arrays) -> NoisyLevel:
     piece, level = piece_from_arrays(arrays), int(arrays["level"][0])
     stream = KeyStream.from_key(job.key, secure=job.secure)
-    fall, fall_variance, excess = (arrays[name].astype(np.float64) for name in ("fall", "fall_variance", "excess"))
-    prior = Prior(fall, fall_variance, excess, arrays["row"].astype(np.int64))
     place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
     n_groups = arrays[f"groups_{level}"].astype(np.int64)
     truth = _truth(piece, runs)[level - piece.top]
-    noisy = measure_staircases(truth, job.plan.levels[level], n_groups, prior, place)
+    noisy = measure_staircases(truth, job.plan.levels[level], n_groups, prior_from_arrays(arrays), place)
     stream.forget()
-    return pack(noisy_arrays(noisy))
+    return noisy
 
 
 def prior_arrays(prior: Prior) -> Arrays:

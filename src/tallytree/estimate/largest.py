@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths, runs_at
+from tallytree.model.arrays import FloatArray, IntArray, runs_at
 from tallytree.model.count_of_counts import sum_runs
 
 
@@ -75,11 +74,3 @@ class Largest:
     def at(self, regions: IntArray) -> Largest:
         """What is told of some regions, in this order."""
         return replace(self, rows=self.rows.at(regions), n_rows=self.n_rows[regions], clear=self.clear[regions])
-
-
-def joined(parts: Sequence[Largest]) -> Largest:
-    """What the pieces of a level tell together, one after the other."""
-    lengths = np.concatenate([np.diff(part.rows.offsets) for part in parts])
-    sizes, last = (np.concatenate([part.rows[column] for part in parts]) for column in (1, 2))
-    n_rows, clear = (np.concatenate([getattr(part, name) for part in parts]) for name in ("n_rows", "clear"))
-    return replace(parts[0], rows=Rows(offsets_from_lengths(lengths), sizes, last), n_rows=n_rows, clear=clear)

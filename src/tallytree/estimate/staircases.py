@@ -178,23 +178,36 @@ def _sums(offsets: IntArray, values: FloatArray) -> FloatArray:
 
 def choose_once(level: MeasuredLevel, *, is_top: bool) -> Choices:
     """What is chosen once for a level, from a fixed sample of its regions; ``is_top`` says that no level above was measured."""
-    _refuse_wrong_blocks(level)
-    tail = level.noisy["tail"]
-    reach = (math.log(len(tail.values) + 1) + CLEAR_SCALES) * laplace_scale(tail.noise.variance)
-    sample = level.at(_sample(len(level.n_groups), LIKELIHOOD_SAMPLE))
+    refuse_wrong_blocks(level)
+    n_regions = len(level.n_groups)
+    sample = level.at(sampled_regions(n_regions, is_top=is_top))
+    return choose_from_sample(sample, n_regions, len(level.noisy["tail"].values), is_top=is_top)
+
+
+def sampled_regions(n_regions: int, *, is_top: bool) -> IntArray:
+    """Regions that tell what is chosen once for a level of so many, in rising order."""
+    sizes = (LIKELIHOOD_SAMPLE, HIDDEN_SAMPLE) if is_top else (LIKELIHOOD_SAMPLE,)
+    return np.unique(np.concatenate([_sample(n_regions, size) for size in sizes]))
+
+
+def choose_from_sample(sampled: MeasuredLevel, n_regions: int, n_rows: int, *, is_top: bool) -> Choices:
+    """What is chosen once for a level of so many regions and noisy rows, of which ``sampled_regions`` are given."""
+    regions = sampled_regions(n_regions, is_top=is_top)
+    reach = (math.log(n_rows + 1) + CLEAR_SCALES) * laplace_scale(sampled.noisy["tail"].noise.variance)
+    sample = sampled.at(np.searchsorted(regions, _sample(n_regions, LIKELIHOOD_SAMPLE)))
     first = first_fits(sample.n_groups, sample.prior, sample.blocks)
     window, kappa, likelihood = _best_prior(sample, first)
     if not is_top:
         return Choices(window, kappa, 0.0, -1.0, reach)
     chance, in_steps = _best_steps(sample, first)
     choices = Choices(window, kappa, chance if in_steps > likelihood else 0.0, 0.0, reach)
-    sample = level.at(_sample(len(level.n_groups), HIDDEN_SAMPLE))
+    sample = sampled.at(np.searchsorted(regions, _sample(n_regions, HIDDEN_SAMPLE)))
     curves, _ = _fitted_curves(sample, choices, keep_falls=False)
     rows = estimate_rows(sample.noisy["tail"], _last_ends(sample.blocks))
     return replace(choices, excess=hidden_excess(curves, sample.blocks, rows))
 
 
-def _refuse_wrong_blocks(level: MeasuredLevel) -> None:
+def refuse_wrong_blocks(level: MeasuredLevel) -> None:
     """Refuse ends of blocks that are none, as a changed table may have: kernels go by them through memory."""
     sums, ends, tail = (level.noisy[name] for name in ("blocks", "block ends", "tail"))
     firsts = sums.offsets[:-1]

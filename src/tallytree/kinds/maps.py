@@ -67,7 +67,7 @@ KIND = Kind(
     evaluate=evaluate,
     evaluates_with=frozenset({"outside", "count", "crs", "table", "sql", "encoding", "counts", "ranges", "threshold"}),
     plan=plan_map,
-    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid, dawa, privtree), "
+    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid, dawa, privtree, ahp), "
     "else approximate",
     spark="counts per cell of the fine grid, made on the executors",
     sheet=map_sheet,

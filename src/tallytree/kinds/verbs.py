@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -217,6 +218,8 @@ def _resumed(work: Work, ledger: str | None) -> Any:
         raise RequestError("The ledger that paid is a server, whose address is not kept; name it with --ledger.")
     if not note or (note["state"] == "paying" and not was_paid(work, str(where))):
         work.release()
+        if not note and os.path.lexists(work.target):  # the run died when all was done
+            raise RequestError(f"Nothing was left unfinished at {work.target}.")
         raise RequestError(f"Nothing was paid or measured for {work.target}. Run the command again.")
     payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
     if work.is_in_place() or is_released(payment, work.target):

@@ -9,7 +9,7 @@ import numpy as np
 
 from tallytree.kernels.trees.divisions import roughness
 from tallytree.maps.draft import Draft, combine_measurements
-from tallytree.maps.grids import check_nodes, noisy_total
+from tallytree.maps.grids import check_nodes, grid_size, noisy_total
 from tallytree.maps.shares import geometric_shares
 from tallytree.maps.smoothing import smooth_tree
 from tallytree.maps.trees import LEVEL_RATIO, first_level, geometric_ratio, halvings
@@ -19,8 +19,8 @@ from tallytree.options.maps import MethodOptions
 # What differs between one column and several: a range of a line has two ends, the edge of a box on a map runs through many
 # boxes, so that a line cares more for the noise of its large parts. The first of each pair is for lines.
 #
-# The first question is about quarters of a line, or about eighths of every column, or about fewer where there are many columns
-# or few points.
+# The first question is about quarters of a line, or about eighths of every column, or about fewer where there are many columns;
+# and no finer than the uniform grid that the slides lay over so many points: smaller boxes are noise to begin with.
 FIRST_DEPTH = (2, 3)
 # Between two questions boxes are cut into up to 2**4 pieces: few levels with much budget each (qardaji2013 §5, same reason).
 PIECES_LOG2 = 4
@@ -74,7 +74,8 @@ def asked_depths(shape: tuple[int, ...], points_times_epsilon: float) -> tuple[i
     A last question a single halving below the one before would tell little that is new and cost a whole share.
     """
     last = halvings(shape)
-    first = min(last, FIRST_DEPTH[len(shape) > 1], first_level(points_times_epsilon, len(shape)))
+    even = round(math.log2(grid_size(points_times_epsilon, shape)))
+    first = min(last, FIRST_DEPTH[len(shape) > 1], first_level(points_times_epsilon, len(shape)), even)
     n_more = -(-(last - first) // max(1, PIECES_LOG2 // len(shape)))
     return (first, *(first + round((last - first) * number / n_more) for number in range(1, n_more + 1)))
 

@@ -13,6 +13,9 @@ import numpy as np
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 
+# The query whose values are those of clusters of cells, each cell with the sum of its cluster.
+CLUSTER = "cluster"
+
 
 class Descent(Protocol):
     """Decisions of one descent; each question is about boxes inside those that the question before told to split."""
@@ -34,6 +37,9 @@ class Survey(Protocol):
 
     def count(self, low: IntArray, high: IntArray, share: Fraction, query: str) -> IntArray:
         """Noisy number of points in each box."""
+
+    def sums(self, low: IntArray, high: IntArray, cluster: IntArray, share: Fraction, query: str) -> IntArray:
+        """Noisy number of points in each cluster, of boxes that do not overlap; clusters are numbered from 0."""
 
     def cut(self, low: IntArray, high: IntArray, axis: int, share: Fraction, query: str) -> IntArray:
         """A private median of each box along an axis: the first cell of the upper half, inside the box."""
@@ -152,6 +158,12 @@ class Draft:
         low[1::2, axis] = cuts
         return self._append(low, high, np.repeat(nodes, 2))
 
+    def split_as(self, nodes: IntArray, tree: BoxTree, place: IntArray) -> tuple[IntArray, IntArray]:
+        """Split nodes as the nodes ``place`` of a tree over the same grid are; returns the pieces and their places in it."""
+        starts, lengths = tree.child_starts[place], np.diff(tree.child_starts)[place]
+        below = _ranges(np.arange(tree.n_nodes), starts, lengths)
+        return self._append(tree.low[below], tree.high[below], np.repeat(nodes, lengths)), below
+
     def finish(self) -> tuple[BoxTree, list[Measurement]]:
         """The tree with its nodes in order, and the measurements with the new numbers of their nodes; see ``leaves``."""
         tree, measured, place = self.so_far()
@@ -236,9 +248,12 @@ def _ranges(values: IntArray, starts: IntArray, lengths: IntArray) -> IntArray:
 
 
 def combine_measurements(n_nodes: int, measurements: list[Measurement]) -> tuple[FloatArray, FloatArray]:
-    """One value and variance per node: the average of its measurements by inverse variance; infinite where there is none."""
+    """One value and variance per node: the average of its measurements by inverse variance; infinite where there is none.
+
+    Sums of clusters are no measurements of single nodes and left out.
+    """
     weight, weighted = np.zeros(n_nodes), np.zeros(n_nodes)
-    for one in measurements:
+    for one in (one for one in measurements if one.query != CLUSTER):
         weight[one.nodes] += 1 / one.variance
         weighted[one.nodes] += one.values / one.variance
     with np.errstate(divide="ignore"):

@@ -62,18 +62,27 @@ def estimate_map(
     integers: bool = True,
     sparse: bool = False,
     smoothed: bool = False,
+    clustered: FloatArray | None = None,
 ) -> MapEstimates:
     """Constrained inference over the whole tree, then what is published.
 
     ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher. Counts are made
     nonnegative from coarse to fine, as near to least squares as can be; ``sparse`` does so by how sparse the noisy ones
-    are, ``smoothed`` by how they divide. The other rules are those of histograms, and "evenly" is that of older flat
-    grids: from coarse to fine too, with the same weight for every box.
+    are, ``smoothed`` by how they divide; ``clustered`` has counts of the leaves that are published as they are. The other rules
+    are those of histograms, and "evenly" is that of older flat grids: from coarse to fine too, with the same weight for every
+    box.
     """
     from_below = variances_from_below(variances, tree.child_starts)
     unbiased = tree_least_squares(values, variances, tree.child_starts, from_below=from_below)
     published = nonnegative_counts(
-        tree, unbiased, values, variances, nonnegative=nonnegative, sparse=sparse, smoothed=smoothed
+        tree,
+        unbiased,
+        values,
+        variances,
+        nonnegative=nonnegative,
+        sparse=sparse,
+        smoothed=smoothed,
+        clustered=clustered,
     )
     tiles = tree.is_leaf if leaves is None else leaves
     if prune is not None:
@@ -91,9 +100,12 @@ def nonnegative_counts(
     nonnegative: MapRule,
     sparse: bool = False,
     smoothed: bool = False,
+    clustered: FloatArray | None = None,
 ) -> FloatArray:
     """Counts that add up, from unbiased ones and the noisy values behind them; see :func:`estimate_map` for the rules."""
     starts = tree.child_starts
+    if clustered is not None:
+        return sums_of_leaves(tree, clustered)
     match nonnegative:
         case False:
             return unbiased

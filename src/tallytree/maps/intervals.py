@@ -24,7 +24,7 @@ from tallytree.ranges.intervals import SMALL_ERRORS, half_widths, whole_half_wid
 from tallytree.ranges.noise_moments import fourth_cumulant
 
 # Methods whose boxes are laid out beforehand, or by private choices whose randomness is not that of the counts.
-EXACT = ("flat", "hierarchical", "quadtree", "quad-opt", "kd-tree", "kd-hybrid", "dawa", "privtree")
+EXACT = ("flat", "hierarchical", "quadtree", "quad-opt", "kd-tree", "kd-hybrid", "dawa", "privtree", "ahp")
 
 
 @dataclass(frozen=True, eq=False)

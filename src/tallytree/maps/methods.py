@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tallytree.errors import RequestError
 from tallytree.maps.adaptive import adaptive
+from tallytree.maps.clusters import ahp
 from tallytree.maps.draft import Draft
 from tallytree.maps.grids import adaptive_grid, flat, hierarchical, uniform_grid
 from tallytree.maps.partitions import noisy_first, noisy_merge, structure_first, structure_merge
@@ -29,6 +30,7 @@ GROW: dict[str, Callable[[Draft, MethodOptions], None]] = {
     "adaptive": adaptive,
     "dawa": dawa,
     "privtree": privtree,
+    "ahp": ahp,
     "noisy-first": noisy_first,
     "structure-first": structure_first,
     "noisy-merge": noisy_merge,
@@ -42,6 +44,8 @@ LINE = ("noisy-first", "structure-first", "noisy-merge", "structure-merge")
 SPARSE = ("adaptive-tree",)
 # Methods whose counts are drawn to even shares as far as the noisy ones bear it.
 SMOOTHED = ("adaptive",)
+# Methods whose cells have the mean of their cluster.
+CLUSTERED = ("ahp",)
 
 # Up to so many cells the flat method is best or close to it, whatever the data (qardaji2013 §5: up to 4,096 in two dimensions
 # where all cells are dense, some 45 in one; adaptive trees are ahead earlier where they are not).

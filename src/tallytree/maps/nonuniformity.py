@@ -70,11 +70,24 @@ def shared_along_borders(estimates: MapEstimates) -> float:
     with e = (count inside) − w n of each box, products e e' of two boxes are free of noise on average, and their mean over
     w(1 − w) n n' is β², 1 where all points lie on one line across the boxes and 0 where boxes err independently. A query has
     two sides per column, which err independently but are added up as one border of 2d sides: so β² is divided by 2d.
+
+    That is read where boxes divide into those that tile the map, but needed one step further down. If it grows from step to
+    step it will go on to: where points lie on lines in random places, a box half as wide has half as many of them and twice
+    the β². So it is multiplied by its growth over the step before, between 1 and 2.
     """
     tree, (parts, above) = estimates.tree, _finest_divisions(estimates)
     n_columns = tree.low.shape[1]
-    shared = [_shared_along(estimates, parts, above, column) for column in range(n_columns)] if len(parts) else [0.0]
-    return max(ALONG_BORDER, math.sqrt(float(np.mean(shared)) / (2 * n_columns)))
+    shared, before = 0.0, 0.0
+    if len(parts):
+        shared = float(np.mean([_shared_along(estimates, parts, above, column) for column in range(n_columns)]))
+    if shared > 0:
+        whole = np.unique(tree.parent[np.unique(above)])
+        step = np.flatnonzero(np.isin(tree.parent, whole[whole >= 0]))
+        before = float(
+            np.mean([_shared_along(estimates, step, tree.parent[step], column) for column in range(n_columns)])
+        )
+    growth = min(2.0, max(1.0, shared / before)) if before > 0 else 1.0
+    return max(ALONG_BORDER, math.sqrt(min(1.0, shared * growth) / (2 * n_columns)))
 
 
 def _shared_along(estimates: MapEstimates, parts: IntArray, above: IntArray, column: int) -> float:

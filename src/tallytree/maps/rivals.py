@@ -9,10 +9,11 @@ import numpy as np
 
 from tallytree.maps.draft import Draft
 from tallytree.maps.grids import check_nodes
+from tallytree.maps.hilbert import split_along_curve
 from tallytree.maps.shares import geometric_shares
 from tallytree.maps.trees import geometric_ratio, halvings
-from tallytree.model.arrays import BoolArray, IntArray
-from tallytree.model.box_tree import BoxTree, paint
+from tallytree.model.arrays import BoolArray
+from tallytree.model.box_tree import BoxTree
 from tallytree.options.maps import MethodOptions
 
 # DAWA: a quarter of the budget for the parts, as in DPBench.
@@ -28,58 +29,54 @@ FOR_SPLITS = Fraction(1, 2)
 def dawa(draft: Draft, options: MethodOptions) -> None:
     """Parts of nearly equal counts, chosen privately, then counts of the parts (Li, Hay, Miklau, Wang 2014).
 
-    Stage one chooses the tiling of least cost: absolute deviations inside parts plus a price per part (§3). Departures:
-    parts are halves of halves of the grid, which are stretches of 2^k bins, or squares of 2^k cells a side, each a stretch
-    of the Hilbert curve that the paper orders two dimensions by; deviations are from medians, not means, which halves what
-    one entity can change; every cost has noise, and the price of a part is raised by its scale, see
+    Stage one chooses the tiling of least cost: absolute deviations inside parts plus a price per part (§3). Two columns are
+    ordered by the Hilbert curve, as in the paper. Departures: parts are halves of halves of the line or curve, stretches
+    of 2^k cells that begin at multiples of 2^k; deviations are from medians, not means, which halves what one entity can
+    change; every cost has noise, and the price of a part is raised by its scale, see
     :func:`tallytree.privacy.sensitivity.tiling_sensitivity`. Stage two counts the parts, or where there are many, the
-    levels above them too; the paper weighs the nodes of a binary tree over the parts by the workload instead.
+    levels above them too; the paper weighs the nodes of a binary tree over the parts by the workload instead. Three columns and
+    more, of which the paper says nothing, are halved in all of them at once.
     """
-    check_nodes(1.4 * math.prod(draft.shape), "Choose a lower resolution.")
+    check_nodes((2.0 if len(draft.shape) == 2 else 1.4) * math.prod(draft.shape), "Choose a lower resolution.")
     fine = Draft(draft.shape, draft.survey)
-    cells = fine.root
-    for _ in range(halvings(draft.shape)):
-        cells, _ = fine.split_grid(cells, 2)
+    if len(draft.shape) == 2:
+        split_along_curve(fine)
+    else:
+        cells = fine.root
+        for _ in range(halvings(draft.shape)):
+            cells, _ = fine.split_grid(cells, 2)
     tree = fine.so_far()[0]
     for_counts = 1 - FOR_PARTS
     price = math.sqrt(draft.survey.variance(for_counts) / 2)
-    chosen = np.flatnonzero(draft.survey.parts(tree, FOR_PARTS, "parts", price))
-    _count_parts(draft, tree, chosen, for_counts)
+    _count_parts(draft, tree, draft.survey.parts(tree, FOR_PARTS, "parts", price) == 1, for_counts)
 
 
-def _count_parts(draft: Draft, tree: BoxTree, chosen: IntArray, share: Fraction) -> None:
+def _count_parts(draft: Draft, tree: BoxTree, chosen: BoolArray, share: Fraction) -> None:
     """Count the chosen nodes of a tree with a share that every cell pays once, and the levels above where they are many."""
     dimensions = len(draft.shape)
-    step = max(1, LEVEL_HALVINGS // dimensions)
+    # A step down the tree halves one column of a line or of a curve, else all of them.
+    halved = 1 if dimensions <= 2 else dimensions
+    step = max(1, LEVEL_HALVINGS // halved)
     last = int(tree.depth[chosen].max())
-    many = len(chosen) > FEW_PARTS.get(dimensions, len(chosen))
+    many = chosen.sum() > FEW_PARTS.get(dimensions, chosen.sum())
     depths = [*range(step, last, step), last] if many else [last]
-    shares = geometric_shares(len(depths), geometric_ratio(dimensions) ** step, share)
-    nodes, depth = draft.root, 0
+    shares = geometric_shares(len(depths), geometric_ratio(dimensions) ** (step * halved / dimensions), share)
+    nodes, place, depth = draft.root, np.zeros(1, dtype=np.int64), 0
     for number, stop in enumerate(depths):
         left = sum(shares[number:], Fraction(0))
         parts = [np.empty(0, dtype=np.int64)]
         while len(nodes):
-            whole = _are_among(draft, nodes, tree, chosen)
-            parts.append(nodes[whole])
-            nodes = nodes[~whole]
+            parts.append(nodes[chosen[place]])
+            nodes, place = nodes[~chosen[place]], place[~chosen[place]]
             if depth == stop or len(nodes) == 0:
                 break
-            nodes, _ = draft.split_grid(nodes, 2)
+            nodes, place = draft.split_as(nodes, tree, place)
             depth += 1
         found = np.concatenate(parts)
         if len(found):
             draft.count(found, left, f"part, depth {stop}")
         if len(nodes):
             draft.count(nodes, shares[number], f"depth {stop}")
-
-
-def _are_among(draft: Draft, nodes: IntArray, tree: BoxTree, chosen: IntArray) -> BoolArray:
-    """Which nodes of the draft are boxes of the chosen tiling."""
-    part_of_cell = paint(tree.shape, tree.low[chosen], tree.high[chosen], np.arange(len(chosen)))
-    low, high = draft.boxes(nodes)
-    part = chosen[part_of_cell[tuple(low.T)]]
-    return np.all((tree.low[part] == low) & (tree.high[part] == high), axis=1)
 
 
 def privtree(draft: Draft, options: MethodOptions) -> None:

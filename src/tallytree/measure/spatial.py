@@ -144,6 +144,14 @@ class PrivateSurvey(Confidential):
         exact = box_sums(self.grid.sums, low, high)
         return add_noise(exact, noise, self.stream, level=len(self.steps) - 1, query="count")
 
+    def sums(self, low: IntArray, high: IntArray, cluster: IntArray, share: Fraction, query: str) -> IntArray:
+        """Noisy number of points in each cluster of boxes: as these do not overlap, an entity is in one cluster at most."""
+        self.charges.charge(low, high, share)
+        noise, exact = self.noise(share), np.zeros(int(cluster.max()) + 1, dtype=np.int64)
+        np.add.at(exact, cluster, box_sums(self.grid.sums, low, high))
+        self.steps.append(Step(query, share, len(low), noise, None))
+        return add_noise(exact, noise, self.stream, level=len(self.steps) - 1, query="sum")
+
     def cut(self, low: IntArray, high: IntArray, axis: int, share: Fraction, query: str) -> IntArray:
         """A private median of each box: cut p is chosen with probability ∝ exp(−rate · |points below p − points above|)."""
         if np.any(high[:, axis] - low[:, axis] < 2):

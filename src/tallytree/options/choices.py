@@ -62,6 +62,7 @@ MapMethod = Literal[
     "adaptive",
     "dawa",
     "privtree",
+    "ahp",
     "noisy-first",
     "structure-first",
     "noisy-merge",

@@ -55,8 +55,8 @@ class StrategyOptions(Options):
     Attributes
     ----------
     mechanism
-        ``"auto"`` (least expected error for the workload; for ranges of more than 64 bins the number of rows is asked
-        first, and ``"adaptive"`` taken where they are few), ``"flat"``, ``"hierarchical"``, ``"wavelet"``,
+        ``"auto"`` (least expected error for the workload; for ranges or prefixes of more than 64 bins the number of rows
+        is asked first, and ``"adaptive"`` taken where they are few), ``"flat"``, ``"hierarchical"``, ``"wavelet"``,
         ``"optimised"``, ``"eigen-select"``, ``"low-rank"``, or a matrix with one row per query; or ``"adaptive"``: boxes of
         bins, chosen by noisy answers, whose counts are smoothed.
     branching, budget

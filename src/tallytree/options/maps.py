@@ -26,8 +26,8 @@ class MethodOptions(Options):
     ----------
     mechanism
         ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
-        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"``, ``"adaptive"``, ``"dawa"`` or ``"privtree"``;
-        for one column ``"noisy-first"``, ``"structure-first"``, ``"noisy-merge"`` or ``"structure-merge"``.
+        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"``, ``"adaptive"``, ``"dawa"``, ``"privtree"``
+        or ``"ahp"``; for one column ``"noisy-first"``, ``"structure-first"``, ``"noisy-merge"`` or ``"structure-merge"``.
     n_points
         The number of points where it is public; otherwise methods that need it spend a small share on a noisy one.
     alpha

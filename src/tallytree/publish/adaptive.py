@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from tallytree.consistency.lattice import consistent_cells, nested_cells, whole_path
 from tallytree.consistency.people import counted_people, shift_of_entities
-from tallytree.consistency.staircases import Leaves, consistent_leaves
+from tallytree.consistency.staircases import Leaves, consistent_leaves, families_of_leaves
 from tallytree.estimate.heads import with_empty_heads
 from tallytree.estimate.staircases import (
     Choices,
@@ -80,7 +81,7 @@ class AdaptiveRun:
         shift = self._told_by_people(lattice, measured, people) if people else None
         if self.noisy.cell_groups is None:
             tree, n_groups = lattice.hierarchy, self.noisy.n_groups
-            leaves = Leaves(tree, pieces(finest), self.looked.height.shape[1])
+            leaves = Leaves(families_of_leaves(tree), pieces(finest), self.looked.height.shape[1])
             return consistent_leaves(tree, n_groups, self.levels[:-1], leaves, self.looked, self.plan.max_size, shift)
         n_groups, max_size = self.noisy.cell_groups, self.plan.max_size
         if is_nested:
@@ -158,21 +159,23 @@ def measure_in_turns(
     Confidential values enter only through ``measuring``. ``measured`` is told the plan and all answers as soon as the last one
     was given, before anything is estimated from it.
     """
+    upper = measure_above(measuring, plan, facts, groups, progress)
+    finest = measuring.level(upper.plan, len(upper.levels), upper.prior)
+    answers = groups.answered(_with_look(upper.plan, [*upper.noisy, finest], upper.look))
+    measured(upper.plan, answers)
+    return _with_finest(upper, groups, finest, answers, progress)
+
+
+def measure_above(
+    measuring: Measuring, plan: Plan, facts: PublicFacts, groups: Groups, progress: Progress = silent
+) -> AboveFinest:
+    """The same for all levels but the finest, which is left to be measured."""
     assert plan.first_look is not None
     answers = measuring.first_look(plan.first_look)
     look = first_look(answers, int(groups.n_groups[0]), plan.first_look.noise.std)
     split = split_after_look(plan, facts, look, groups)
-    given = [NoisyLevel(level.level, (), level.by) for level in split.levels]
-    last = max(place for place, level in enumerate(split.levels) if level.query is not None)
-
-    def measure(place: int, prior: Prior) -> NoisyLevel:
-        given[place] = measuring.level(split, place, prior)
-        if place == last:
-            measured(split, _with_look(split, groups.answered(given), answers))
-        return given[place]
-
-    run = _in_turns(groups, split, look, measure, progress)
-    return replace(run, noisy=_with_look(split, run.noisy, answers))
+    turn = partial(measuring.level, split)
+    return _in_turns(groups, split, (answers, look), turn, progress)
 
 
 def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> AdaptiveRun:
@@ -183,16 +186,18 @@ def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: P
     rest = tuple(query for query in noisy.levels[0].queries if query.name != "first look")
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
     public = Groups(lattice, noisy.n_groups, noisy.cell_groups)
-    made = _in_turns(public, plan, look, lambda place, prior: levels[place], progress)
-    return replace(made, noisy=_with_look(plan, made.noisy, answers)).with_people(noisy.people)
+    ends = [query.values for level in levels for query in level.queries if query.name == "block ends"]
+    told = max((int(values.max(initial=0)) for values in ends), default=0)
+    upper = _in_turns(public, plan, (answers, look), lambda place, prior: levels[place], progress, told)
+    return _with_finest(upper, public, levels[-1], noisy, progress)
 
 
-def _with_look(plan: Plan, noisy: NoisyCounts, answers: IntArray) -> NoisyCounts:
-    """The same with the answers of the first look among those of the root."""
+def _with_look(plan: Plan, levels: Sequence[NoisyLevel], answers: IntArray) -> tuple[NoisyLevel, ...]:
+    """The same answers with those of the first look among those of the root."""
     assert plan.first_look is not None
     look = NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers)
-    root, *below = noisy.levels
-    return replace(noisy, levels=(replace(root, queries=(look, *root.queries)), *below))
+    root, *below = levels
+    return (replace(root, queries=(look, *root.queries)), *below)
 
 
 def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
@@ -219,18 +224,57 @@ class Groups:
         return NoisyCounts(self.n_groups, tuple(levels), self.cell_groups)
 
 
+@dataclass(frozen=True, eq=False)
+class AboveFinest:
+    """What was measured and estimated of all levels but the finest, and what they tell about that one.
+
+    Attributes
+    ----------
+    plan
+        With the split that was chosen.
+    noisy, levels
+        What was measured and estimated, level by level; None where nothing was.
+    prior
+        What is expected of the finest level.
+    is_top
+        Whether nothing above it was measured, but the first look.
+    look, looked
+        The answers of the first look, and the root as they alone show it.
+    """
+
+    plan: Plan
+    noisy: tuple[NoisyLevel, ...]
+    levels: tuple[Staircases | None, ...]
+    prior: Prior
+    is_top: bool
+    look: IntArray
+    looked: Curves
+
+    def noisy_with_look(self) -> tuple[NoisyLevel, ...]:
+        """What was measured, the first look among the answers of the root."""
+        return _with_look(self.plan, self.noisy, self.look)
+
+
 def _in_turns(
-    groups: Groups, plan: Plan, look: FirstLook, measure: Callable[[int, Prior], NoisyLevel], progress: Progress
-) -> AdaptiveRun:
-    """Estimate level by level from the root, with what ``measure`` tells about each place among the plan's levels.
+    groups: Groups,
+    plan: Plan,
+    seen: tuple[IntArray, FirstLook],
+    measure: Callable[[int, Prior], NoisyLevel],
+    progress: Progress,
+    told: int = 0,
+) -> AboveFinest:
+    """Estimate level by level from the root, with what ``measure`` tells about each place among the plan's levels, the finest
+    left out, which is the last. ``seen`` holds the answers of the first look, and what they say.
 
     Shapes come from the nearest measured family above: the one that shares most attributes, and of those the lowest level.
+    Answers that another version was given may tell more sizes apart than would be asked for now: up to ``told``.
     """
-    lattice = groups.lattice
+    lattice, (answers, look) = groups.lattice, seen
     families = families_of(plan, lattice)
-    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice))
+    assert families[-1] == lattice.finest
+    n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
     if plan.max_size is not None:
-        n_sizes = min(n_sizes, plan.max_size)
+        n_sizes = min(n_sizes, max(plan.max_size, told))
     root = prior_of_root(look, n_sizes)
     priors: dict[Family, Prior] = {}
     noisy: list[NoisyLevel] = []
@@ -246,20 +290,31 @@ def _in_turns(
         prior = root if nearest is None else priors[nearest]
         rows = lattice.rows_above(Family(0, ()) if nearest is None else nearest, family)
         prior = prior._replace(row=prior.row[rows])
+        if family == lattice.finest:
+            break
         noisy.append(measure(place, prior))
         progress(2 * place + 1, 2 * len(plan.levels), f"estimating {level.name}")
         own = MeasuredLevel(noisy[-1], groups.of(family), prior)
         if family.level == 0 and family.margin:
             own = with_empty_heads(own)
-        choices = choose_once(own, is_top=nearest is None)
-        if family == lattice.finest:
-            finest = own, choices
-            levels.append(None)
-            continue
-        estimated = estimate_staircases(own, choices, is_leaf=False)
+        estimated = estimate_staircases(own, choose_once(own, is_top=nearest is None), is_leaf=False)
         levels.append(estimated)
         priors[family] = prior_below(estimated, own.n_groups, np.arange(len(own.n_groups)))
-    return AdaptiveRun(plan, groups.answered(noisy), tuple(levels), finest, estimate_of_look(look, n_sizes))
+    looked = estimate_of_look(look, n_sizes)
+    return AboveFinest(plan, tuple(noisy), tuple(levels), prior, nearest is None, answers, looked)
+
+
+def _with_finest(
+    upper: AboveFinest, groups: Groups, finest: NoisyLevel, noisy: NoisyCounts, progress: Progress
+) -> AdaptiveRun:
+    """The run with the answers of the finest level too; ``noisy`` holds those of all."""
+    n_places = len(upper.plan.levels)
+    progress(2 * n_places - 1, 2 * n_places, f"estimating {upper.plan.levels[-1].name}")
+    own = MeasuredLevel(finest, groups.of(groups.lattice.finest), upper.prior)
+    if groups.lattice.attributes and groups.lattice.finest.level == 0:
+        own = with_empty_heads(own)
+    choices = choose_once(own, is_top=upper.is_top)
+    return AdaptiveRun(upper.plan, noisy, (*upper.levels, None), (own, choices), upper.looked)
 
 
 def split_after_look(plan: Plan, facts: PublicFacts, look: FirstLook, groups: Groups) -> Plan:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release,
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
-from tallytree.publish.keeping import paid_noise
+from tallytree.publish.keeping import PaidNoise, paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.publish.progress import Progress, by_work, silent
 from tallytree.publish.size_bins import MeasuredBins, estimate_bins, measure_bins
@@ -52,11 +53,15 @@ from tallytree.released.group_sizes.tables import (
     cell_groups_from_table,
     measured_tables,
     noisy_from_table,
+    path_array,
     regions_of_folder,
+    regions_reader,
 )
+from tallytree.released.group_sizes.written import WrittenRelease, WrittenTables
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.memory import give_back
+from tallytree.storage.parts import Parts
 
 
 class HeldElsewhere(Description, Protocol):
@@ -68,6 +73,19 @@ class HeldElsewhere(Description, Protocol):
     def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
         """Measure and reconcile; the plan with the split that was chosen, the measurements, and the released counts by size
         of the leaves.
+        """
+
+    def carry_out_in(
+        self,
+        folder: Path,
+        plan: Plan,
+        stream: KeyStream,
+        measured: Callable[[Plan, IntArray, Parts], None],
+        progress: Progress,
+    ) -> WrittenTables | None:
+        """The same with tables that are written there, in part files in a folder; None where that cannot be done.
+
+        ``measured`` is told the plan, the numbers of groups and the parts of the noisy answers as soon as all are written.
         """
 
     def forget(self) -> None:
@@ -102,8 +120,26 @@ def release(
         Nonnegative integers; children add up to parents; group totals hold.
     """
     _refuse_tables(counts)
+    made = _forgotten_after(counts, options, progress, in_parts=False)
+    assert isinstance(made, Release)
+    return made
+
+
+def release_in_folder(
+    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress = silent
+) -> Release | WrittenRelease:
+    """The same while :func:`~tallytree.publish.keeping.publish_to` makes a folder: where other machines hold the counts, they
+    write their tables into it, in parts.
+    """
+    _refuse_tables(counts)
+    return _forgotten_after(counts, options, progress, in_parts=True)
+
+
+def _forgotten_after(
+    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress, *, in_parts: bool
+) -> Release | WrittenRelease:
     try:
-        return _release(counts, options, progress)
+        return _release(counts, options, progress, in_parts=in_parts)
     finally:
         if not isinstance(counts, ConfidentialCounts):
             counts.forget()
@@ -120,8 +156,8 @@ def _refuse_tables(counts: object) -> None:
 
 
 def _release(
-    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress = silent
-) -> Release:
+    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress, *, in_parts: bool
+) -> Release | WrittenRelease:
     insecure_seed = options.insecure_seed
     options = _bounded_by_classes(options, counts)
     facts = facts_about(counts)
@@ -141,7 +177,9 @@ def _release(
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     tell = _altered(counts, plan) if options.tell_owner else None
-    with paid_noise(payment_from(options), manifest, insecure_seed, n_answers=int(sum(cells)), tell=tell) as paid:
+    elsewhere, n_answers = not isinstance(counts, ConfidentialCounts), int(sum(cells))
+    payment = payment_from(options)
+    with paid_noise(payment, manifest, insecure_seed, n_answers=n_answers, tell=tell, elsewhere=elsewhere) as paid:
         stream, manifest = paid.stream, paid.manifest
         people: tuple[NoisyLevel, ...] = ()
 
@@ -153,6 +191,9 @@ def _release(
             paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, whole))
 
         if not isinstance(counts, ConfidentialCounts):
+            written = _written_there(counts, plan, paid, progress) if in_parts else None
+            if written is not None:
+                return written
             plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
             manifest = with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
             paid.measured(manifest, measured_tables(facts.lattice, noisy))
@@ -181,6 +222,24 @@ def _release(
             leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
             manifest = with_fit(manifest, fit)
     return put_together(facts.lattice, plan, noisy, leaf_counts, manifest)
+
+
+def _written_there(counts: HeldElsewhere, plan: Plan, paid: PaidNoise, progress: Progress) -> WrittenRelease | None:
+    """A release whose tables the machines that hold its counts write themselves; None where they cannot."""
+    folder = paid.folder_for_parts()
+    if folder is None or paid.kept is None:
+        return None
+    hierarchy = counts.hierarchy
+
+    def measured(split: Plan, n_groups: IntArray, noisy: Parts) -> None:
+        regions = regions_reader(hierarchy, n_groups, path_array(hierarchy))
+        paid.measured(with_split(paid.manifest, split, counts), {"regions.parquet": regions}, noisy)
+
+    written = counts.carry_out_in(folder, plan, paid.stream, measured, progress)
+    if written is None:
+        return None
+    manifest = with_split(paid.manifest, written.plan, counts)
+    return WrittenRelease(hierarchy, manifest, written, paid.kept.work.target)
 
 
 def _altered(counts: ConfidentialCounts | HeldElsewhere, plan: Plan) -> Altered:

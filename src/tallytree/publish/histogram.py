@@ -169,11 +169,11 @@ def release_adaptively(
 
 
 def _looks_first(options: HistogramOptions, confidential: ConfidentialHistogram, budget: Budget) -> bool:
-    """Whether ``auto`` asks for the number of rows first: for ranges of many bins, which boxes may serve better."""
+    """Whether ``auto`` asks for the number of rows first: for ranges or prefixes of many bins, which boxes may serve better."""
     n_bins = confidential.axes[0].n_bins
     if not isinstance(options.mechanism, str) or options.mechanism != "auto":
         return False
-    if not isinstance(options.workload, str) or options.workload != "ranges" or options.nonnegative == "subtree":
+    if not isinstance(options.workload, str) or options.workload == "identity" or options.nonnegative == "subtree":
         return False
     many = budget.asked is not None and options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     return not many and options.branching is None and FEW_BINS < n_bins <= MOST_NODES / 2

@@ -32,7 +32,8 @@ from tallytree.publish.payment import (
 )
 from tallytree.released.published import Published
 from tallytree.storage.folder import Manifest, build_folder
-from tallytree.storage.work import ANSWERS, MEASURED, Work, claim, reopen
+from tallytree.storage.parts import Parts, digest_of_parts
+from tallytree.storage.work import ANSWERS, MEASURED, PARTS, Work, claim, reopen
 
 if TYPE_CHECKING:
     from tallytree.privacy.ledger import OpenReservation
@@ -83,17 +84,31 @@ class PaidNoise:
     stream: KeyStream
     kept: _Kept | None
 
-    def measured(self, manifest: Manifest, tables: Mapping[str, Any]) -> None:
+    def measured(self, manifest: Manifest, tables: Mapping[str, Any], parts: Parts | None = None) -> None:
         """Say that everything is measured, before anything more is computed from it: the key is forgotten, all that is needed
         to finish the release without the data is kept, and the ledger notes the digest of the answers.
+
+        ``parts`` are tables that other machines have written, in the folder that :meth:`folder_for_parts` gave them.
         """
         self.stream.forget()
         if self.kept is not None:
             work, journal, payment = self.kept.work, self.kept.journal, self.kept.payment
             shutil.rmtree(work.path / MEASURED, ignore_errors=True)
-            build_folder(work.path / MEASURED, tables, manifest)
-            work.write_note(work.note() | {"state": "measured", "answers": journal.digest()})
+            build_folder(work.path / MEASURED, tables, manifest, parts)
+            digest = digest_of_parts(parts) if parts else journal.digest()
+            work.write_note(work.note() | {"state": "measured", "answers": digest})
             tell_measured(work, payment)
+
+    def folder_for_parts(self) -> Path | None:
+        """A folder in which other machines may write tables of this release; None where nothing is kept, or where more is
+        computed from the tables before they go out.
+
+        Its name is new: a task that outlives its run finds the folder gone, and adds nothing to those of the next one.
+        """
+        making = _MAKING.get()
+        if making is None or making.finishing["intervals"]:
+            return None
+        return making.work.folder(f"{PARTS}{uuid4().hex}")
 
 
 @contextmanager
@@ -104,6 +119,7 @@ def paid_noise(
     *,
     n_answers: int = 0,
     tell: Altered | None = None,
+    elsewhere: bool = False,
 ) -> Iterator[PaidNoise]:
     """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
 
@@ -120,6 +136,9 @@ def paid_noise(
         How many numbers will be measured, as far as it is known: without room on disk for them nothing is paid.
     tell
         What the owner asked to be told once the release is paid for.
+    elsewhere
+        Whether other machines draw the noise, so that answers are kept all together or not at all: what a run that died has
+        left of them is deleted before there is another key, and once all are there no others are drawn.
     """
     making, journal, kept = _MAKING.get(), None, None
     if making is None:
@@ -128,6 +147,8 @@ def paid_noise(
         work = making.work
         work.require_room(n_answers * BYTES_PER_ANSWER)
         paid, measured = _paid_once(making, payment, manifest)
+        if elsewhere:
+            _drop_answers(work)
         journal = Journal(work.folder(ANSWERS))
         if measured and journal.digest() != measured:
             raise VerificationError(
@@ -142,6 +163,17 @@ def paid_noise(
         yield PaidNoise(paid, stream, kept)
     finally:
         stream.forget()
+
+
+def _drop_answers(work: Work) -> None:
+    """Delete what other machines have answered for a run that died, unless it is all: two sets would double the loss."""
+    if work.note().get("state") == "measured":
+        raise PaidNotFinishedError(
+            "Everything is measured already, and no other answers may be drawn for this payment."
+        )
+    for left in (work.path / MEASURED, *work.path.glob(f"{PARTS}*")):
+        if left.exists():
+            shutil.rmtree(left)
 
 
 def tell_measured(work: Work, payment: Payment | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.ingest.grids import read_grid
+from tallytree.maps.clusters import clustered_cells
 from tallytree.maps.draft import Measurement, combine_measurements
 from tallytree.maps.estimates import MapRule, estimate_map
 from tallytree.maps.methods import refuse_unfit
@@ -141,8 +142,10 @@ def map_from_noisy(
 ) -> SpatialRelease:
     """The map that follows from raw measurements: post-processing only."""
     values, variances = combine_measurements(tree.n_nodes, list(measurements))
-    prune = manifest["mechanism"]["prune"]
-    estimates = estimate_map(tree, values, variances, leaves=leaves, prune=prune, **manifest["published"])
+    prune, ways = manifest["mechanism"]["prune"], dict(manifest["published"])
+    if ways.pop("clustered", False):
+        ways["clustered"] = clustered_cells(tree, measurements, nonnegative=ways["nonnegative"])
+    estimates = estimate_map(tree, values, variances, leaves=leaves, prune=prune, **ways)
     return SpatialRelease(estimates, manifest, measurements, axes)
 
 

@@ -34,7 +34,7 @@ from tallytree.storage.folder import MANIFEST, Folder, Manifest
 
 def as_map(folder: Folder) -> Folder:
     """The folder as that of a map: manifest and tables as maps have them, files and checksums as they are."""
-    return GridFolder(folder.path, folder.version, _manifest(folder), folder.files, folder)
+    return GridFolder(folder.path, folder.version, _manifest(folder), folder.files, folder.split, folder)
 
 
 @dataclass(frozen=True, eq=False)

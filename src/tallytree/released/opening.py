@@ -10,7 +10,7 @@ import numpy as np
 
 from tallytree.errors import StorageError, TallytreeError, VerificationError
 from tallytree.released.older import GRID_KIND, from_format_1
-from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, read_manifest
+from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, Manifest, read_manifest
 
 # What a reader of any kind relies on.
 _NEEDED = {"kind": str, "privacy": Mapping, "public": Mapping, "mechanism": Mapping, "versions": Mapping}
@@ -24,12 +24,25 @@ def open_folder(path: str | Path) -> Folder:
         files = raw["files"]
         if not isinstance(files, Mapping) or not all(isinstance(facts, Mapping) for facts in files.values()):
             raise TypeError("files is not a table of checksums")
+        split = _parts_of(raw, files)
         for name, kind in _NEEDED.items():
             if not isinstance(manifest[name], kind):
                 raise TypeError(f"{name} is not what it should be")
-    own = {name: value for name, value in manifest.items() if name not in ("files", "format_version", OWN_CHECKSUM)}
-    folder = Folder(Path(path), raw["format_version"], own, files)
+    added = ("files", "format_version", "parts", OWN_CHECKSUM)
+    own = {name: value for name, value in manifest.items() if name not in added}
+    folder = Folder(Path(path), raw["format_version"], own, files, split)
     return _as_map(folder) if manifest["kind"] == GRID_KIND else folder
+
+
+def _parts_of(raw: Manifest, files: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    """Which files each table is made of, where it is not one; every file belongs to one table, once."""
+    split = {table: tuple(names) for table, names in raw.get("parts", {}).items()}
+    named = [name for names in split.values() for name in names]
+    if raw["format_version"] < 3 and split:
+        raise ValueError("only newer folders have tables in parts")
+    if not all(split.values()) or len(set(named)) < len(named) or not {*named} <= {*files} or {*split} & {*files}:
+        raise ValueError("parts are not files of one table each")
+    return split
 
 
 def _as_map(folder: Folder) -> Folder:

@@ -31,7 +31,6 @@ from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.histogram import histogram
 from tallytree.publish.progress import Progress, silent
-from tallytree.reproduce.ahp import ahp_counts
 from tallytree.reproduce.cells import Cell
 from tallytree.reproduce.made_up import made_up_lines, made_up_maps
 from tallytree.reproduce.slides import published_map
@@ -49,8 +48,6 @@ MAP_METHODS = (
 )  # fmt: skip
 # Methods whose boxes and noise are fixed beforehand.
 INDEPENDENT = ("flat", "hierarchical", "wavelet", "quad-opt")
-# Seeds of second streams, beyond those of runs, which are below 2**32.
-SECOND_SEEDS = 1 << 40
 SEEDS = "insecure seeds, others for every run, shape, domain, scale and epsilon"
 CUTS = "1 run instead of 5, scales 10^3 and 10^5 of five, 256 bins and 32 x 32 cells of two sizes each, every sixth data set"
 UNIT = "root mean squared error / N"
@@ -123,16 +120,19 @@ def sample_of(name: str, shape: FloatArray, n: int, scale: int) -> Sample:
 
 
 def histogram_cells(sample: Sample, strategy: str, epsilon: str, seed: int) -> FloatArray:
-    """One run of a strategy of histograms: its published counts."""
-    options = HistogramOptions(mechanism=strategy, epsilon=epsilon, insecure_seed=seed)  # type: ignore[arg-type]
+    """One run of a strategy of histograms: its published counts. ``auto`` is told what will be asked, as DAWA is in DPBench."""
+    options = HistogramOptions(
+        mechanism=strategy,  # type: ignore[arg-type]
+        epsilon=epsilon,
+        insecure_seed=seed,
+        workload="prefixes" if strategy == "auto" else "ranges",
+    )
     return histogram(None, options, counts=sample.grid.counts).counts.astype(np.float64)
 
 
 def method_cells(sample: Sample, method: str, epsilon: str, seed: int) -> FloatArray:
     """One run of a method of maps: its published counts, spread over cells."""
     budget, stream = Budget("pure", Fraction(epsilon)), KeyStream.from_insecure_seed(seed)
-    if method == "ahp":
-        return ahp_counts(sample.grid, budget, (stream, KeyStream.from_insecure_seed(SECOND_SEEDS + seed)))
     noisy = measure_map(sample.grid, budget, MethodOptions(mechanism=method), stream)  # type: ignore[arg-type]
     return MapSurface(published_map(noisy)).density
 
@@ -144,15 +144,26 @@ def runners(dimensions: int) -> Mapping[str, Callable[[Sample, str, str, int], F
     return dict.fromkeys(("auto", *STRATEGIES), histogram_cells) | dict.fromkeys(LINE_METHODS, method_cells)
 
 
+def sample_errors(sample: Sample, epsilon: str, runs: int) -> dict[str, list[float]]:
+    """The error of every run of every method."""
+    # Every sample has noise of its own: with the same seeds everywhere chance would favour the same methods in all of them.
+    first_seed = crc32(f"{sample.name}, {_table(sample, epsilon)}".encode())
+    return {
+        method: [sample.error(run(sample, method, epsilon, first_seed + number)) for number in range(runs)]
+        for method, run in runners(sample.grid.counts.ndim).items()
+    }
+
+
 def sample_cells(sample: Sample, epsilon: str, runs: int) -> list[Cell]:
     """The mean error of every method."""
-    table = f"{domain_name(sample.grid.shape)}, epsilon {epsilon}, scale {sample.scale}"
-    # Every sample has noise of its own: with the same seeds everywhere chance would favour the same methods in all of them.
-    first_seed, cells = crc32(f"{sample.name}, {table}".encode()), []
-    for method, run in runners(sample.grid.counts.ndim).items():
-        errors = [sample.error(run(sample, method, epsilon, first_seed + number)) for number in range(runs)]
-        cells.append(Cell(table, sample.name, method, None, float(np.mean(errors)), UNIT))
-    return cells
+    return [
+        Cell(_table(sample, epsilon), sample.name, method, None, float(np.mean(errors)), UNIT)
+        for method, errors in sample_errors(sample, epsilon, runs).items()
+    ]
+
+
+def _table(sample: Sample, epsilon: str) -> str:
+    return f"{domain_name(sample.grid.shape)}, epsilon {epsilon}, scale {sample.scale}"
 
 
 def regret_cells(cells: Sequence[Cell]) -> list[Cell]:

@@ -19,9 +19,10 @@ from tallytree.errors import StorageError
 from tallytree.ingest.grids import bin_points
 from tallytree.kernels.boxes.trees import fewest_boxes
 from tallytree.maps.answers import MapSurface
+from tallytree.maps.clusters import clustered_cells
 from tallytree.maps.draft import combine_measurements
 from tallytree.maps.estimates import MapEstimates, estimate_map
-from tallytree.maps.methods import LINE, SMOOTHED, SPARSE
+from tallytree.maps.methods import CLUSTERED, LINE, SMOOTHED, SPARSE
 from tallytree.measure.spatial import NoisyMap, measure_map
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
@@ -138,8 +139,16 @@ def measured(truth: Truth, options: MethodOptions, epsilon: str, seed: int) -> N
 def published_map(noisy: NoisyMap) -> MapEstimates:
     """The map as it is published: nonnegative and whole, in the way of its method."""
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
-    way = {"sparse": noisy.method in SPARSE, "smoothed": noisy.method in SMOOTHED}
-    return estimate_map(noisy.tree, values, variances, leaves=noisy.leaves, **way)
+    cells = clustered_cells(noisy.tree, noisy.measurements, nonnegative=True) if noisy.method in CLUSTERED else None
+    return estimate_map(
+        noisy.tree,
+        values,
+        variances,
+        leaves=noisy.leaves,
+        sparse=noisy.method in SPARSE,
+        smoothed=noisy.method in SMOOTHED,
+        clustered=cells,
+    )
 
 
 def box_error(

@@ -1,7 +1,7 @@
-"""A release folder: Parquet tables beside a manifest that holds the row count and SHA-256 of every table.
+"""A release folder: Parquet tables beside a manifest that holds the row count and SHA-256 of every file.
 
-A folder is written under a temporary name next to its place and then renamed, so that a crash leaves either the whole
-release or none.
+A table is one file, or parts that the manifest lists in order. A folder is written under a temporary name next to its place
+and then renamed, so that a crash leaves either the whole release or none.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tallytree.errors import RequestError, StorageError, VerificationError
+from tallytree.storage.parts import PartFile, Parts, gather_parts
 from tallytree.storage.work import BESIDE, BUILT, Work, claim, set_aside, sync
 
 MANIFEST = "manifest.json"
 PAGE, CARD, CARD_TEXT = "report.html", "card.json", "card.md"
-FORMAT_VERSION = 2
+# Tables in parts came with version 3; a folder without any is written as version 2, which older programs read.
+FORMAT_VERSION, _WITHOUT_PARTS = 3, 2
+_ADDED = ("files", "format_version", "parts")
 OWN_CHECKSUM = "sha256"
 _OWN_DIGEST = "\n<!-- tallytree sha256 "
 # Beyond it Parquet gives up on a dictionary and writes every name again: a batch names up to a million regions.
@@ -47,6 +51,7 @@ def write_folder(
     *,
     overwrite: bool = False,
     work: Work | None = None,
+    parts: Parts | None = None,
 ) -> Path:
     """Write tables and manifest as one folder, all or nothing.
 
@@ -62,12 +67,14 @@ def write_folder(
         Replace a release that is already there. Anything else is never replaced.
     work
         The claim on the target, where it was claimed before; it is left as it is then.
+    parts
+        Tables that others have written in parts, on the same disk.
     """
     mine = work if work is not None else claim(path, overwrite=overwrite)
     try:
         built = mine.path / BUILT
         shutil.rmtree(built, ignore_errors=True)
-        build_folder(built, tables, manifest)
+        build_folder(built, tables, manifest, parts)
         _make_readable(built)
         if work is not None:
             mine.note_built(built)
@@ -83,19 +90,43 @@ def write_folder(
     return Path(path)
 
 
-def build_folder(folder: Path, tables: Mapping[str, pa.Table | pa.RecordBatchReader], manifest: Manifest) -> None:
-    """Write tables and manifest into a new folder, flushed to disk."""
+def build_folder(
+    folder: Path,
+    tables: Mapping[str, pa.Table | pa.RecordBatchReader],
+    manifest: Manifest,
+    parts: Parts | None = None,
+) -> None:
+    """Write tables and manifest into a new folder, flushed to disk; the manifest last, without which nothing loads."""
     folder.mkdir(mode=0o700)
     # Files are independent, and Parquet is written outside the interpreter lock: side by side on two cores.
-    with ThreadPoolExecutor(len(tables)) as pool:
+    with ThreadPoolExecutor(max(len(tables), 1)) as pool:
         written = {name: pool.submit(_write_table, folder / name, table) for name, table in tables.items()}
         files = {name: facts.result() for name, facts in written.items()}
-    rest = {name: value for name, value in manifest.items() if name not in ("files", "format_version", OWN_CHECKSUM)}
-    write_manifest(folder, {"format_version": FORMAT_VERSION, **rest, "files": files})
+    rest = {name: value for name, value in manifest.items() if name not in (*_ADDED, OWN_CHECKSUM)}
+    version: Manifest = {"format_version": FORMAT_VERSION if parts else _WITHOUT_PARTS}
+    if parts:
+        named = gather_parts(folder, parts)
+        files |= {name: part.facts for table in named for name, part in zip(named[table], parts[table])}
+        rest["parts"] = named
+    write_manifest(folder, {**version, **rest, "files": files})
     for file in folder.iterdir():
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
     sync(folder)
+
+
+def write_part(folder: Path, name: str, table: pa.RecordBatchReader) -> PartFile:
+    """Write a part of a table into a folder that exists, all or nothing: whoever writes it twice leaves one file."""
+    own = folder / f".{name}.{uuid4().hex}"
+    try:
+        facts = _write_table(own, table)
+        with own.open("rb") as stream:
+            os.fsync(stream.fileno())
+        own.rename(folder / name)
+    finally:
+        own.unlink(missing_ok=True)
+    sync(folder)
+    return PartFile(folder / name, **facts)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -217,26 +248,35 @@ class Folder:
         Everything that the release itself holds: without ``files``, ``format_version`` and checksum.
     files
         Number of rows and checksum of every file.
+    split
+        Names of the parts of each table that is not one file, in order.
     """
 
     path: Path
     version: int
     manifest: Manifest
     files: Mapping[str, Mapping[str, Any]]
+    split: Mapping[str, Sequence[str]]
 
     def has(self, name: str) -> bool:
-        """Whether the folder has a file."""
-        return name in self.files
+        """Whether the folder has a table."""
+        return name in self.files or name in self.split
+
+    def files_of(self, name: str) -> Sequence[str]:
+        """The files of a table, in the order of their rows."""
+        return self.split.get(name, (name,))
 
     def table(self, name: str, *, names: Sequence[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
         """One table, or some of its columns; those in ``names`` come as dictionaries, as they were written."""
-        return read_table(self.path, name, names=names, columns=columns)
+        read = [read_table(self.path, file, names=names, columns=columns) for file in self.files_of(name)]
+        return pa.concat_tables(read)
 
     def parts(self, name: str, *, names: Sequence[str] = ()) -> Iterator[pa.Table]:
         """The same table in parts of consecutive rows, as they were written, of which one exists at a time."""
-        with _reading(self.path / name) as place, pq.ParquetFile(place, read_dictionary=list(names)) as file:
-            for part in range(max(file.num_row_groups, 1)):
-                yield file.read_row_group(part) if file.num_row_groups else file.read()
+        for each in self.files_of(name):
+            with _reading(self.path / each) as place, pq.ParquetFile(place, read_dictionary=list(names)) as file:
+                for part in range(max(file.num_row_groups, 1)):
+                    yield file.read_row_group(part) if file.num_row_groups else file.read()
 
     def unlisted(self) -> list[str]:
         """Files in the folder that neither its manifest lists nor the program puts there itself."""

@@ -22,6 +22,7 @@ from tallytree.storage.rename import move_new, swap
 
 SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
+PARTS = "parts-"  # and a name that is new for every run
 # Manifests, notes and a small release.
 _LEAST_ROOM = 1 << 20
 _LOCK, _NOTE = "lock", "note.json"
@@ -137,10 +138,10 @@ class Work:
         return noted is not None and noted == _digest(self.target)
 
     def standing(self) -> str:
-        """Which of two releases is at the target, in a sentence; empty where there is none."""
+        """Which of two releases is at the target, in a sentence; empty where there is none, or nothing was begun or left."""
         if self.is_in_place():
             return "The new release is in its place. "
-        if os.path.lexists(self.target):
+        if self.note() and os.path.lexists(self.target):
             return f"{self.target} still holds the release that was to be replaced. "
         return ""
 
@@ -151,8 +152,19 @@ class Work:
             move_new(aside, self.target)
 
     def release(self) -> None:
-        """Give the target free and remove the work folder."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Give the target free and remove the work folder.
+
+        What says how far the run had come goes last: if the run dies here, the rest is still found and known for what it is.
+        """
+        with suppress(OSError):
+            for entry in sorted(
+                self.path.iterdir(), key=lambda entry: (entry.name in (_NOTE, _LOCK), entry.name == _LOCK)
+            ):
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+            self.path.rmdir()
         self.leave()
 
     def leave(self) -> None:
@@ -227,9 +239,10 @@ def reopen_any(target: str | Path) -> Work | None:
     given = Path(target)
     place = given.resolve() if given.is_symlink() else given.absolute()
     path = work_folder(place)
-    if not (path / _LOCK).is_file():
+    try:
+        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)  # a run may have died between folder and lock
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    lock = os.open(path / _LOCK, os.O_RDWR)
     if not _locked(lock):
         os.close(lock)
         raise StorageError(f"Another run is writing {place} at this moment. Wait for it.")
@@ -267,6 +280,11 @@ def work_folder(target: Path) -> Path:
 def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
     """Refuse a target that cannot be written, before any budget is spent; the place that is meant, with links followed."""
     given = Path(target)
+    if "://" in str(target):
+        raise StorageError(
+            f"{target} is not a folder of a file system that is mounted here. Write to a folder, and copy that: for example "
+            "hadoop fs -put, aws s3 cp --recursive, gcloud storage cp --recursive."
+        )
     try:
         if given.is_symlink() and not given.exists():
             raise StorageError(f"{given} is a link that leads nowhere. Choose another folder.")

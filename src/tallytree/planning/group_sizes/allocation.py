@@ -64,9 +64,10 @@ def shares_for_levels(
         return equal_shares(useful)
     model = _Model(look, level_groups, noise_std)
     plain = model.plain_errors()
+    least_root = tuned.LEAST_ROOT_FOR_LEAVES if goal.name == "leaves" else tuned.LEAST_ROOT
 
     def regret(shares: tuple[Fraction, ...]) -> float:
-        if shares[-1] < tuned.LEAST_LEAVES or shares[useful.index(True)] < tuned.LEAST_ROOT:
+        if shares[-1] < tuned.LEAST_LEAVES or shares[useful.index(True)] < least_root:
             return math.inf
         return goal.regret(model.errors(shares), plain)
 

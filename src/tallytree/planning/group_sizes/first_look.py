@@ -78,11 +78,11 @@ class FirstLook:
         after = self.starts >= size
         return float((self.height[after] * self.widths[after]).sum())
 
-    def n_sizes(self, least_noise_std: float, most: int) -> int:
+    def n_sizes(self, least_noise_std: float, most: int, told: int = 0) -> int:
         """Sizes to tell apart: up to where single groups lie further apart than the best noise on any level blurs.
 
         From there on the largest groups are measured one by one; so are the last few, however near to each other, and those
-        far past what the look can see.
+        far past what the look can see. Never fewer than answers already ``told`` apart, as far as memory goes.
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
@@ -92,6 +92,8 @@ class FirstLook:
         seen = max(FARTHEST * int(self.ends[self.n_seen - 1]), usual)
         found = min(int(self.starts[np.argmax(sparse)]), seen) if sparse.any() else seen
         fitting = self.ends[self.ends <= max(most, LEAST_SIZES)]
+        if told > found:
+            found = int(fitting[min(int(np.searchsorted(fitting, told)), len(fitting) - 1)])
         return min(found, int(fitting[-1]))
 
     def curve(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:

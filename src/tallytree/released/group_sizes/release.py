@@ -165,6 +165,11 @@ class Release(Published):
         return table
 
     @property
+    def n_rows(self) -> int:
+        """Rows of the released table of regions."""
+        return len(self.counts.size)
+
+    @property
     def all_counts(self) -> CountsBySize:
         """Counts of every row that the release has: of regions, and of their slots where groups have attributes."""
         return self.counts if self.margins is None else self.margins

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -40,13 +40,11 @@ REGIONS_SCHEMA = pa.schema(
 def path_array(hierarchy: Hierarchy) -> pa.LargeStringArray:
     """Path of every region, as in ``Hierarchy.paths`` but without a Python object for each."""
     own = pa.array(escape_labels(hierarchy.labels), pa.large_string())
-    separator = pa.scalar(SEPARATOR, pa.large_string())
     levels = [own.slice(0, 1)]
     for level in range(1, hierarchy.n_levels):
         here = hierarchy.level_slice(level)
-        parents = pa.array(hierarchy.parent[here] - hierarchy.level_starts[level - 1])
-        labels = own.slice(here.start, here.stop - here.start)
-        levels.append(pc.binary_join_element_wise(levels[-1].take(parents), labels, separator))
+        parents = hierarchy.parent[here] - hierarchy.level_starts[level - 1]
+        levels.append(paths_below(levels[-1], parents, own.slice(here.start, here.stop - here.start)))
     return pa.concat_arrays(levels)
 
 
@@ -184,20 +182,80 @@ def _noisy_batches(
         here = lattice.hierarchy.level_slice(level.level)
         level_paths = paths.slice(here.start, here.stop - here.start)
         slots = lattice.slots(lattice.attributes.chosen(level.by))
-        for query in level.queries:
-            for start, stop in _pieces(len(query.values)):
-                first, rows = _regions_of_rows(query.offsets, start, stop)
-                region = (first + rows) // len(slots)
-                name = pa.DictionaryArray.from_arrays(np.zeros(stop - start, dtype=np.int32), pa.array([query.name]))
-                columns = [
-                    pa.array(np.full(stop - start, level.level, dtype=np.int32)),
-                    _names(level_paths, first // len(slots), region - first // len(slots)),
-                    *attribute_columns(lattice, slots[(first + rows) % len(slots)]),
-                    name,
-                    pa.array(np.arange(start, stop) - query.offsets[first + rows]),
-                    pa.array(query.values[start:stop]),
-                ]
-                yield pa.record_batch(columns, schema=schema)
+
+        def of_attributes(rows: IntArray, slots: IntArray = slots) -> list[pa.DictionaryArray]:
+            return attribute_columns(lattice, slots[rows % len(slots)])
+
+        yield from _level_batches(level, level_paths, schema, len(slots), of_attributes)
+
+
+def _level_batches(
+    level: NoisyLevel,
+    paths: pa.LargeStringArray,
+    schema: pa.Schema,
+    n_slots: int = 1,
+    of_attributes: Callable[[IntArray], list[pa.DictionaryArray]] = lambda rows: [],
+) -> Iterator[pa.RecordBatch]:
+    """Answers about consecutive regions of a level, each of which has so many rows; every batch is about one query."""
+    for query in level.queries:
+        for start, stop in _pieces(len(query.values)):
+            first, rows = _regions_of_rows(query.offsets, start, stop)
+            region = (first + rows) // n_slots
+            name = pa.DictionaryArray.from_arrays(np.zeros(stop - start, dtype=np.int32), pa.array([query.name]))
+            columns = [
+                pa.array(np.full(stop - start, level.level, dtype=np.int32)),
+                _names(paths, first // n_slots, region - first // n_slots),
+                *of_attributes(first + rows),
+                name,
+                pa.array(np.arange(start, stop) - query.offsets[first + rows]),
+                pa.array(query.values[start:stop]),
+            ]
+            yield pa.record_batch(columns, schema=schema)
+
+
+def noisy_part(noisy: NoisyLevel, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
+    """Answers about consecutive regions of a level, whose paths are given: a part of the table of ``noisy_reader``."""
+    return pa.RecordBatchReader.from_batches(NOISY_SCHEMA, _level_batches(noisy, paths, NOISY_SCHEMA))
+
+
+def noisy_from_part(batches: Iterable[pa.Table], plan: LevelPlan, paths: pa.LargeStringArray) -> NoisyLevel:
+    """The answers that ``noisy_part`` wrote, batch by batch, names of regions and queries as dictionaries."""
+    assert plan.query is not None
+    none = np.zeros(0, dtype=np.int64)
+    found: dict[str, list[tuple[IntArray, IntArray]]] = {name: [(none, none)] for name in _QUERIES[plan.view]}
+    for batch in batches:
+        if len(batch):
+            answers = found[batch["query"][0].as_py()]
+            start = int(answers[-1][0][-1]) if len(answers[-1][0]) else 0
+            answers.append((region_numbers(paths, batch["region"], start), batch["value"].to_numpy()))
+    queries = []
+    for name, parts in found.items():
+        region, values = (np.concatenate(columns) for columns in zip(*parts))
+        offsets = offsets_from_lengths(np.bincount(region, minlength=len(paths)))
+        queries.append(NoisyQuery(name, plan.query.noise, offsets, values))
+    return NoisyLevel(plan.level, tuple(queries), plan.by)
+
+
+def counts_part(level: int, counts: CountsBySize, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
+    """Counts of consecutive regions of a level, whose paths are given: a part of the table of ``counts_reader``."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start, stop in _pieces(len(counts.size)):
+            first, rows = _regions_of_rows(counts.offsets, start, stop)
+            columns = [
+                pa.array(np.full(stop - start, level, dtype=np.int32)),
+                _names(paths, first, rows),
+                pa.array(counts.size[start:stop]),
+                pa.array(counts.count[start:stop]),
+            ]
+            yield pa.record_batch(columns, schema=COUNTS_SCHEMA)
+
+    return pa.RecordBatchReader.from_batches(COUNTS_SCHEMA, batches())
+
+
+def paths_below(above: pa.LargeStringArray, parent: IntArray, labels: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Paths of regions from those of their parents, which ``parent`` numbers, and their own labels, made safe."""
+    return pc.binary_join_element_wise(above.take(pa.array(parent)), labels, pa.scalar(SEPARATOR, pa.large_string()))
 
 
 def _pieces(n_rows: int) -> Iterator[tuple[int, int]]:

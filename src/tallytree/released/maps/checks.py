@@ -10,6 +10,7 @@ import numpy as np
 
 from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.kernels.trees.rounding import round_tree
+from tallytree.maps.clusters import clustered_cells, sums_agree
 from tallytree.maps.draft import Measurement, combine_measurements
 from tallytree.maps.estimates import MapEstimates, MapRule, nonnegative_counts
 from tallytree.measure.spatial import CellCharges, parts_noise, splits_noise
@@ -140,7 +141,11 @@ def _follows(estimates: MapEstimates, manifest: Manifest, measurements: Sequence
     if not np.allclose(again, unbiased, rtol=0, atol=scale) or not np.allclose(variances, estimates.variances):
         return False
     rule: MapRule = promised["nonnegative"]
-    way = {name: promised.get(name, False) for name in ("sparse", "smoothed")}
+    way: dict[str, Any] = {name: promised.get(name, False) for name in ("sparse", "smoothed")}
+    if promised.get("clustered", False):
+        if not sums_agree(measurements):
+            return False
+        way["clustered"] = clustered_cells(tree, measurements, nonnegative=rule is True)
     counts = nonnegative_counts(tree, unbiased, values, estimates.variances, nonnegative=rule, **way)
     finished = round_tree(counts, tree.child_starts) if promised["integers"] else counts
     # The nonnegative optimum is worked out from the noisy counts again, as for histograms, so that ties may differ.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Protocol
 
-from tallytree.maps.methods import SMOOTHED, SPARSE
+from tallytree.maps.methods import CLUSTERED, SMOOTHED, SPARSE
 from tallytree.measure.spatial import NoisyMap, Step
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
@@ -95,7 +95,8 @@ def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
 def published_way(method: str, nonnegative: object) -> dict[str, bool]:
     """How the counts of a method are made nonnegative, where the method has a way of its own."""
     way = {"sparse": method in SPARSE, "smoothed": method in SMOOTHED}
-    return {name: nonnegative is True and chosen for name, chosen in way.items()}
+    chosen = {name: nonnegative is True and chosen for name, chosen in way.items()}
+    return chosen | ({"clustered": True} if method in CLUSTERED and isinstance(nonnegative, bool) else {})
 
 
 def describe_step(step: Step, budget: Budget) -> dict[str, Any]:

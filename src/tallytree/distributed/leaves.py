@@ -1,0 +1,200 @@
+"""Leaves that executors measure, estimate, round and write; the driver holds the levels above, and a list of files.
+
+Three jobs on every piece of the tree: measure its leaves and write the answers; tell what these say about the regions above;
+release the leaves, from what these regions hand down. Only the first sees exact counts and the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.consistency.largest import joined_below
+from tallytree.consistency.staircases import FromBelow, HandedDown, Told, finish_above
+from tallytree.distributed.leaf_tasks import (
+    LeafJob,
+    handed_arrays,
+    part_from_arrays,
+    text_arrays,
+    told_from_arrays,
+)
+from tallytree.distributed.pieces import Arrays, Piece, pack, piece_arrays
+from tallytree.distributed.running import run_alone, run_on_rows
+from tallytree.distributed.tasks import Job, noisy_level, prior_arrays
+from tallytree.estimate.staircases import MeasuredLevel, choose_from_sample, sampled_regions
+from tallytree.measure.noisy import NoisyCounts
+from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import NO_ATTRIBUTES
+from tallytree.model.count_of_counts import counts_on_all_levels
+from tallytree.model.hierarchy import Hierarchy, escape_labels
+from tallytree.model.lattice import Lattice
+from tallytree.planning.group_sizes.plan import Plan
+from tallytree.publish.adaptive import AboveFinest
+from tallytree.publish.progress import Progress
+from tallytree.released.checks import Check, check_counts, where_wrong
+from tallytree.released.group_sizes.tables import counts_reader, noisy_reader, path_array
+from tallytree.released.group_sizes.written import WrittenTables
+from tallytree.storage.folder import write_part
+from tallytree.storage.memory import give_back
+from tallytree.storage.parts import PartFile, Parts, part_name
+
+_COUNTS, _NOISY = "counts.parquet", "noisy.parquet"
+
+
+def write_leaves(
+    lower: tuple[Any, list[Piece]],
+    hierarchy: Hierarchy,
+    n_groups: IntArray,
+    job: Job,
+    above: AboveFinest,
+    measured: Callable[[Plan, IntArray, Parts], None],
+    progress: Progress,
+) -> WrittenTables:
+    """Measure and release the leaves where their rows are, and write everything into the folder of the job.
+
+    Parameters
+    ----------
+    lower
+        Confidential rows of the leaves, and the pieces that they are in.
+    n_groups
+        Groups of every region that the release keeps to.
+    above
+        What was measured and estimated of the levels above.
+    measured
+        Told as soon as all answers are written.
+    """
+    (rows, pieces), folder, level = lower, Path(job.folder), hierarchy.n_levels - 1
+    tree = _Above(hierarchy, n_groups, pieces)
+    told_of_pieces = [
+        tree.described(number) | prior_arrays(above.prior.piece(p.regions(level))) for number, p in enumerate(pieces)
+    ]
+    sample = sampled_regions(hierarchy.n_leaves, is_top=above.is_top)
+    answers = run_on_rows(rows, [pack(p) for p in tree.to_measure(told_of_pieces, sample)], job, "measure_leaves")
+    noisy = (tree.write_noisy(folder, above), *_files(folder, _NOISY, answers))
+    measured(above.plan, n_groups, {_NOISY: noisy})
+
+    progress(2 * level + 1, 2 * level + 2, f"estimating {hierarchy.level_names[level]}")
+    sampled = MeasuredLevel(
+        noisy_level(above.plan, level, answers), n_groups[hierarchy.level_slice(level)][sample], above.prior.at(sample)
+    )
+    n_rows = sum(int(each["n_rows"][0]) for each in answers)
+    choices = choose_from_sample(sampled, hierarchy.n_leaves, n_rows, is_top=above.is_top)
+    estimating = LeafJob(job.folder, above.plan.levels[level], choices)
+    public = [pack(piece) for piece in told_of_pieces]
+    with run_alone(rows.sparkSession, public, estimating, "tell_about_leaves") as found:
+        told = tree.joined(map(told_from_arrays, found), above.prior.fall.shape[1])
+    handed = finish_above(hierarchy, n_groups, above.levels, told, above.looked, above.plan.max_size)
+    del told
+    give_back()
+
+    public = [pack(piece | tree.handed(number, handed)) for number, piece in enumerate(told_of_pieces)]
+    with run_alone(rows.sparkSession, public, estimating, "release_leaves") as found:
+        made = list(found)
+    first, checks = tree.finish(folder, handed, made)
+    counts = {_COUNTS: (first, *_files(folder, _COUNTS, made))}
+    return WrittenTables(above.plan, n_groups, {_NOISY: noisy}, counts, checks)
+
+
+def _files(folder: Path, table: str, made: list[Arrays]) -> list[PartFile]:
+    """The parts that tasks have written, piece by piece; that of the levels above comes before them."""
+    return [part_from_arrays(each, folder / part_name(table, 1 + number)) for number, each in enumerate(made)]
+
+
+class _Above:
+    """The levels above the leaves, and how the pieces of the leaves lie below them."""
+
+    def __init__(self, hierarchy: Hierarchy, n_groups: IntArray, pieces: list[Piece]) -> None:
+        self.whole, self.n_groups, self.pieces = hierarchy, n_groups, pieces
+        self.level = hierarchy.n_levels - 1
+        n_upper = int(hierarchy.level_starts[-2])
+        self.tree = Hierarchy(
+            hierarchy.level_names[:-1],
+            hierarchy.level_starts[:-1],
+            hierarchy.parent[:n_upper],
+            hierarchy.labels[:n_upper],
+        )
+        self.paths = path_array(self.tree)
+
+    def parents(self, number: int) -> slice:
+        """Regions above the leaves of a piece, within their level."""
+        return self.pieces[number].regions(self.level - 1)
+
+    def groups_above(self, number: int) -> IntArray:
+        """Their numbers of groups."""
+        return self.n_groups[self.whole.level_slice(self.level - 1)][self.parents(number)]
+
+    def described(self, number: int) -> Arrays:
+        """What tasks need to know about a piece: its families of leaves, their names and numbers of groups."""
+        piece, parents = self.pieces[number], self.parents(number)
+        leaves = piece.regions(self.level)
+        labels = self.whole.labels[self.whole.level_slice(self.level)][leaves]
+        first = int(self.tree.level_starts[-2])
+        above = self.paths.slice(first + parents.start, parents.stop - parents.start)
+        return {
+            "number": np.array([number]),
+            "families": piece.child_starts[-1],
+            "groups": self.n_groups[self.whole.level_slice(self.level)][leaves],
+            **text_arrays("labels", pa.array(escape_labels(labels), pa.large_string())),
+            **text_arrays("paths_above", above),
+        }
+
+    def to_measure(self, described: list[Arrays], sample: IntArray) -> list[Arrays]:
+        """The same for the task that measures, with the regions of the sample that lie in each piece."""
+        public = []
+        for piece, arrays in zip(self.pieces, described):
+            here = piece.regions(self.level)
+            own = sample[(sample >= here.start) & (sample < here.stop)] - here.start
+            facts = {"level": np.array([self.level]), f"groups_{self.level}": arrays["groups"], "sample": own}
+            public.append(arrays | piece_arrays(piece) | facts)
+        return public
+
+    def write_noisy(self, folder: Path, above: AboveFinest) -> PartFile:
+        """Write the answers of the levels above."""
+        noisy = NoisyCounts(self.n_groups, above.noisy_with_look())
+        reader = noisy_reader(Lattice(self.tree, NO_ATTRIBUTES), noisy, self.paths)
+        return write_part(folder, part_name(_NOISY, 0), reader)
+
+    def joined(self, found: Any, n_sizes: int) -> Told:
+        """What all leaves tell, from what each piece does."""
+        tables, largest = FromBelow.empty(self.tree.n_leaves, n_sizes), []
+        for number, told in enumerate(found):
+            tables.write(self.parents(number), told.below)
+            largest.append(told.largest)
+        return Told(tables, joined_below(largest))
+
+    def handed(self, number: int, handed: HandedDown) -> Arrays:
+        """What is handed down to the leaves of a piece."""
+        return handed_arrays(handed.piece(self.parents(number))) | {"groups_above": self.groups_above(number)}
+
+    def finish(self, folder: Path, handed: HandedDown, made: list[Arrays]) -> tuple[PartFile, tuple[Check, ...]]:
+        """Write the counts of the levels above, check them, and put together what tasks have checked below."""
+        tree, groups = self.tree, self.n_groups[: self.tree.n_regions]
+        counts = counts_on_all_levels(tree, handed.counts(groups[tree.level_slice(tree.n_levels - 1)]))
+        part = write_part(
+            folder, part_name(_COUNTS, 0), counts_reader(Lattice(tree, NO_ATTRIBUTES), counts, self.paths)
+        )
+        totals, *sums = check_counts(tree, counts, groups, all_totals=True)
+        first = {
+            name: [p.first[level - p.top] for p in self.pieces]
+            for name, level in (("wrong_totals", self.level), ("wrong_sums", self.level - 1))
+        }
+        wrong = {
+            name: np.concatenate([each[name].astype(np.int64) + start for each, start in zip(made, starts)])
+            for name, starts in first.items()
+        }
+        leaves = self.whole.level_slice(self.level).start + wrong["wrong_totals"]
+        regions = self.whole.level_slice(self.level - 1).start + wrong["wrong_sums"]
+        below, above = self.whole.level_names[self.level], self.whole.level_names[self.level - 1]
+        held = totals.passed and not len(leaves)
+        detail = totals.detail or where_wrong(self.whole, leaves)
+        return part, (
+            Check("counts are nonnegative integers", counts.count.dtype == np.int64),
+            replace(totals, passed=held, detail=detail),
+            *sums,
+            Check(f"{below} adds up to {above}", not len(regions), where_wrong(self.whole, regions)),
+        )
