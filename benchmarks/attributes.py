@@ -1,7 +1,7 @@
 """Households with attributes, and the people in them: errors beside nestings, releases without attributes, and histograms.
 
 200,576 households of the Current Population Survey by couple and assistance, both declared fixed, with members by age. Run as
-``python -m benchmarks.attributes sizes|wants|people|means|scale``; the data folder is named by TALLYTREE_DATA.
+``python -m benchmarks.attributes sizes|groups|wants|people|ages|means|scale``; the data folder is named by TALLYTREE_DATA.
 """
 
 import argparse
@@ -24,9 +24,13 @@ from tallytree.model.attributes import Attributes
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.lattice import Family
+from tallytree.model.people import People, classes_of_entities
 from tallytree.publish.answers import answer
 from tallytree.publish.copies import copy_release
+from tallytree.publish.group_sizes import groups_known
 from tallytree.released.group_sizes.asked import MEAN
+from tallytree.released.group_sizes.release import Release
+from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
 
 LEVELS = ("region", "division", "fips")
 BY = ("couple", "assistance")
@@ -122,6 +126,22 @@ def sizes(epsilons: Sequence[str], runs: int) -> None:
                 show(f"ε = {epsilon}, attributes at the {name}, {how}", found)
 
 
+def groups_protected(epsilons: Sequence[str], runs: int) -> None:
+    """The same where whole households are protected, sizes up to 20."""
+    table = households()
+    values = {name: sorted({str(value) for value in table[name].to_pylist()}) for name in BY}
+    how = {"size": "size", "root": "US", "unit": "group", "public": "regions"}
+    counts = read(table, levels=LEVELS, by=values, **how)
+    print("| | cells | all values together | geometric mean |\n| --- | --- | --- | --- |")
+    for epsilon in epsilons:
+        made = [lattice_errors(counts, epsilon, seed, max_size=20) for seed in range(runs)]
+        show(f"ε = {epsilon}, by attributes", made)
+        for name, order in {"top": (*BY, *LEVELS), "bottom": (*LEVELS, *BY)}.items():
+            nested = read(table, levels=order, **how)
+            found = [nested_errors(counts, nested, order, epsilon, seed, max_size=20) for seed in range(runs)]
+            show(f"ε = {epsilon}, attributes at the {name}", found)
+
+
 def wants(epsilons: Sequence[str], runs: int) -> None:
     """Three workloads, and a release without attributes."""
     table = households()
@@ -152,10 +172,71 @@ def people(epsilons: Sequence[str], runs: int) -> None:
     table = members()
     how = {"group": "household", "levels": LEVELS, "root": "US", "by": ("couple",), "public": "cells"}
     both = read(table, people={"age": list(AGES.values())}, people_by=["couple"], **how)
-    bare = read(table, **how)
+    _compare_people(both, read(table, **how), float(LOOK_SHARE_BY_ATTRIBUTES), epsilons, runs)
+
+
+def ages(epsilons: Sequence[str], runs: int) -> None:
+    """The same of the county table of age by sex, 46 classes of 302 million people in households whose sizes are made up."""
+    both = county_people()
+    bare = ConfidentialCounts(both.hierarchy, both.leaf_counts, both.n_groups)
+    _compare_people(both, bare, float(FIRST_LOOK_SHARE), epsilons, runs)
+
+
+def county_people() -> ConfidentialCounts:
+    """Real people by sex and age per county; households of two and more are drawn, and whoever is left lives alone."""
+    folder = data_folder()
+    if folder is None:
+        sys.exit("Set TALLYTREE_DATA to the folder of real data.")
+    file = folder / "us2010_age_sex_county" / "us2010_age_sex_county.csv.gz"
+    table = duckdb.sql(
+        f"SELECT * FROM read_csv('{file}', types={{'fips': 'VARCHAR'}}) ORDER BY state, fips"
+    ).to_arrow_table()
+    names = [name for name in table.column_names if name not in ("fips", "state", "county")]
+    leaves = list(zip(table["state"].to_pylist(), table["fips"].to_pylist()))
+    tree = hierarchy_from_leaves(["state", "county"], leaves, root="US")
+    classes = classes_of_entities(
+        [
+            ("sex", ("m", "f")),
+            ("age", tuple(dict.fromkeys(name[2:] for name in names))),
+        ]
+    )
+    counted = np.zeros((len(leaves), classes.n_cells), dtype=np.int64)
+    for name in names:
+        counted[:, classes.cell_of([name[0], name[2:]])] = table[name].to_numpy()
+    rng = np.random.default_rng(0)
+    everyone = counted.sum(axis=1)
+    shares = np.array([0.47, 0.21, 0.18, 0.08, 0.04, 0.02])  # of households of 2 … 7
+    drawn = np.stack([rng.multinomial(n, shares) for n in (everyone * 0.27).astype(np.int64)])
+    alone = everyone - drawn @ np.arange(2, 8)
+    sizes = np.concatenate([alone[:, None], drawn], axis=1)
+    county, size = np.nonzero(sizes)
+    counts = counts_from_runs(county, size + 1, sizes[county, size], len(leaves))
+    return ConfidentialCounts(tree, counts, counts.n_groups(), people=People(classes), entity_counts=counted)
+
+
+def _compare_people(
+    both: ConfidentialCounts, bare: ConfidentialCounts, look: float, epsilons: Sequence[str], runs: int
+) -> None:
+    """``look`` is the share of the first look, which leaves so much less for sizes beside people as without them."""
     lattice, tree = both.lattice, both.hierarchy
     groups = both.people.groups(lattice)
+    own_family = both.people.family(lattice)
     exact = both.people_cells()
+    leaves = tree.level_slice(tree.n_levels - 1)
+
+    def entities(made: Release) -> IntArray:
+        cells = (
+            made.counts.regions(leaves)
+            if made.margins is None
+            else made.margins.at(lattice.rows_in_margins(lattice.finest))
+        )
+        return lattice.sums(own_family, cells.n_entities())
+
+    def off(cells: IntArray | FloatArray, truth: IntArray) -> FloatArray:
+        return np.array(
+            [np.square(groups.sums(Family(level, ()), cells - truth)).mean() for level in range(tree.n_levels)]
+        )
+
     print(
         "| ε | level | one class: ours | own histogram | ratio | entities: sizes | classes | both | predicted | ratio |"
     )
@@ -166,22 +247,15 @@ def people(epsilons: Sequence[str], runs: int) -> None:
             made = release(both, epsilon=epsilon, insecure_seed=seed)
             assert made.people is not None
             assert made.noisy is not None
-            told = counted_people(groups, made.noisy.people, lattice.sums(lattice.finest, both.cell_counts.n_groups()))  # type: ignore[union-attr]
+            known = groups_known(lattice, made.noisy, both.people)
+            told = counted_people(groups, made.noisy.people, known)
             estimate = least_squares_cells(groups, told)
             totals = np.maximum(np.rint(estimate.sum(axis=1)), 0).astype(np.int64)
             own = whole_people(groups, told, totals)
-            # As much for sizes as beside people: 1 − 3/100 − 1/4 of ε for the levels.
-            alone = release(bare, epsilon=str(float(epsilon) * 0.72 / 0.97), insecure_seed=1000 + seed)
-            sizes_alone = alone.margins.at(lattice.rows_in_margins(lattice.finest)).n_entities()  # type: ignore[union-attr]
-
-            def off(cells: IntArray | FloatArray, truth: IntArray) -> FloatArray:
-                return np.array(
-                    [np.square(lattice.sums(Family(level, ()), cells - truth)).mean() for level in range(tree.n_levels)]
-                )
-
+            alone = release(bare, epsilon=str(float(epsilon) * (0.75 - look) / (1 - look)), insecure_seed=1000 + seed)
             squares["ours"].append(off(made.people.cells, exact))
             squares["own"].append(off(own, exact))
-            squares["sizes"].append(off(sizes_alone, exact.sum(axis=1)))
+            squares["sizes"].append(off(entities(alone), exact.sum(axis=1)))
             squares["classes"].append(off(estimate.sum(axis=1), exact.sum(axis=1)))
             squares["both"].append(off(made.people.cells.sum(axis=1), exact.sum(axis=1)))
         mean = {name: np.mean(found, axis=0) for name, found in squares.items()}
@@ -256,8 +330,10 @@ def main() -> None:
     """Print the tables that were asked for."""
     tables: dict[str, Callable[[Sequence[str], int], None]] = {
         "sizes": sizes,
+        "groups": groups_protected,
         "wants": wants,
         "people": people,
+        "ages": ages,
         "means": means,
     }
     parser = argparse.ArgumentParser(description=__doc__)
