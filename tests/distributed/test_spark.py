@@ -81,6 +81,10 @@ def test_no_exact_count_by_size_reaches_the_driver(facts: dict[str, Any]) -> Non
     assert "values hidden" in facts["repr"]
 
 
+def test_leaves_whose_hashes_agree_are_told_apart_by_their_labels(facts: dict[str, Any]) -> None:
+    assert facts["same by labels"]
+
+
 def test_confidential_numbers_of_groups_stay_on_the_executors(facts: dict[str, Any]) -> None:
     """Where they are public they are summed up per leaf and fetched; else names of regions and answers alone are."""
     assert ["leaf", "sum(n)"] in facts["collected"]

@@ -131,7 +131,7 @@ def test_leaves_whose_hashes_agree_are_still_told_apart(key: str, monkeypatch: p
     with_keys = counting.with_keys
     monkeypatch.setattr(counting, "with_keys", lambda rows, key: used.append(key) or with_keys(rows, key))
     if HASHES[key] is not None:
-        monkeypatch.setattr(group_sizes, "_hash_with", lambda label_type: HASHES[key])
+        monkeypatch.setattr(group_sizes, "_hash_with", lambda label_type, *engine: HASHES[key])
     assert counts_as_dict(read(PEOPLE, group="household", levels=LEVELS, public="groups")) == EXPECTED
     assert used == [key]
 

@@ -297,7 +297,11 @@ def _leaves(session: Session, rows: Rows, opened: Opened) -> tuple[Key, pa.Table
         leaves = session.bring(leaves_of(rows, key), opened.regions_name)
         return session.fetch(leaves.order_by([f"t{level}" for level in range(rows.n_labels)]), opened.regions_name)
 
-    if session.engine_of(rows.table).name != "duckdb":
+    engine = session.engine_of(rows.table).name
+    if engine == "pyspark":
+        leaves = fetch("spark hash")
+        return ("spark hash", leaves) if _all_different(leaves["k0"].to_numpy()) else ("labels", fetch("labels"))
+    if engine != "duckdb":
         return "labels", fetch("labels")
     leaves = fetch("hash")
     whole = leaves["k0"].to_numpy()

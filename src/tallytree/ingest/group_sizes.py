@@ -4,8 +4,9 @@ Everything that can be wrong with a row rides along in that query as a :class:`~
 
 A leaf is named inside the query by its *key*. On DuckDB that is a hash of its labels, which makes grouping and the check
 that no group lies in two leaves cheap. The leaves that exist are found and their hashes compared beforehand: the key is half
-a hash where that tells all leaves apart, else the whole one, and if two ever agree the labels themselves. On other engines
-the key is always the labels.
+a hash where that tells all leaves apart, else the whole one, and if two ever agree the labels themselves. Spark has a hash of
+its own: it keeps the least and the largest number of a group in a hash table, but sorts all rows for those of text. On other
+engines the key is always the labels.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tallytree.ingest.sources import Source
 from tallytree.model.attributes import OTHER, Attributes
 from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS_OF_SIZE
 
-Key = Literal["half hash", "hash", "labels"]
+Key = Literal["half hash", "hash", "spark hash", "labels"]
 ALTERED = ("lowered", "left_out")
 """Columns that mark rows which were changed to keep within public bounds."""
 
@@ -198,20 +199,25 @@ def with_keys(rows: Rows, key: Key) -> Rows:
 def _key_columns(table: Any, labels: Sequence[str], key: Key) -> dict[str, Any]:
     if not labels or key == "labels":
         return {f"k{place}": table[label] for place, label in enumerate(labels)}
+    if key == "spark hash":
+        whole = ibis.literal(0, "int64")
+        for label in labels:
+            whole = _hash_with(table[label].type(), "xxhash64", dt.int64)(whole, table[label])
+        return {"k0": whole}
     whole = ibis.literal(0, "uint64")
     for label in labels:
-        whole = _hash_with(table[label].type())(whole, table[label])
+        whole = _hash_with(table[label].type(), "hash", dt.uint64)(whole, table[label])
     return {"k0": whole if key == "hash" else (whole >> 32).cast("uint32")}
 
 
 @cache
-def _hash_with(label_type: Any) -> Any:
-    """DuckDB's own hash of the hash above and a label."""
+def _hash_with(label_type: Any, function: str, number: Any) -> Any:
+    """The engine's own hash of the hash above and a label."""
 
     def combine(above: Any, label: Any) -> Any:
         """Never called: Ibis only writes its SQL."""
 
-    return ibis.udf.scalar.builtin(combine, name="hash", signature=((dt.uint64, label_type), dt.uint64))
+    return ibis.udf.scalar.builtin(combine, name=function, signature=((number, label_type), number))
 
 
 def leaves_of(rows: Rows, key: Key) -> Any:
