@@ -15,8 +15,10 @@ from tallytree.cli import main
 from tallytree.kinds.verbs import verify_privacy
 from tallytree.publish.degrees import degrees
 from tallytree.publish.histogram import histogram
+from tallytree.released.checks import Check
 from tallytree.released.opening import open_folder
 from tallytree.released.privacy_checks import recomputed_loss
+from tallytree.released.rewriting import FOLLOWS, told_once
 from tests.forging import forge
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4, 5], "state": ["GA"] * 6 + ["NY"] * 2})
@@ -154,3 +156,9 @@ def test_a_release_made_with_a_seed_does_not_pass(tmp_path: Path) -> None:
     folder = group_sizes(insecure_seed=1).save(tmp_path / "out")
     failed = [check.name for check in verify_privacy(folder).checks if not check.passed]
     assert failed == ["the noise came from secure randomness"]
+
+
+def test_the_check_of_the_whole_manifest_is_told_where_no_other_failed() -> None:
+    whole, good, bad = Check(FOLLOWS, False, "x differ."), Check("a", True), Check("b", False)
+    assert told_once([good, whole]) == (good, whole)
+    assert told_once([good, whole, bad]) == (good, bad)

@@ -11,7 +11,8 @@ from tallytree.kinds.showing import report_html
 from tallytree.options.asking import PageOptions
 from tallytree.options.card import CardOptions
 from tallytree.released.card import card_json
-from tallytree.report.payload import common_facts, group_sizes_payload
+from tallytree.report.maps import map_payload
+from tallytree.report.payload import USE, common_facts, degrees_payload, group_sizes_payload
 from tallytree.report.words import in_full, level_words, note_sentences
 from tests.kinds.test_kinds import MAKERS
 from tests.released.test_comparison import released
@@ -95,3 +96,32 @@ def test_a_name_of_no_level_is_refused(told: str) -> None:
 def test_a_release_without_levels_takes_no_names_for_them() -> None:
     with pytest.raises(RequestError, match="--level-name"):
         report_html(MAKERS["histogram"](), None, PageOptions(level_names=["state=state"]))
+
+
+FITS = "Numbers fit together: parts add up to the whole."
+
+
+def test_how_to_read_a_page_is_said_for_each_kind() -> None:
+    """Lines on bars only where there are some, and sums only where parts add up."""
+    sizes, degrees = MAKERS["group-sizes"](), MAKERS["degrees"]()
+    read = group_sizes_payload(sizes, None, PageOptions())["read"]
+    assert len(read) == 4
+    assert read[-1] == FITS
+    assert "thin line" not in read[0]
+    assert FITS not in degrees_payload(degrees)["read"]
+    with_lines = group_sizes_payload(tt.with_intervals(sizes, copies=2), None, PageOptions())["read"]
+    assert with_lines[0] == f"{read[0]} The thin line on a bar shows how far off it may be."
+
+
+def test_how_to_use_the_numbers_of_a_map() -> None:
+    page = map_payload(MAKERS["map"]())
+    sums = "A box is the sum of its parts, but its error is smaller than the sum of theirs."
+    assert page["use"][:4] == [USE[0], USE[1], sums, USE[3]]
+
+
+def test_classes_are_told_with_their_ends() -> None:
+    table = pa.table({"state": ["a", "b"], "small": [3, 4], "large": [2, 0]})
+    counts = tt.read(table, sizes={"small": "1-4", "large": "5+"}, levels=["state"], public="groups")
+    words = group_sizes_payload(tt.release(counts, epsilon=1, insecure_seed=1), None, PageOptions())["words"]
+    assert words["spans"] == [[1, 4], [5, None]]
+    assert words["bin"] == ["1-4", "5+"]
