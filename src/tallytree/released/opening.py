@@ -38,8 +38,8 @@ def _parts_of(raw: Manifest, files: Mapping[str, object]) -> dict[str, tuple[str
     """Which files each table is made of, where it is not one; every file belongs to one table, once."""
     split = {table: tuple(names) for table, names in raw.get("parts", {}).items()}
     named = [name for names in split.values() for name in names]
-    if raw["format_version"] < 3 and split:
-        raise ValueError("only newer folders have tables in parts")
+    if not (raw["format_version"] >= 3) == ("parts" in raw) == bool(split):
+        raise ValueError("folders of format 3, and they alone, have tables in parts")
     if not all(split.values()) or len(set(named)) < len(named) or not {*named} <= {*files} or {*split} & {*files}:
         raise ValueError("parts are not files of one table each")
     return split
