@@ -25,7 +25,7 @@ from tallytree.released.questions import Question, Reply
 COMMANDS = load_commands()
 # Per command what it needs; the module of the publishing function, and its name there.
 RELEASING = {
-    "release": ({"out": "out"}, "release_counts"),
+    "release": ({"out": "out"}, "release_in_folder"),
     "histogram": ({"out": "out", "column": "age"}, "release_histogram"),
     "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "release_spatial"),
     "degrees": ({"out": "out", "column": "a", "public": "groups"}, "release_degrees"),

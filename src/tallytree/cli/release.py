@@ -54,9 +54,10 @@ def release(
             counts = read_data(source, data, engine)
             refuse_doubts(counts, where)
             made = release_in_folder(counts, how, progress)
-            if where.intervals and isinstance(made, Release):
-                return with_intervals(made, copies=where.intervals, progress=progress)
-            return made
+            # Whoever is told of intervals writes no parts, for they go into the tables.
+            if not where.intervals or isinstance(made, WrittenRelease):
+                return made
+            return with_intervals(made, copies=where.intervals, progress=progress)
 
     made, found = publish(how, where, make, intervals=where.intervals)
     if where.json:
