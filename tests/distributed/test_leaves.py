@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tallytree as tt
+from tallytree.cli import main
 from tallytree.distributed import leaf_tasks, tasks
 from tallytree.distributed.counts import SparkCounts
 from tallytree.errors import PaidNotFinishedError, StorageError, VerificationError
@@ -91,6 +93,38 @@ def test_a_folder_has_a_part_for_every_piece_and_one_for_the_levels_above(held: 
     for table in ("counts", "noisy"):
         assert files["parts"][f"{table}.parquet"] == [f"{table}-{number:05d}.parquet" for number in range(1 + n_pieces)]
     assert {file.name for file in (tmp_path / "out").iterdir()} == {MANIFEST, *files["files"]}
+
+
+def test_every_command_reads_parts(held: SparkCounts, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What commands say of a folder in parts is what they say of the same release in whole tables."""
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    held.release_to(out, **HOW)
+    tt.release(counts_of(), **HOW).save(whole)
+    people_file = tmp_path / "people.parquet"
+    pq.write_table(people(), people_file)
+    truth = ["--group", "household", "--levels", "state,county,tract", "--root", "US", "--public", "groups"]
+
+    def said(folder: Path, *words: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main([words[0], str(folder), *words[1:]])
+        assert not ended.value.code, capsys.readouterr().err
+        return capsys.readouterr().out.replace(str(folder), "FOLDER")
+
+    for words in (
+        ("verify",),
+        ("query", "--region", "US/s0", "--at-least", "2", "--json"),
+        ("evaluate", str(people_file), *truth),
+        ("compare", str(whole)),
+        ("card",),
+    ):
+        assert said(out, *words) == said(whole, *words), words
+    for folder in (out, whole):
+        said(folder, "report", "--out", str(tmp_path / f"{folder.name}.html"))
+        said(folder, "export", "--out", str(tmp_path / f"{folder.name}.csv"))
+        said(folder, "re-estimate", "--out", str(tmp_path / f"{folder.name}-again"))
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    again = [tmp_path / f"{folder}-again" / "counts.parquet" for folder in ("out", "whole")]
+    assert again[0].read_bytes() == again[1].read_bytes()
 
 
 def test_without_raw_measurements(held: SparkCounts, tmp_path: Path) -> None:
