@@ -140,3 +140,22 @@ def test_malformed_inputs_are_never_a_traceback(tmp_path: Path) -> None:
         if wrong:
             found.setdefault(wrong[-200:], f"{number}: {what}\n{wrong}")
     assert not found, f"{len(found)} kinds of traceback:\n\n" + "\n\n".join(found.values())
+
+
+def test_a_damaged_footer_is_one_sentence(tmp_path: Path) -> None:
+    """Arrow calls some damage an error of the system, with a line break in its words."""
+    file = tmp_path / "points.parquet"
+    pq.write_table(pa.table({"x": [0.5], "y": [0.5]}), file)
+    whole = file.read_bytes()
+    for damaged in (_after(whole, b"ARROW:schema", b"/" * 60), whole[:-60] + b"\x0e" * 20 + whole[-40:]):
+        file.write_bytes(damaged)
+        with pytest.raises((OSError, pa.ArrowException)):
+            pq.read_schema(file)
+        use = lambda: tt.spatial(str(file), columns=("x", "y"), box=((0, 1), (0, 1)), epsilon=1, insecure_seed=1)  # noqa: E731
+        assert complaint(use) is None
+
+
+def _after(whole: bytes, mark: bytes, other: bytes) -> bytes:
+    """The same with other bytes a little after a mark."""
+    place = whole.index(mark) + len(mark) + 24
+    return whole[:place] + other + whole[place + len(other) :]

@@ -55,7 +55,7 @@ def describe_points(source: Any) -> PointFile | None:
             return _shapefile_system(path)
         geo = _geo_metadata(path) if suffix in PARQUET else None
         return None if geo is None else _parquet_system(geo)
-    except (ValueError, KeyError, TypeError, AttributeError, struct.error, pa.ArrowInvalid):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, struct.error, pa.ArrowException):
         return None  # opening it says what is wrong
 
 

@@ -164,7 +164,7 @@ def _open_files(session: Session, path: str, wanted: Wanted, encoding: str | Non
             return _open_points(session, path, wanted, encoding)
         return _open_named(session, path, encoding)
     except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise InputError(f"Cannot read {path[:200]}: {error.strerror or error}.") from None
+        raise InputError(f"Cannot read {path[:200]}: {error.strerror or ' '.join(str(error).split())}.") from None
 
 
 def _open_points(session: Session, path: str, wanted: Wanted, encoding: str | None) -> Source:
