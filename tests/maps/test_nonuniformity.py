@@ -1,5 +1,6 @@
 """What is not known inside boxes: how clustered points are, and whether intervals of queries that cut boxes hold."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,9 @@ def test_clustering_by_hand():
     # 20, 20, 0, 0 out of 40: 4 · 10² over 4 · 3/16 · 40².
     assert clustering(*estimated(halves, mechanism="quadtree", depth=1)) == pytest.approx(400 / 1200)
     assert clustering(*estimated(even, mechanism="uniform-grid", cells=1)) == 1.0  # one box says nothing
+    found, noise = estimated(halves, mechanism="quadtree", depth=1)
+    huge = replace(found, unbiased=np.full_like(found.unbiased, 1e200))  # as a damaged folder may hold it
+    assert clustering(huge, noise) == 1.0
     found, _ = estimated(halves, mechanism="quadtree", depth=1)
     loose, edge = unknown_inside(found, 0.5, 0.25)
     np.testing.assert_allclose(loose, found.published + 0.5 * found.published**2)

@@ -58,9 +58,10 @@ def clustering(estimates: MapEstimates, from_below: FloatArray) -> float:
         return 1.0
     share = tree.volume[parts] / tree.volume[above]
     whole, part = estimates.unbiased[above], estimates.unbiased[parts]
-    uneven = np.sum((part - share * whole) ** 2 - from_below[parts] * (1 - share) ** 2)
-    most = np.sum(share * (1 - share) * (whole**2 - from_below[above]))
-    return float(np.clip(uneven / most, 0.0, 1.0)) if most > 0 else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # a damaged folder may hold any number
+        uneven = np.sum((part - share * whole) ** 2 - from_below[parts] * (1 - share) ** 2)
+        most = np.sum(share * (1 - share) * (whole**2 - from_below[above]))
+    return float(np.clip(uneven / most, 0.0, 1.0)) if 0 < most < np.inf else 1.0
 
 
 def shared_along_borders(estimates: MapEstimates) -> float:
