@@ -47,7 +47,7 @@ def main() -> dict[str, float]:
     difference = float(np.abs(ours - np.asarray(theirs(as_list))).max())
 
     counts = rng.poisson(rng.gamma(0.3, 30, N_BINS))
-    options = {"epsilon": 1, "strategy": "hierarchical", "branching": BRANCHING}
+    options = {"epsilon": 1, "mechanism": "hierarchical", "branching": BRANCHING}
     figures = {
         "OpenDP's time / ours, 65,536 leaves": their_seconds / ours_seconds,
         "milliseconds, ours": 1e3 * ours_seconds,
