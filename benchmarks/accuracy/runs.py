@@ -23,6 +23,7 @@ MAX_SIZE = 10_000
 TIGHT = "tight"
 METHODS: dict[str, dict[str, Any]] = {
     "default": {},
+    "no level behind": {"goal": "no-level-behind"},
     "default, equal split": {"mechanism": "adaptive", "budget": "equal"},
     "kuo2018": {"mechanism": "matching", "view": "cumulative", "norm": 1, "max_size": MAX_SIZE},
     "bottom-up": {"mechanism": "bottom-up", "view": "cumulative", "norm": 1, "max_size": MAX_SIZE},

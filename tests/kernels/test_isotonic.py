@@ -138,3 +138,8 @@ def test_refuses_what_does_not_fit() -> None:
         isotonic_l2([1.0, 2.0], np.array([0, 1]))
     with pytest.raises(InputError, match="positive weight"):
         isotonic_l2([1.0, 2.0], weights=[1.0, 0.0])
+
+
+@given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=40))
+def test_real_fits_never_fall_by_a_last_digit(values: list[float]) -> None:
+    assert (np.diff(isotonic_l2(values)) >= 0).all()

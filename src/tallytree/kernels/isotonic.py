@@ -17,7 +17,6 @@ from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 
 Bound = float | npt.ArrayLike | None
 
-NO_WEIGHTS = as_input([], np.float64)
 # Bounds that bind nothing; half the range of 64 bits, so that a size may be added to them.
 FAR_BELOW, FAR_ABOVE = -(2**62), 2**62
 # Comparisons per value that the sorted stack of the L1 fit may cost before a heap takes over.
@@ -53,8 +52,8 @@ def isotonic_l2(
     numbers = as_input(values, np.float64)
     places = _offsets(offsets, len(numbers))
     n_regions = len(places) - 1
-    weight = NO_WEIGHTS if weights is None else as_input(weights, np.float64)
-    if weights is not None and (len(weight) != len(numbers) or not (weight > 0).all()):
+    weight = None if weights is None else as_input(weights, np.float64)
+    if weight is not None and (len(weight) != len(numbers) or not (weight > 0).all()):
         raise InputError("Isotonic regression needs one positive weight per value.")
     low = as_input(_bound(lower, n_regions, -np.inf), np.float64)
     high = as_input(_bound(upper, n_regions, np.inf), np.float64)
@@ -137,7 +136,7 @@ def _offsets(offsets: IntArray | None, n_values: int) -> IntArray:
 
 
 def _bound(bound: Bound, n_regions: int, default: float) -> npt.NDArray[np.generic]:
-    return np.broadcast_to(np.asarray(default if bound is None else bound), (n_regions,))
+    return np.full(n_regions, default if bound is None else bound)
 
 
 def _expand(run_offsets: IntArray, value: IntArray, length: IntArray) -> IntArray:
@@ -179,46 +178,45 @@ def _longest(places, start, stop):  # type: ignore[no-untyped-def]
 
 @serial
 def _fit_l2(values, weights, places, low, high, fit, start, stop):  # type: ignore[no-untyped-def]
-    # The block under way stays in local variables. Block b below it has mean fit[first + b], weight heft[b] and ends
-    # before position end[b]; means rise strictly from block to block. No block lies behind the values it is made from.
+    # The block under way stays in local variables. Block b below it has the sum totals[b] and the weight heft[b], and ends
+    # before position end[b]; means rise strictly from block to block. Whether a value rises is a toss that processors guess,
+    # and a wrong guess costs what it takes to compare: products, because a quotient takes several times as long.
     longest = _longest(places, start, stop)
+    totals = np.empty(longest, dtype=np.float64)
     heft = np.empty(longest, dtype=np.float64)
     end = np.empty(longest, dtype=np.int64)
-    weighted = len(weights) > 0
     for region in range(start, stop):
         first, last = places[region], places[region + 1]
         if first == last:
             continue
         n_below = 0
-        weight = weights[first] if weighted else 1.0
-        mean = values[first]
-        total = weight * mean
+        weight = 1.0 if weights is None else weights[first]
+        total = weight * values[first]
         for i in range(first + 1, last):
-            own = weights[i] if weighted else 1.0
-            if values[i] > mean:
-                fit[first + n_below] = mean
+            own = 1.0 if weights is None else weights[i]
+            if values[i] * weight > total:
+                totals[n_below] = total
                 heft[n_below] = weight
                 end[n_below] = i
                 n_below += 1
-                mean = values[i]
                 weight = own
-                total = own * mean
+                total = own * values[i]
                 continue
             total += own * values[i]
             weight += own
-            mean = total / weight
-            while n_below > 0 and fit[first + n_below - 1] >= mean:
+            while n_below > 0 and totals[n_below - 1] * weight >= total * heft[n_below - 1]:
                 n_below -= 1
-                total += heft[n_below] * fit[first + n_below]
+                total += totals[n_below]
                 weight += heft[n_below]
-                mean = total / weight
-        position = last
+        totals[n_below] = total
+        heft[n_below] = weight
+        position, above = last, high[region]
         for block in range(n_below, -1, -1):
             opens = end[block - 1] if block > 0 else first
-            below = fit[first + block - 1] if block > 0 else mean
-            fit[opens:position] = min(max(mean, low[region]), high[region])
+            # Products may take two means for rising whose quotients, rounded, fall.
+            above = min(totals[block] / heft[block], above)
+            fit[opens:position] = max(above, low[region])
             position = opens
-            mean = below
 
 
 @serial
