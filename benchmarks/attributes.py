@@ -25,12 +25,16 @@ from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.lattice import Family
 from tallytree.model.people import People, classes_of_entities
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.group_sizes.plan import plan_release, with_shares
+from tallytree.privacy.budget import written_fraction
+from tallytree.publish.adaptive import estimate_again
 from tallytree.publish.answers import answer
 from tallytree.publish.copies import copy_release
 from tallytree.publish.group_sizes import groups_known
 from tallytree.released.group_sizes.asked import MEAN
+from tallytree.released.group_sizes.manifest import facts_of
 from tallytree.released.group_sizes.release import Release
-from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
 
 LEVELS = ("region", "division", "fips")
 BY = ("couple", "assistance")
@@ -171,15 +175,12 @@ def people(epsilons: Sequence[str], runs: int) -> None:
     """People by class beside a histogram of its own, and people per region from sizes, from classes and from both."""
     table = members()
     how = {"group": "household", "levels": LEVELS, "root": "US", "by": ("couple",), "public": "cells"}
-    both = read(table, people={"age": list(AGES.values())}, people_by=["couple"], **how)
-    _compare_people(both, read(table, **how), float(LOOK_SHARE_BY_ATTRIBUTES), epsilons, runs)
+    _compare_people(read(table, people={"age": list(AGES.values())}, people_by=["couple"], **how), epsilons, runs)
 
 
 def ages(epsilons: Sequence[str], runs: int) -> None:
     """The same of the county table of age by sex, 46 classes of 302 million people in households whose sizes are made up."""
-    both = county_people()
-    bare = ConfidentialCounts(both.hierarchy, both.leaf_counts, both.n_groups)
-    _compare_people(both, bare, float(FIRST_LOOK_SHARE), epsilons, runs)
+    _compare_people(county_people(), epsilons, runs)
 
 
 def county_people() -> ConfidentialCounts:
@@ -214,23 +215,20 @@ def county_people() -> ConfidentialCounts:
     return ConfidentialCounts(tree, counts, counts.n_groups(), people=People(classes), entity_counts=counted)
 
 
-def _compare_people(
-    both: ConfidentialCounts, bare: ConfidentialCounts, look: float, epsilons: Sequence[str], runs: int
-) -> None:
-    """``look`` is the share of the first look, which leaves so much less for sizes beside people as without them."""
+def _sizes_alone(made: Release) -> CountsBySize:
+    """The finest cells from the sizes alone that a release measured, as if nobody had counted people."""
+    assert made.noisy is not None
+    facts = facts_of(made.manifest, made.hierarchy)
+    shares = [written_fraction(level["share"]) for level in made.manifest["privacy"]["levels"]]
+    plan = with_shares(plan_release(ReleaseOptions.told(made.manifest["request"]), facts), facts, shares)
+    return estimate_again(facts.lattice, plan, made.noisy).leaf_counts(facts.lattice)
+
+
+def _compare_people(both: ConfidentialCounts, epsilons: Sequence[str], runs: int) -> None:
     lattice, tree = both.lattice, both.hierarchy
     groups = both.people.groups(lattice)
     own_family = both.people.family(lattice)
     exact = both.people_cells()
-    leaves = tree.level_slice(tree.n_levels - 1)
-
-    def entities(made: Release) -> IntArray:
-        cells = (
-            made.counts.regions(leaves)
-            if made.margins is None
-            else made.margins.at(lattice.rows_in_margins(lattice.finest))
-        )
-        return lattice.sums(own_family, cells.n_entities())
 
     def off(cells: IntArray | FloatArray, truth: IntArray) -> FloatArray:
         return np.array(
@@ -252,10 +250,10 @@ def _compare_people(
             estimate = least_squares_cells(groups, told)
             totals = np.maximum(np.rint(estimate.sum(axis=1)), 0).astype(np.int64)
             own = whole_people(groups, told, totals)
-            alone = release(bare, epsilon=str(float(epsilon) * (0.75 - look) / (1 - look)), insecure_seed=1000 + seed)
+            alone = lattice.sums(own_family, _sizes_alone(made).n_entities())
             squares["ours"].append(off(made.people.cells, exact))
             squares["own"].append(off(own, exact))
-            squares["sizes"].append(off(entities(alone), exact.sum(axis=1)))
+            squares["sizes"].append(off(alone, exact.sum(axis=1)))
             squares["classes"].append(off(estimate.sum(axis=1), exact.sum(axis=1)))
             squares["both"].append(off(made.people.cells.sum(axis=1), exact.sum(axis=1)))
         mean = {name: np.mean(found, axis=0) for name, found in squares.items()}

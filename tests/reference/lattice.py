@@ -48,15 +48,30 @@ def membership(lattice: Lattice, family: Family) -> npt.NDArray[np.float64]:
 
 
 def dense_least_squares(
-    lattice: Lattice, measured: Mapping[Family, tuple[FloatArray, FloatArray]]
+    lattice: Lattice,
+    measured: Mapping[Family, tuple[FloatArray, FloatArray]],
+    shared: Mapping[Family, FloatArray] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Cells that fit all rows best, from the heights and variances of every measured family; column by column."""
-    matrices = {family: membership(lattice, family) for family in measured}
+    """Cells that fit all rows best, from the heights and variances of every measured family; column by column.
+
+    The finest curves below a row of a family may share an error of a given variance, which adds to their covariance.
+    """
+    finest = membership(lattice, lattice.finest)
+    others = {family: membership(lattice, family) for family in measured if family != lattice.finest}
     n_sizes = next(iter(measured.values()))[0].shape[1]
     columns = []
     for size in range(n_sizes):
-        stacked = np.concatenate([m / np.sqrt(measured[f][1][:, size, None]) for f, m in matrices.items()])
-        told = np.concatenate([h[:, size] / np.sqrt(v[:, size]) for h, v in measured.values()])
+        own = measured[lattice.finest][1][:, size]
+        covariance = np.diag(own)
+        for family, variance in (shared or {}).items():
+            for cells, of_row in zip(membership(lattice, family) * own, variance[:, size]):
+                covariance += of_row * np.outer(cells, cells) / cells.sum() ** 2
+        root = np.linalg.cholesky(np.linalg.inv(covariance)).T
+        stacked = np.concatenate(
+            [root @ finest, *(m / np.sqrt(measured[f][1][:, size, None]) for f, m in others.items())]
+        )
+        told = [measured[f][0][:, size] / np.sqrt(measured[f][1][:, size]) for f in others]
+        told = np.concatenate([root @ measured[lattice.finest][0][:, size], *told])
         columns.append(np.linalg.lstsq(stacked, told, rcond=None)[0])
     return np.stack(columns, axis=1)
 

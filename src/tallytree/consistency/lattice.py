@@ -9,6 +9,10 @@ least. The matrix of its normal equations is a diagonal and one block of ones pe
 regions and values and no more, and conjugate gradients find x in some tens of products for all sizes at once. Everything else
 is then a sum of x, and whole numbers are handed down one path through the lattice.
 
+The curves of the finest cells lean on shapes of the families above, so what is wrong with a shape is wrong in many cells alike,
+which their variances do not show. Where the sums of the finest curves stray from what another family tells by more than the
+variances of both explain, the cells of a row of that family are taken to share an error of as much, one more unknown per row.
+
 Where all measured families lie on that path they are the levels of a tree, and are reconciled as such: there least squares take
 one pass up and one down, sums are kept free of what smoothing bends, and the finest cells are estimated in pieces.
 """
@@ -20,7 +24,14 @@ from functools import reduce
 
 import numpy as np
 
-from tallytree.consistency.staircases import Leaves, consistent_leaves, families_of_leaves, shifted, whole_leaves
+from tallytree.consistency.staircases import (
+    Leaves,
+    consistent_leaves,
+    families_of_leaves,
+    shifted,
+    whole_leaves,
+    window_means,
+)
 from tallytree.estimate.staircases import Staircases
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.model.arrays import FloatArray, IntArray
@@ -51,7 +62,7 @@ def consistent_cells(
     top = Family(0, ())
     curves = {family: staircases.curves for family, staircases in measured.items()}
     curves.setdefault(top, look)
-    height = least_squares_cells(lattice, curves)
+    height = least_squares_cells(lattice, curves, shared_errors(lattice, curves))
     variance = 1 / _added(lattice.spread(family, 1 / _variance(known)) for family, known in curves.items())
     path = whole_path(lattice, {family: known.blocks.noise_variance for family, known in measured.items()})
     tree, orders = lattice.nested(path)
@@ -103,18 +114,68 @@ def whole_path(lattice: Lattice, noise_variance: Mapping[Family, float]) -> tupl
     return (Family(0, ()), *(Family(level, cells) for level in levels))
 
 
-def least_squares_cells(lattice: Lattice, curves: Mapping[Family, Curves]) -> FloatArray:
-    """The curves of the finest cells that fit those of all families best, by inverse variance, size by size."""
-    precision = {family: 1 / _variance(known) for family, known in curves.items()}
-    diagonal = _added(lattice.spread(family, weight) for family, weight in precision.items())
+def shared_errors(lattice: Lattice, curves: Mapping[Family, Curves]) -> dict[Family, FloatArray]:
+    """Variance of the error that the finest curves below each row of the other families share, size by size.
 
-    def times(cells: FloatArray) -> FloatArray:
-        return _added(
-            lattice.spread(family, weight * lattice.sums(family, cells)) for family, weight in precision.items()
-        )
+    A family's rows are judged together, as sums over regions are in a tree: one row alone says little about its own error.
+    """
+    finest = curves[lattice.finest]
+    found = {}
+    for family in curves:
+        if family != lattice.finest:
+            apart = lattice.sums(family, finest.height) - curves[family].height
+            explained = _variance(curves[family]) + lattice.sums(family, _variance(finest))
+            doubt = window_means(apart**2).sum(axis=0) / explained.sum(axis=0)
+            found[family] = np.maximum(doubt - 1, 0.0) * explained
+    return found
 
-    found = curves[lattice.finest].height.astype(np.float64)
-    aim = _added(lattice.spread(family, precision[family] * known.height) for family, known in curves.items())
+
+def least_squares_cells(
+    lattice: Lattice, curves: Mapping[Family, Curves], shared: Mapping[Family, FloatArray] | None = None
+) -> FloatArray:
+    """The curves of the finest cells that fit those of all families best, by inverse variance, size by size.
+
+    ``shared`` holds variances of errors that the finest curves below each row of some families have in common, each cell its
+    part in proportion to its own variance.
+    """
+    finest = lattice.finest
+    own = 1 / _variance(curves[finest])
+    precision = {family: 1 / _variance(known) for family, known in curves.items() if family != finest}
+    n_cells = len(own)
+    # Part of one standard deviation of a row's shared error that each cell has; rows of it follow the cells among the unknowns.
+    parts = {
+        family: lattice.spread(family, np.sqrt(variance) / lattice.sums(family, 1 / own)) / own
+        for family, variance in (shared or {}).items()
+    }
+    ends = np.cumsum([n_cells, *(lattice.n_rows(family) for family in parts)])
+    places = {family: slice(start, end) for family, start, end in zip(parts, ends[:-1], ends[1:])}
+
+    def stacked(cells: FloatArray, of_finest: FloatArray, errors: FloatArray | float) -> FloatArray:
+        """Gradient by cells and by shared errors, from that by cells and that by the finest curves."""
+        rows = [lattice.sums(family, part * of_finest) for family, part in parts.items()]
+        found = np.concatenate([cells + of_finest, *rows])
+        found[n_cells:] += errors
+        return found
+
+    def times(unknowns: FloatArray) -> FloatArray:
+        cells = unknowns[:n_cells]
+        fitted = _added([cells, *(part * lattice.spread(f, unknowns[places[f]]) for f, part in parts.items())])
+        sums = (lattice.spread(family, weight * lattice.sums(family, cells)) for family, weight in precision.items())
+        return stacked(_added([np.zeros_like(cells), *sums]), own * fitted, unknowns[n_cells:])
+
+    height = curves[finest].height.astype(np.float64)
+    told = (lattice.spread(family, weight * curves[family].height) for family, weight in precision.items())
+    aim = stacked(_added([np.zeros_like(height), *told]), own * height, 0.0)
+    weights = _added([own, *(lattice.spread(family, weight) for family, weight in precision.items())])
+    of_errors = [1 + lattice.sums(family, part**2 * own) for family, part in parts.items()]
+    start = np.concatenate([height, np.zeros((ends[-1] - n_cells, height.shape[1]))])
+    return _conjugate_gradients(times, aim, np.concatenate([weights, *of_errors]), start)[:n_cells]
+
+
+def _conjugate_gradients(
+    times: Callable[[FloatArray], FloatArray], aim: FloatArray, diagonal: FloatArray, found: FloatArray
+) -> FloatArray:
+    """Solve ``times(x) = aim`` column by column, from a first guess."""
     left = aim - times(found)
     scaled = left / diagonal
     direction, size = scaled, (left * scaled).sum(axis=0)

@@ -413,13 +413,13 @@ def _together(own: Curves, summed: Curves) -> Curves:
     """
     height, variance = own.height, own.variance
     apart = summed.height - height
-    doubt = np.maximum(1.0, _window_means(apart**2) / (variance + summed.variance + 1e-12))
+    doubt = np.maximum(1.0, window_means(apart**2) / (variance + summed.variance + 1e-12))
     spread = summed.variance * doubt
     weight = variance / (variance + spread + 1e-12)
     return Curves(height + weight * apart, variance * (1 - weight), own.fall_variance)
 
 
-def _window_means(values: FloatArray) -> FloatArray:
+def window_means(values: FloatArray) -> FloatArray:
     """Mean over sizes i/1.5 … 1.5 i of each row."""
     n_sizes = values.shape[1]
     sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)

@@ -4,7 +4,8 @@ Measured tables of a lattice tell about one another. Taken apart into interactio
 that belongs to a subset T of attributes (what T tells beyond its own subsets) is told by every measured family whose attributes
 include T, with the noise of the rows that are added up, and up and down the levels as without attributes. So the variance of a
 row, measured or not, follows from one number per interaction, level and block of sizes. The split makes the product of the
-predicted errors of the families that are wanted small.
+predicted errors of the families that are wanted small; of splits that are nearly as good it takes one where tables without
+attributes are at most twice as far off as in a release without any.
 """
 
 from __future__ import annotations
@@ -86,11 +87,14 @@ def shares_for_families(
         finest: tuned.LEAST_FINEST_WANTED if finest in wanted else tuned.LEAST_FINEST,
         cells: tuned.LEAST_CELLS,
     }
+    enough = _enough(model, look, lattice, groups, noise_std)
 
     def regret(shares: Shares) -> float:
         if any(shares.get(family, 0) < bound for family, bound in least.items()):
             return math.inf
-        return float(sum(math.log(model.error(family, shares)) for family in wanted)) / len(wanted)
+        logs = {family: math.log(model.error(family, shares)) for family in wanted}
+        behind = sum(max(0.0, logs[family] - bound) for family, bound in enough.items() if family in logs)
+        return (sum(logs.values()) / len(wanted)) + min(tuned.BEHIND * behind / len(wanted), tuned.NOTICED)
 
     found = [_descend(regret, start, lattice.families) for start in _starts(lattice)]
     best = min(found, key=regret)
@@ -98,6 +102,19 @@ def shares_for_families(
     main = max(kept, key=lambda family: kept[family])
     kept[main] += 1 - sum(kept.values(), Fraction(0))
     return tuple(kept.get(family, Fraction(0)) for family in lattice.families)
+
+
+def _enough(
+    model: _Model,
+    look: FirstLook,
+    lattice: Lattice,
+    groups: Mapping[Family, IntArray],
+    noise_std: Callable[[Fraction], float],
+) -> dict[Family, float]:
+    """What tables without attributes should not be worse than: twice the error of a release without any, as a logarithm."""
+    levels = [family for family in lattice.families if not family.margin]
+    alone = dict(zip(levels, shares_for_levels(look, [groups[family] for family in levels], noise_std)))
+    return {family: math.log(tuned.TIMES_ALONE * model.error(family, alone)) for family in levels}
 
 
 def shares_for_people(lattice: Lattice, noise_std: Callable[[Fraction], float]) -> Shares:
