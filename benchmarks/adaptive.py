@@ -203,6 +203,11 @@ def variants() -> Iterator[tuple[str, Changes]]:
     )
     yield "split by counts alone", lambda sample: [patch.object(adaptive, "roughness", lambda weights: 0.5)]
     yield "boxes that are not split asked once", lambda sample: [patch.object(Draft, "count", once)]
+    yield (
+        "boxes that are not split asked one by one",
+        lambda sample: [patch.object(Draft, "united", lambda draft, nodes: nodes)],
+    )
+    yield "drawn as if boxes erred independently", lambda sample: [patch.object(smoothing, "MOST_AGREEING", 1.0)]
     yield "halves, not 16 pieces", lambda sample: [patch.object(adaptive, "PIECES_LOG2", 1)]
     yield "every question alike", lambda sample: [patch.object(adaptive, "DEEPER", (1e9, 1e9))]
     yield "split at half the worth", lambda sample: [patch.object(adaptive, "WORTH", adaptive.WORTH / 2)]

@@ -20,9 +20,10 @@ def made_up(first_sides, totals, *, variance, seed=1):
         st.tuples(st.floats(-0.5, 1.5), st.floats(0.01, 10), st.floats(1, 1000), st.floats(0.1, 0.9)),
         min_size=1,
         max_size=6,
-    )
+    ),
+    st.sampled_from([1.0, 2.0, 16.0]),
 )
-def test_equals_the_slow_twin(given_divisions):
+def test_equals_the_slow_twin(given_divisions, agreeing):
     # The noise is at least a tenth of the total's square root and at most ten times it, where quadrature is exact.
     total = np.array([one[2] for one in given_divisions])
     variance = total * np.array([one[1] for one in given_divisions])
@@ -33,15 +34,14 @@ def test_equals_the_slow_twin(given_divisions):
     weights = fit_divisions(noisy, variance, total, share, even_prior())
     rows = list(zip(noisy, variance, total, share))
     np.testing.assert_allclose(weights, slow.fit(rows, even_prior()), rtol=1e-6)
-    found = divide(noisy, variance, total, share, weights)
-    expected = [slow.expected(*one, weights) for one in rows]
+    found = divide(noisy, variance, total, share, weights, agreeing)
+    expected = [slow.expected(*one, weights, agreeing) for one in rows]
     np.testing.assert_allclose(found / total, expected / total, rtol=1e-6, atol=1e-6)
     assert np.all((found >= 0) & (found <= total))
 
 
 def test_constants_are_those_of_the_twin():
     assert tuple(SPREADS) == slow.SPREADS
-    assert divisions.AGREEING == slow.AGREEING
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,14 @@ def test_even_counts_are_drawn_to_even_shares_and_rough_ones_left_alone():
         found = divide(noisy, variance, total, area, fit_divisions(noisy, variance, total, area, even_prior()))
         truth = totals * shares
         assert np.mean((found - truth) ** 2) < gain * np.mean((noisy - truth) ** 2)
+
+
+def test_sides_that_are_added_up_are_drawn_less():
+    totals = np.full(50, 1000)
+    data = made_up(totals * 0.6, totals, variance=2500)
+    weights = np.eye(divisions.N_KINDS)[3]
+    alone, together = (divide(*data, weights, agreeing) for agreeing in (1.0, 16.0))
+    assert np.all(np.abs(alone - 500) < np.abs(together - 500))
 
 
 def test_a_long_list_is_fitted_by_evenly_spaced_divisions():

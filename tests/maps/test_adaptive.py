@@ -88,6 +88,15 @@ def test_smoothed_counts_add_up_and_follow_from_what_was_measured(nonnegative):
         assert release.manifest["published"]["smoothed"] is True
 
 
+def test_boxes_that_are_not_cut_are_asked_together():
+    # Said to hold a thousand points, which its eighths do not show: the whole of it has what is left of the budget.
+    first, last = released(np.zeros((64, 64), dtype=np.int64), 1.0, n_points=1000).noisy
+    assert len(first.nodes) == 64
+    assert last.query.endswith("not split")
+    assert last.nodes.tolist() == [0]
+    assert first.share + last.share == 1
+
+
 def test_smoothing_keeps_the_root_and_draws_even_counts_to_even_shares():
     rng = np.random.default_rng(9)
     even = rng.poisson(20, (32, 32))

@@ -31,6 +31,30 @@ def test_grids_below_grids_tile_and_count_every_point_once(shape, first, seed):
     assert np.diff(tree.child_starts).max(initial=0) <= 2 ** len(shape)
 
 
+@settings(max_examples=40, deadline=None)
+@given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=2), share=st.floats(0, 1), seed=st.integers(0, 100))
+def test_united_boxes_cover_the_same_cells_and_no_family_is_left_whole(shape, share, seed):
+    rng = np.random.default_rng(seed)
+    draft = Draft(tuple(shape), PlainSurvey(np.zeros(shape, dtype=np.int64)))
+    nodes = draft.root
+    for _ in range(3):
+        nodes, _ = draft.split_grid(nodes, 2)
+    chosen = nodes[rng.random(len(nodes)) < share]
+    united = draft.united(chosen)
+    assert np.array_equal(painted(draft, united), painted(draft, chosen))
+    parent = np.concatenate(draft.parent)
+    for node in range(draft.n_nodes):
+        family = np.flatnonzero(parent == node)
+        assert len(family) == 0 or not set(family.tolist()) <= set(united.tolist())
+
+
+def painted(draft, nodes):
+    found = np.zeros(draft.shape, dtype=np.int64)
+    for low, high in zip(*draft.boxes(nodes)):
+        found[tuple(slice(a, b) for a, b in zip(low, high))] += 1
+    return found
+
+
 def test_a_grid_cuts_where_its_lines_round_to_cells():
     draft = Draft((10, 7), PlainSurvey(np.zeros((10, 7), dtype=np.int64)))
     cells, _ = draft.split_grid(draft.root, 3)

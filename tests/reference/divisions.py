@@ -6,7 +6,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 SPREADS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
-AGREEING = 16
 
 
 def likelihoods(noisy, variance, total, share):
@@ -32,13 +31,13 @@ def fit(divisions, prior, steps=40, made_up=3.0):
     return weights
 
 
-def expected(noisy, variance, total, share, weights):
+def expected(noisy, variance, total, share, weights, agreeing):
     """What the first side holds, given its noisy count and the mixture."""
     scale, centre = math.sqrt(variance), share * total
     means = []
     for spread in SPREADS:
         own = total * share * (1 - share) + (spread * total) ** 2
-        noise = variance if spread == 0 else variance / AGREEING
+        noise = variance if spread == 0 else variance / agreeing
         means.append(min(max((noise * centre + own * noisy) / (own + noise), 0), total))
     near = [noisy + k * scale for k in (-8, -2, 0, 2, 8) if 0 < noisy + k * scale < total]
     inside = quad(lambda x: norm.pdf(noisy, x, scale), 0, total, points=near or None, epsabs=0)[0]

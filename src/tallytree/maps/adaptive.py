@@ -38,9 +38,11 @@ def adaptive(draft: Draft, options: MethodOptions) -> None:
 
     Ours. After each question the counts so far are smoothed (:mod:`tallytree.maps.smoothing`), which tells how unevenly counts
     divide at the finest boxes. A box of n points is cut as often as n times that unevenness stays above the noise that its
-    pieces will have; where even the first cut is not worth it, the box is asked once more with all of its budget that is
-    left. Pieces that will not be cut again are asked with all of it at once. Everything follows from noisy answers and
-    public facts, and every point pays the whole budget once, whatever happens around it.
+    pieces will have; where even the first cut is not worth it, what is left of the box's budget is asked about the largest box
+    around it that is not cut either. (How that box divides is known as well as it is going to be: a second answer of every part
+    would tell less about that than one answer for all tells about their sum, which most queries need.) Pieces that will
+    not be cut again are asked with all of it at once. Everything follows from noisy answers and public facts, and every
+    point pays the whole budget once, whatever happens around it.
     """
     check_nodes(1.4 * math.prod(draft.shape), "Choose a lower resolution.")
     adapt(draft, *noisy_total(draft, options))
@@ -111,7 +113,7 @@ def _split(
         cuts[counts / 2.0 ** (dimensions * cut) * rough * now > WORTH] = cut + 1
     cuts[(high - low).max(axis=1) == 1] = 0
     if np.any(cuts == 0):
-        draft.count(nodes[cuts == 0], left[0], f"{query}, not split")
+        draft.count(draft.united(nodes[cuts == 0]), left[0], f"{query}, not split")
     pieces, final = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.bool_)]
     for n_cuts in range(1, most + 1):
         chosen = np.flatnonzero(cuts == n_cuts)

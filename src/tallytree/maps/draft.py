@@ -164,6 +164,18 @@ class Draft:
         below = _ranges(np.arange(tree.n_nodes), starts, lengths)
         return self._append(tree.low[below], tree.high[below], np.repeat(nodes, lengths)), below
 
+    def united(self, nodes: IntArray) -> IntArray:
+        """The same area in the fewest boxes: families that are here as a whole become their parents, up to the root."""
+        self.parent = [np.concatenate(self.parent)]
+        n_children = np.bincount(self.parent[0][1:], minlength=self.n_nodes)
+        while True:
+            above = self.parent[0][nodes]
+            here = np.bincount(above[above >= 0], minlength=self.n_nodes)
+            joined = (above >= 0) & (here == n_children)[above]
+            if not joined.any():
+                return nodes
+            nodes = np.concatenate([nodes[~joined], np.unique(above[joined])])
+
     def finish(self) -> tuple[BoxTree, list[Measurement]]:
         """The tree with its nodes in order, and the measurements with the new numbers of their nodes; see ``leaves``."""
         tree, measured, place = self.so_far()

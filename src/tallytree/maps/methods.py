@@ -52,9 +52,10 @@ CLUSTERED = ("ahp",)
 FEW_CELLS, FEW_BINS = 1024, 64
 
 
-# From so many rows per bin, times ε, on, what looks at the counts of a line gains nothing over strategies that do not: they
-# then have its error or less, and intervals that are exact. Below a tenth of it `adaptive` is well ahead.
-DENSE = 200.0
+# From so many rows per bin, times ε, on, strategies that do not look at the counts of a line have less error on average than
+# what looks, and intervals that are exact. (Ranges, 24 shapes: 1.05 and 1.01 of the error of `adaptive` at 240 and 390 rows per
+# bin, 0.96 at 3,900. Where most bins are empty `adaptive` has a third of theirs, which the number of rows does not tell.)
+DENSE = 1000.0
 
 
 def is_dense(points_times_epsilon: float, shape: tuple[int, ...]) -> bool:

@@ -13,6 +13,8 @@ from tallytree.model.box_tree import BoxTree
 
 # Stands for "not measured" where variances are summed, and for the least variance that a weight can be made of.
 LARGEST_VARIANCE, LEAST_VARIANCE = 1e30, 1e-9
+# Boxes along the edge of a query that err together, at most: further down it cuts more boxes, but they differ more.
+MOST_AGREEING = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,8 @@ def smooth_tree(tree: BoxTree, values: FloatArray, variances: FloatArray) -> Smo
         nodes = np.arange(tree.layer_starts[layer], tree.layer_starts[layer + 1])
         nodes = nodes[starts[nodes + 1] > starts[nodes]]
         first, last, total = starts[nodes], starts[nodes + 1], counts[nodes]
+        # The edge of a query through the boxes of this depth: a point of a line, a side of a map.
+        agreeing = min(MOST_AGREEING, 2.0 ** (layer * (len(tree.shape) - 1)))
         while len(first):
             single = last - first == 1
             counts[first[single]] = total[single]
@@ -52,7 +56,7 @@ def smooth_tree(tree: BoxTree, values: FloatArray, variances: FloatArray) -> Smo
             if len(live):
                 noisy, variance, share = sums.halves(first[live], middle[live], last[live], total[live])
                 mixture = fit_divisions(noisy, variance, total[live], share, prior)
-                one[live] = divide(noisy, variance, total[live], share, mixture)
+                one[live] = divide(noisy, variance, total[live], share, mixture, agreeing)
                 prior = (mixture + even) / 2
             first, last = np.concatenate([first, middle]), np.concatenate([middle, last])
             total = np.concatenate([one, total - one])

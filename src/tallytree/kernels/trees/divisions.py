@@ -24,10 +24,6 @@ ANY, NOTHING, EVERYTHING = N_KINDS - 3, N_KINDS - 2, N_KINDS - 1
 MOST_FITTED = 16384
 STEPS = 40
 PRIOR_DIVISIONS = 3.0
-# The edge of a query runs through several boxes of a level, and what draws them to even shares errs with the same sign in all:
-# the bias of a sum of k boxes grows with k, its noise with √k. So they are drawn as if their noise had a sixteenth of its
-# variance.
-AGREEING = 16.0
 LEAST = 1e-300
 
 
@@ -87,7 +83,7 @@ def _fit(noisy, variance, total, share, spreads, prior, weights):  # type: ignor
 
 
 @serial
-def _divide(noisy, variance, total, share, spreads, weights, result):  # type: ignore[no-untyped-def]
+def _divide(noisy, variance, total, share, spreads, weights, agreeing, result):  # type: ignore[no-untyped-def]
     row = np.empty(len(weights))
     for i in range(len(noisy)):
         _likelihoods(noisy[i], variance[i], total[i], share[i], spreads, row)
@@ -96,7 +92,7 @@ def _divide(noisy, variance, total, share, spreads, weights, result):  # type: i
         for k in range(len(weights)):
             if k < len(spreads):
                 spread = chance + (spreads[k] * total[i]) ** 2
-                noise = variance[i] if k == 0 else variance[i] / AGREEING
+                noise = variance[i] if k == 0 else variance[i] / agreeing
                 mean = min(max(centre + (noisy[i] - centre) * spread / (spread + noise), 0.0), total[i])
             elif k == len(spreads):
                 mean = _between(noisy[i], variance[i], total[i])[1]
@@ -142,12 +138,21 @@ def fit_divisions(
 
 
 def divide(
-    noisy: FloatArray, variance: FloatArray, total: FloatArray, share: FloatArray, weights: FloatArray
+    noisy: FloatArray,
+    variance: FloatArray,
+    total: FloatArray,
+    share: FloatArray,
+    weights: FloatArray,
+    agreeing: float = 1.0,
 ) -> FloatArray:
-    """What the first sides hold, between 0 and their totals: their expected counts given noisy ones and a mixture."""
+    """What the first sides hold, between 0 and their totals: their expected counts given noisy ones and a mixture.
+
+    Where ``agreeing`` such sides are added up, what draws uneven ones to even shares may err with the same sign in all of
+    them: the bias of a sum of k grows with k, its noise with √k. So they are drawn as if their noise had 1/k of its variance.
+    """
     result = np.empty(len(noisy))
     given = (noisy, variance, total, share)
-    _divide(*(as_input(one, np.float64) for one in given), SPREADS, as_input(weights, np.float64), result)
+    _divide(*(as_input(one, np.float64) for one in given), SPREADS, as_input(weights, np.float64), agreeing, result)
     return result
 
 
