@@ -1,24 +1,31 @@
 """Releases on Spark: memory of the driver as leaves double, and time beside a bare aggregation of the same table.
 
 Each run is a process of its own with two executors of one core; memory is that of the driver's Python, at its peak.
+``python -m benchmarks.spark households 50000000 3500000`` is a twentieth of a billion households in 70 million blocks, one row
+each, with 4 GB for each executor.
 """
 
 import importlib.util
 import json
+import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import benchmarks
 from tallytree.distributed.session import spark_session
 
-MASTER = "local-cluster[2,1,2048]"
+MASTER, LARGE_MASTER = "local-cluster[2,1,2048]", "local-cluster[2,1,4096]"
 SETTINGS = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8"}
+# Of shuffles a partition per 3 million households; executors of 4 GB ask for that much.
+LARGE_SETTINGS = SETTINGS | {"spark.sql.shuffle.partitions": "16", "spark.executor.memory": "4096m"}
 ROWS_PER_GROUP = 3
 READING: dict[str, Any] = {"group": "household", "levels": ["state", "county", "block"], "public": "groups"}
 
@@ -33,6 +40,74 @@ def people(session: Any, n_rows: int, n_leaves: int) -> Any:
         f"concat('c', leaf div {n_leaves // 1_000}) as county",
         "concat('b', leaf) as block",
     )
+
+
+# How many regions of each level lie in one of the level above, as in the country of `country.py`.
+BELOW = {"block": 37, "block_group": 3, "tract": 23, "county": 60}
+LARGE_READING: dict[str, Any] = {"size": "size", "levels": ["state", *reversed(BELOW)], "public": "groups"}
+
+
+def households(session: Any, n_households: int, n_blocks: int) -> Any:
+    """A row for each household, with its size, in blocks of block groups of tracts of counties of states."""
+    table = session.range(n_households).selectExpr(
+        f"pmod(xxhash64(id), {n_blocks}) as leaf", "pmod(xxhash64(id, 1), 1000000) / 1e6 as u"
+    )
+    labels, regions = [], 1
+    for level, n_below in {**BELOW, "state": 1}.items():
+        labels.append(f"concat('{level[0]}', leaf div {regions}) as {level}")
+        regions *= n_below
+    return table.selectExpr(*labels, "least(1 + cast(floor(ln(1 - u) / ln(0.6)) as int), 30) as size")
+
+
+def one_large_release(n_households: int, n_blocks: int) -> dict[str, float]:
+    """Seconds to write, aggregate and release a table of households, and peaks of memory of all processes."""
+    import tallytree as tt
+
+    session = spark_session(LARGE_MASTER, LARGE_SETTINGS)
+    session.sparkContext.setLogLevel("OFF")
+    with tempfile.TemporaryDirectory(prefix="tallytree-bench-") as folder:
+        source, seconds = str(Path(folder) / "households"), []
+        seconds.append(_seconds(lambda: households(session, n_households, n_blocks).write.parquet(source)))
+        table = session.read.parquet(source)
+        bare = table.groupBy(*LARGE_READING["levels"], "size").count()
+        seconds.append(_seconds(lambda: bare.write.format("noop").mode("overwrite").save()))
+        start, before = time.perf_counter(), _peak_memory()
+        counts = tt.read(table, **LARGE_READING)
+        seconds.append(time.perf_counter() - start)
+        made = counts.release_to(Path(folder) / "out", epsilon=1)
+        seconds.append(time.perf_counter() - start)
+        assert made is not None
+        steps = dict(zip(("written", "bare", "counted", "release"), seconds))
+        peaks = {"driver MB before": before, "driver MB": _peak_memory(), **_peaks_below()}
+        n_bytes = sum(file.stat().st_size for file in (Path(folder) / "out").iterdir())
+        sizes = {"leaves": counts.hierarchy.n_leaves, "rows": made.n_rows, "MB on disk": n_bytes / 1e6}
+    session.stop()
+    return {**{f"{step} seconds": value for step, value in steps.items()}, **peaks, **sizes}
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def _peaks_below() -> dict[str, float]:
+    """The largest peak of memory of an executor, and of a Python worker, among the processes below this one."""
+    told: dict[int, dict[str, str]] = {}
+    for process in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            lines = (process / "status").read_text().splitlines()
+            command = (process / "cmdline").read_text().replace("\0", " ")
+            told[int(process.name)] = dict(line.split(":", 1) for line in lines) | {"command": command}
+
+    def is_below(process: int) -> bool:
+        return process == os.getpid() or (process in told and is_below(int(told[process]["PPid"])))
+
+    def peak(word: str) -> float:
+        found = [status for number, status in told.items() if word in status["command"] and is_below(number)]
+        return max((int(status["VmHWM"].split()[0]) / 1e3 for status in found if "VmHWM" in status), default=0)
+
+    return {"executor MB": peak("CoarseGrainedExecutorBackend"), "worker MB": peak("pyspark.daemon")}
 
 
 def measured(n_rows: int, n_leaves: int) -> dict[str, float]:
@@ -89,4 +164,5 @@ def main() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(one_release(int(sys.argv[1]), int(sys.argv[2]))))
+    run = one_large_release if sys.argv[1] == "households" else one_release
+    print(json.dumps(run(*map(int, sys.argv[-2:]))))

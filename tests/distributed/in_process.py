@@ -30,7 +30,7 @@ def in_this_process(truth: ConfidentialCounts, cut: int, n_pieces: int) -> Spark
 def running_on(held: list[ConfidentialCounts]) -> Callable[..., list[Arrays]]:
     """What runs a task on the rows of every piece of the counts that are held."""
 
-    def run(rows: object, public: list[bytes], job: tasks.Job, task: str) -> list[Arrays]:
+    def run(rows: object, public: list[bytes], job: tasks.Job, task: str, **how: bool) -> list[Arrays]:
         truth = held[0]
         made = []
         for packed in public:
@@ -47,7 +47,7 @@ def running_on(held: list[ConfidentialCounts]) -> Callable[..., list[Arrays]]:
 
 
 @contextmanager
-def run_alone(session: Any, public: Sequence[bytes], job: object, task: str) -> Iterator[Iterator[Arrays]]:
+def run_alone(session: Any, public: Sequence[bytes], job: object, task: str, **how: bool) -> Iterator[Iterator[Arrays]]:
     """Run a task on what is public, piece by piece."""
     yield (unpack(getattr(leaf_tasks, task)(job, each)) for each in public)
 

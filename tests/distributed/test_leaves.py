@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from tallytree.cli import main
 from tallytree.distributed import leaf_tasks, tasks
 from tallytree.distributed.counts import SparkCounts
 from tallytree.errors import PaidNotFinishedError, StorageError, VerificationError
-from tallytree.kinds.verbs import resume
+from tallytree.kinds.verbs import clean, resume
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.ledger import create_account, read_history
 from tallytree.released.group_sizes.tables import COUNTS_SCHEMA
 from tallytree.released.group_sizes.written import WrittenRelease
 from tallytree.released.opening import open_folder
@@ -82,6 +85,39 @@ def test_tables_are_those_of_one_machine(
         assert tt.verify(out)
         assert tt.re_estimate(out).table().equals(local.table())
         assert not list(tmp_path.glob(".*"))
+
+
+def test_tables_are_those_of_one_machine_under_zcdp(held: SparkCounts, tmp_path: Path) -> None:
+    how = {"definition": "zcdp", "rho": "1/2", "insecure_seed": 7}
+    local = tt.release(counts_of(), **how)
+    local.save(tmp_path / "local")
+    made = held.release_to(tmp_path / "out", **how)
+    assert isinstance(made, WrittenRelease)
+    assert made.table().equals(local.table())
+    assert noisy_table(tmp_path / "out").equals(noisy_table(tmp_path / "local"))
+    assert tt.verify(tmp_path / "out")
+
+
+def test_confidential_numbers_of_groups_are_paid_for_once_though_a_run_dies(
+    ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a file and on a server; the totals that the first run has measured are gone with its key."""
+    create_account(ledger, "people", Budget("pure", Fraction(1)))
+    private, out = counts_of(public="regions"), tmp_path / "out"
+    paid = {"epsilon": 1, "ledger": ledger, "dataset": "people"}
+    with monkeypatch.context() as patch:
+        held = held_in_process(private, patch)
+        dying(patch, tasks, "measure_leaves", 2)
+        with pytest.raises(PaidNotFinishedError):
+            held.release_to(out, **paid)
+    assert not out.exists()
+    with monkeypatch.context() as patch:
+        assert isinstance(held_in_process(private, patch).release_to(out, **paid), WrittenRelease)
+    assert tt.verify(out)
+    kinds = [entry.kind for entry in read_history(ledger, "people")]
+    assert kinds.count("reserve") == 1
+    with pytest.raises(tt.errors.BudgetError):
+        held_in_process(private, monkeypatch).release_to(tmp_path / "more", **paid)
 
 
 def test_a_folder_has_a_part_for_every_piece_and_one_for_the_levels_above(held: SparkCounts, tmp_path: Path) -> None:
@@ -179,7 +215,9 @@ def test_verify_finds_lists_of_parts_that_were_changed(
         assert not tt.verify(tmp_path / "out")
 
 
-def dying(monkeypatch: pytest.MonkeyPatch, module: Any, task: str, call: int) -> None:
+def dying(
+    monkeypatch: pytest.MonkeyPatch, module: Any, task: str, call: int, of: type[BaseException] = OSError
+) -> None:
     """Let a task die in one of its calls, as often as it is called from then on."""
     function, calls = getattr(module, task), 0
 
@@ -187,7 +225,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, module: Any, task: str, call: int) ->
         nonlocal calls
         calls += 1
         if calls >= call:
-            raise OSError("lost")
+            raise of("lost")
         return function(*arguments)
 
     monkeypatch.setattr(module, task, dies)
@@ -246,6 +284,22 @@ def test_a_run_that_dies_after_it_measured_is_finished_from_its_answers(
     assert made.table().equals(tt.release(counts_of(), **HOW).table())
     assert tt.verify(out)
     assert not work_of(out).exists()
+
+
+@pytest.mark.parametrize(("module", "task"), [(tasks, "measure_leaves"), (leaf_tasks, "release_leaves")])
+def test_a_driver_that_is_stopped_while_executors_write_leaves_what_can_be_dropped(
+    module: Any, task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        held = held_in_process(counts_of(), patch)
+        dying(patch, module, task, 2, KeyboardInterrupt)
+        with pytest.raises(PaidNotFinishedError, match="It was stopped"):
+            held.release_to(out, **HOW)
+    with pytest.raises(StorageError):
+        tt.load(out)
+    assert clean(out)["state"] == ("paid" if module is tasks else "measured")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_task_that_outlives_its_run_writes_nothing(tmp_path: Path) -> None:

@@ -3,12 +3,20 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+
+import tallytree as tt
+from tallytree.errors import StorageError
+from tallytree.kinds.verbs import clean
+from tests.distributed.spark_driver import MASTER, people
 
 pytest.importorskip("pyspark", reason="the Spark engine is not installed: pip install 'tallytree[spark]'")
 pytestmark = [
@@ -17,16 +25,16 @@ pytestmark = [
 ]
 
 
+# No variable of the user's helps Spark to find the interpreter or the package.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "PYTHON"))}
+
+
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("spark")
-    # No variable of the user's helps Spark to find the interpreter or the package.
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "PYTHON"))
-    }
     command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("spark_driver.py")), str(folder)]
     done = subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=1200, check=False
+        command, env=ENVIRONMENT, cwd=folder, capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return dict(json.loads(done.stdout.splitlines()[-1]))
@@ -62,6 +70,27 @@ def test_executors_write_the_same_part_files_whatever_happens_to_them(facts: dic
 def test_part_files_hold_the_tables_of_one_machine(facts: dict[str, Any]) -> None:
     assert facts["parts equal local"]
     assert facts["parts verify"]
+
+
+def test_a_request_to_stop_while_executors_write_leaves_nothing_that_loads(tmp_path: Path) -> None:
+    """SIGTERM as soon as there is the first part; what was paid for is kept, and can be dropped."""
+    pq.write_table(people(), tmp_path / "people.parquet")
+    out, work = tmp_path / "out", tmp_path / ".out.tallytree"
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from tallytree.cli import program; program()"
+    command = [sys.executable, "-W", "ignore", "-c", program, str(Path(__file__).parents[2] / "src"), "release"]
+    command += ["people.parquet", "--group", "household", "--levels", "state,county", "--public", "groups"]
+    command += ["--epsilon", "1", "--engine", "spark", "--master", MASTER, "--out", "out"]
+    with subprocess.Popen(command, env=ENVIRONMENT, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        while run.poll() is None and not any(work.glob("parts-*/noisy-*.parquet")):
+            time.sleep(0.01)
+        run.send_signal(signal.SIGTERM)
+        _, said = run.communicate(timeout=300)
+    assert run.returncode not in (0, -signal.SIGTERM)
+    assert "is paid for and not finished" in " ".join(said.split())
+    with pytest.raises(StorageError):
+        tt.load(out)
+    assert clean(out)["state"] in ("paid", "measured")
+    assert [left.name for left in tmp_path.iterdir()] == ["people.parquet"]
 
 
 def test_attributes_and_people_are_refused(facts: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +42,8 @@ from tallytree.released.group_sizes.written import WrittenRelease, WrittenTables
 from tallytree.storage.parts import Parts
 
 MECHANISMS = ("adaptive", "matching", "bottom-up")
+# Whose answers are fetched together, some 100 bytes each.
+MOST_REGIONS_AT_ONCE = 1 << 19
 VIEWS = ("staircase", "hybrid", "cumulative", "sizes", "naive")
 
 
@@ -243,21 +245,30 @@ class SparkCounts(Confidential):
         for piece, start, stop in zip(pieces, self.bounds[:-1], self.bounds[1:]):
             arrays = piece_arrays(piece) | self._groups(piece, below)
             public.append(pack(arrays | ({} if runs is None else run_arrays(_some(runs, int(start), int(stop))))))
-        return run_on_rows(rows, public, job, "release_subtrees")
+        return run_on_rows(rows, public, job, "release_subtrees", one_by_one=True)
+
+    def measure_upper_staircases(self, job: Job, root: Prior) -> dict[int, NoisyLevel]:
+        """Noisy blocks and rows of the levels down to the cut, answered in one task; ``root`` is what the first look tells."""
+        rows, piece = self._upper
+        groups = np.concatenate([self._of_level(level) for level in range(self.cut + 1)])
+        public = [pack(piece_arrays(piece) | prior_arrays(root) | {"groups": groups})]
+        answers = run_on_rows(rows, public, job, "measure_upper_staircases")
+        return {level: noisy_level(job.plan, level, answers) for level in range(self.cut + 1)}
 
     def measure_staircases(self, job: Job, level: int, prior: Prior) -> NoisyLevel:
-        """Noisy blocks and rows of a level, answered where its rows are; ``prior`` is what levels above tell about it."""
-        rows, pieces = (self._upper[0], [self._upper[1]]) if level <= self.cut else self._lower
+        """Those of a level below the cut, answered where its rows are; ``prior`` is what levels above tell about it."""
+        rows, pieces = self._lower
         public = [
             pack(
                 piece_arrays(piece)
-                | self._groups(piece, range(level, level + 1))
                 | prior_arrays(prior.piece(piece.regions(level)))
-                | {"level": np.array([level])}
+                | {"level": np.array([level]), "groups": self._of_level(level)[piece.regions(level)]}
             )
             for piece in pieces
         ]
-        return noisy_level(job.plan, level, run_on_rows(rows, public, job, "measure_staircase_level"))
+        one_by_one = self._level_sizes[level] > MOST_REGIONS_AT_ONCE
+        answers = run_on_rows(rows, public, job, "measure_staircase_level", one_by_one=one_by_one)
+        return noisy_level(job.plan, level, answers)
 
     def measure_first_look(self, job: Job) -> IntArray:
         """The first look at the root, answered in one task."""
@@ -265,9 +276,11 @@ class SparkCounts(Confidential):
         return run_on_rows(rows, [pack(piece_arrays(piece))], job, "measure_look")[0]["look"].astype(np.int64)
 
     def _groups(self, piece: Piece, levels: range) -> Arrays:
-        return {
-            f"groups_{level}": self._totals[self.hierarchy.level_slice(level)][piece.regions(level)] for level in levels
-        }
+        return {f"groups_{level}": self._of_level(level)[piece.regions(level)] for level in levels}
+
+    def _of_level(self, level: int) -> IntArray:
+        """Numbers of groups of the regions of a level."""
+        return self._totals[self.hierarchy.level_slice(level)]
 
     def _shown(self) -> str:
         return repr(self.hierarchy)
@@ -280,6 +293,7 @@ class _There(Confidential):
     counts: SparkCounts
     plan: Plan
     stream: KeyStream
+    upper: dict[int, NoisyLevel] = field(default_factory=dict)
 
     def _job(self, plan: Plan) -> Job:
         return Job(plan, self.stream.export_key(), self.stream.secure, self.counts._level_sizes, plan.max_size)
@@ -288,7 +302,12 @@ class _There(Confidential):
         return self.counts.measure_first_look(self._job(self.plan))
 
     def level(self, plan: Plan, place: int, prior: Prior) -> NoisyLevel:
-        return self.counts.measure_staircases(self._job(plan), plan.levels[place].level, prior)
+        if place > self.counts.cut:
+            return self.counts.measure_staircases(self._job(plan), place, prior)
+        if not self.upper:  # the first level that is measured: all that is known about it is what the root's look tells
+            root = prior._replace(row=prior.row[:1])
+            self.upper.update(self.counts.measure_upper_staircases(self._job(plan), root))
+        return self.upper[place]
 
 
 def _some(runs: Runs, start: int, stop: int) -> Runs:

@@ -31,7 +31,10 @@ from tallytree.storage.parts import PartFile, part_name
 
 @dataclass(frozen=True)
 class LeafJob:
-    """What every task needs: the folder, the plan of the leaves, and what was chosen once for them."""
+    """What every task needs: the folder, the plan of the leaves, and what was chosen once for them.
+
+    What is known of a piece from the beginning lies in the folder, so that neither driver nor Spark holds it for all pieces.
+    """
 
     folder: str
     plan: LevelPlan
@@ -40,14 +43,14 @@ class LeafJob:
 
 def tell_about_leaves(job: LeafJob, public: bytes) -> bytes:
     """What the leaves of a piece tell about the regions above them."""
-    arrays = unpack(public)
+    arrays = described_in(job.folder, public)
     n_groups, leaves = _leaves(job, arrays)
     return pack(told_arrays(sum_leaves(n_groups, leaves)))
 
 
 def release_leaves(job: LeafJob, public: bytes) -> bytes:
     """Counts of the leaves of a piece, written here, from what the regions above hand down; where they are wrong, if so."""
-    arrays = unpack(public)
+    arrays = described_in(job.folder, public)
     n_groups, leaves = _leaves(job, arrays)
     handed = _handed_down(arrays)
     counts = concatenate(finish_leaves(n_groups, leaves, handed))
@@ -89,6 +92,21 @@ def _number(arrays: Arrays) -> int:
 def noisy_name(arrays: Arrays) -> str:
     """Name of the part with the answers of a piece."""
     return part_name("noisy.parquet", _number(arrays))
+
+
+def describe_in(folder: str | Path, number: int, arrays: Arrays) -> None:
+    """Write down what tasks need to know about a piece all along."""
+    (Path(folder) / _description(number)).write_bytes(pack(arrays))
+
+
+def described_in(folder: str | Path, public: bytes) -> Arrays:
+    """What was written down about a piece, with what is told about it now."""
+    arrays = unpack(public)
+    return unpack((Path(folder) / _description(int(arrays["number"][0]))).read_bytes()) | arrays
+
+
+def _description(number: int) -> str:
+    return f"piece-{number:05d}.npz"
 
 
 def _parents(arrays: Arrays) -> IntArray:

@@ -18,6 +18,7 @@ from tallytree.consistency.largest import joined_below
 from tallytree.consistency.staircases import FromBelow, HandedDown, Told, finish_above
 from tallytree.distributed.leaf_tasks import (
     LeafJob,
+    describe_in,
     handed_arrays,
     part_from_arrays,
     text_arrays,
@@ -31,7 +32,7 @@ from tallytree.measure.noisy import NoisyCounts
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import counts_on_all_levels
-from tallytree.model.hierarchy import Hierarchy, escape_labels
+from tallytree.model.hierarchy import LABELS_AT_ONCE, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
 from tallytree.planning.group_sizes.plan import Plan
 from tallytree.publish.adaptive import AboveFinest
@@ -44,6 +45,8 @@ from tallytree.storage.memory import give_back
 from tallytree.storage.parts import PartFile, Parts, part_name
 
 _COUNTS, _NOISY = "counts.parquet", "noisy.parquet"
+# Of what leaves tell, which takes 32 bytes per cell; more is fetched piece by piece.
+MOST_CELLS_AT_ONCE = 1 << 21
 
 
 def write_leaves(
@@ -70,11 +73,11 @@ def write_leaves(
     """
     (rows, pieces), folder, level = lower, Path(job.folder), hierarchy.n_levels - 1
     tree = _Above(hierarchy, n_groups, pieces)
-    told_of_pieces = [
-        tree.described(number) | prior_arrays(above.prior.piece(p.regions(level))) for number, p in enumerate(pieces)
-    ]
+    for number, piece in enumerate(pieces):
+        describe_in(folder, number, tree.described(number) | prior_arrays(above.prior.piece(piece.regions(level))))
+    give_back()
     sample = sampled_regions(hierarchy.n_leaves, is_top=above.is_top)
-    answers = run_on_rows(rows, [pack(p) for p in tree.to_measure(told_of_pieces, sample)], job, "measure_leaves")
+    answers = run_on_rows(rows, [pack(each) for each in tree.to_measure(sample)], job, "measure_leaves")
     noisy = (tree.write_noisy(folder, above), *_files(folder, _NOISY, answers))
     measured(above.plan, n_groups, {_NOISY: noisy})
 
@@ -85,19 +88,34 @@ def write_leaves(
     n_rows = sum(int(each["n_rows"][0]) for each in answers)
     choices = choose_from_sample(sampled, hierarchy.n_leaves, n_rows, is_top=above.is_top)
     estimating = LeafJob(job.folder, above.plan.levels[level], choices)
-    public = [pack(piece) for piece in told_of_pieces]
-    with run_alone(rows.sparkSession, public, estimating, "tell_about_leaves") as found:
-        told = tree.joined(map(told_from_arrays, found), above.prior.fall.shape[1])
+    public = [pack(_numbered(number)) for number in range(len(pieces))]
+    n_sizes = above.prior.fall.shape[1]
+    is_large = tree.tree.n_leaves * n_sizes > MOST_CELLS_AT_ONCE
+    with run_alone(rows.sparkSession, public, estimating, "tell_about_leaves", one_by_one=is_large) as found:
+        told = tree.joined(map(told_from_arrays, found), n_sizes)
     handed = finish_above(hierarchy, n_groups, above.levels, told, above.looked, above.plan.max_size)
     del told
     give_back()
 
-    public = [pack(piece | tree.handed(number, handed)) for number, piece in enumerate(told_of_pieces)]
+    public = [pack(_numbered(number) | tree.handed(number, handed)) for number in range(len(pieces))]
     with run_alone(rows.sparkSession, public, estimating, "release_leaves") as found:
         made = list(found)
     first, checks = tree.finish(folder, handed, made)
     counts = {_COUNTS: (first, *_files(folder, _COUNTS, made))}
     return WrittenTables(above.plan, n_groups, {_NOISY: noisy}, counts, checks)
+
+
+def _numbered(number: int) -> Arrays:
+    return {"number": np.array([number])}
+
+
+def _safe_labels(tree: Hierarchy, leaves: slice) -> pa.LargeStringArray:
+    """Labels of leaves, made safe inside a path; few of them at a time are Python objects."""
+    found = [pa.array([], pa.large_string())]
+    for start in range(leaves.start, leaves.stop, LABELS_AT_ONCE):
+        some = tree.labels_of(slice(start, min(start + LABELS_AT_ONCE, leaves.stop)))
+        found.append(pa.array(escape_labels(some), pa.large_string()))
+    return pa.concat_arrays(found)
 
 
 def _files(folder: Path, table: str, made: list[Arrays]) -> list[PartFile]:
@@ -111,13 +129,7 @@ class _Above:
     def __init__(self, hierarchy: Hierarchy, n_groups: IntArray, pieces: list[Piece]) -> None:
         self.whole, self.n_groups, self.pieces = hierarchy, n_groups, pieces
         self.level = hierarchy.n_levels - 1
-        n_upper = int(hierarchy.level_starts[-2])
-        self.tree = Hierarchy(
-            hierarchy.level_names[:-1],
-            hierarchy.level_starts[:-1],
-            hierarchy.parent[:n_upper],
-            hierarchy.labels[:n_upper],
-        )
+        self.tree = hierarchy.above_leaves()
         self.paths = path_array(self.tree)
 
     def parents(self, number: int) -> slice:
@@ -131,26 +143,24 @@ class _Above:
     def described(self, number: int) -> Arrays:
         """What tasks need to know about a piece: its families of leaves, their names and numbers of groups."""
         piece, parents = self.pieces[number], self.parents(number)
-        leaves = piece.regions(self.level)
-        labels = self.whole.labels[self.whole.level_slice(self.level)][leaves]
+        leaves, n_above = piece.regions(self.level), self.tree.n_regions
+        leaves = slice(n_above + leaves.start, n_above + leaves.stop)
         first = int(self.tree.level_starts[-2])
         above = self.paths.slice(first + parents.start, parents.stop - parents.start)
         return {
-            "number": np.array([number]),
             "families": piece.child_starts[-1],
-            "groups": self.n_groups[self.whole.level_slice(self.level)][leaves],
-            **text_arrays("labels", pa.array(escape_labels(labels), pa.large_string())),
+            "groups": self.n_groups[leaves],
+            **text_arrays("labels", _safe_labels(self.whole, leaves)),
             **text_arrays("paths_above", above),
         }
 
-    def to_measure(self, described: list[Arrays], sample: IntArray) -> list[Arrays]:
-        """The same for the task that measures, with the regions of the sample that lie in each piece."""
+    def to_measure(self, sample: IntArray) -> list[Arrays]:
+        """What the task that measures needs besides, with the regions of the sample that lie in each piece."""
         public = []
-        for piece, arrays in zip(self.pieces, described):
+        for number, piece in enumerate(self.pieces):
             here = piece.regions(self.level)
             own = sample[(sample >= here.start) & (sample < here.stop)] - here.start
-            facts = {"level": np.array([self.level]), f"groups_{self.level}": arrays["groups"], "sample": own}
-            public.append(arrays | piece_arrays(piece) | facts)
+            public.append(piece_arrays(piece) | _numbered(number) | {"level": np.array([self.level]), "sample": own})
         return public
 
     def write_noisy(self, folder: Path, above: AboveFinest) -> PartFile:

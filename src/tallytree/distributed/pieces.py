@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ from tallytree.model.hierarchy import Hierarchy
 Arrays = dict[str, IntArray | FloatArray]
 
 MOST_LEAVES_PER_PIECE = 250_000
+# Above the leaves one task measures so many regions in turns, without a job of Spark for each level.
+MOST_REGIONS_IN_ONE_TASK = 4_096
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +65,40 @@ def cut_piece(hierarchy: Hierarchy, top: int, bottom: int, start: int, stop: int
     return Piece(top, bottom, tuple(first), tuple(child_starts))
 
 
+def tree_of(piece: Piece, level_names: Sequence[str]) -> Hierarchy:
+    """A piece that begins at the root as a hierarchy of regions without names."""
+    starts = np.cumsum([0, *(piece.size(level) for level in range(piece.bottom + 1))])
+    parents = [starts[level - 1] + piece.parents(level) for level in range(1, piece.bottom + 1)]
+    labels = np.full(int(starts[-1]), "", dtype=object)
+    return Hierarchy(tuple(level_names), starts, np.concatenate([[-1], *parents]).astype(np.int64), labels)
+
+
 def choose_cut(hierarchy: Hierarchy, parallelism: int) -> int:
-    """The level whose regions head the pieces: the first with enough regions to keep all executors busy, above the leaves."""
-    for level in range(hierarchy.n_levels - 1):
-        if hierarchy.level_size(level) >= 4 * parallelism:
-            return level
-    return max(hierarchy.n_levels - 2, 0)
+    """The level above the leaves whose regions head the pieces: the first with enough of them to keep all executors busy, or
+    the last that is small enough for one task.
+    """
+    sizes = [hierarchy.level_size(level) for level in range(hierarchy.n_levels - 1)]
+    enough = [level for level, size in enumerate(sizes) if size >= 4 * parallelism]
+    small = [level for level, size in enumerate(sizes) if size <= MOST_REGIONS_IN_ONE_TASK]
+    first = enough[0] if enough else max(hierarchy.n_levels - 2, 0)
+    return max(first, *small, 0)
 
 
 def cut_bounds(hierarchy: Hierarchy, cut: int, parallelism: int) -> IntArray:
     """Bounds between the pieces, in regions of the cut level: about equal numbers of leaves in each."""
-    ends = hierarchy.leaf_ends[hierarchy.level_slice(cut)]
+    ends = last_leaves(hierarchy, cut)
     n_pieces = max(2 * parallelism, -(-hierarchy.n_leaves // MOST_LEAVES_PER_PIECE))
     wanted = hierarchy.n_leaves * np.arange(1, n_pieces) // n_pieces
     inner = np.searchsorted(ends, wanted, side="right")
     return np.unique(np.concatenate(([0], inner, [len(ends)])))
+
+
+def last_leaves(hierarchy: Hierarchy, level: int) -> IntArray:
+    """One past the last leaf below each region of a level; as ``leaf_ends``, without room for all leaves."""
+    bounds = np.arange(hierarchy.level_starts[level], hierarchy.level_starts[level + 1] + 1)
+    for _ in range(level, hierarchy.n_levels - 1):
+        bounds = hierarchy.child_starts[bounds]
+    return bounds[1:] - hierarchy.level_starts[-2]
 
 
 def pack(arrays: Mapping[str, IntArray | FloatArray]) -> bytes:

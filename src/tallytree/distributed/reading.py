@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
 
 from tallytree.distributed.counts import SparkCounts
-from tallytree.distributed.pieces import choose_cut, cut_bounds
+from tallytree.distributed.pieces import choose_cut, cut_bounds, last_leaves
 from tallytree.distributed.session import cached, spark_session
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.read import checked_shape, declared_by, inputs_of
@@ -20,9 +20,19 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.reading import ReadOptions
 from tallytree.options.spelled import spelled
+from tallytree.storage.memory import give_back
+
+if TYPE_CHECKING:
+    from tallytree.ingest.counting import Opened
+    from tallytree.ingest.engine import Session
+    from tallytree.ingest.group_sizes import Rows
+    from tallytree.ingest.regions import Regions
+    from tallytree.ingest.shapes import RowShape
 
 Keywords = ParamSpec("Keywords")
 
+# More are sorted by all executors, which takes a look at them more, and come in partitions that Spark's driver has room for.
+MOST_LEAVES_TO_SORT_IN_ONE_TASK = 1 << 20
 CSV = (".csv", ".tsv", ".txt", ".csv.gz")
 
 
@@ -88,7 +98,7 @@ def _open(session: Any, path: str, encoding: str | None = None) -> Any:
 
 
 def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
-    from tallytree.ingest.counting import description, find_regions, open_inputs, refuse_problem
+    from tallytree.ingest.counting import description, open_inputs, refuse_problem
     from tallytree.ingest.engine import guarded, open_session
     from tallytree.ingest.group_sizes import counts_of
     from tallytree.ingest.on_executors import use_this_python
@@ -108,7 +118,7 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
     use_this_python(session)
     with open_session() as own:
         opened, rows = open_inputs(own, inputs, shape, groups_private=not public.groups_public)
-        rows, regions = find_regions(own, rows, opened, shape, options.root)
+        rows, regions = _find_regions(own, rows, opened, shape, options.root)
         query = own.engine_of(rows.table).compile(counts_of(rows))
         with cached(session.sql(query)) as counted:
             worst = guarded(lambda: counted.agg({"problem": "min"}).toArrow(), opened.source.name)
@@ -119,13 +129,15 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
             bounds = cut_bounds(hierarchy, cut, parallelism)
             frame = _in_pieces(counted, _places(regions.leaf_of_key, hierarchy, cut, bounds)).persist()
             try:
-                # Confidential numbers of groups stay there too; the release pays for noisy ones.
-                n_groups = np.zeros(0, dtype=np.int64)
                 if public.groups_public:
                     n_groups = _groups_per_leaf(frame, hierarchy.n_leaves)
+                else:  # confidential numbers of groups stay there too; the release pays for noisy ones
+                    n_groups = np.zeros(0, dtype=np.int64)
+                    frame.count()  # made while what it is made from is still there
             except BaseException:
                 frame.unpersist()
                 raise
+    give_back()
     return SparkCounts(
         frame=frame,
         hierarchy=hierarchy,
@@ -137,11 +149,48 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
     )
 
 
+def _find_regions(own: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
+    """As ``find_regions``; where rows name the regions, names of leaves are streamed, and lie on disk."""
+    from tallytree.distributed.names import regions_from_stream
+    from tallytree.ingest.counting import find_regions
+    from tallytree.ingest.engine import guarded
+    from tallytree.ingest.group_sizes import leaves_of, with_keys
+
+    engine = own.engine_of(rows.table)
+    if shape.levels and opened.hierarchy is None and engine.name == "pyspark":
+        leaves = engine._session.sql(engine.compile(leaves_of(rows, "spark hash")))
+        found = guarded(
+            lambda: regions_from_stream(_in_order(leaves, len(shape.levels)), shape.levels, root), opened.regions_name
+        )
+        if found is not None:
+            return with_keys(rows, "spark hash"), found
+    return find_regions(own, rows, opened, shape, root)  # tells what is wrong, or finds other keys
+
+
+def _in_order(leaves: Any, n_labels: int) -> Iterator[pa.Table]:
+    """Leaves in the order of their labels, sorted by Spark, some at a time."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["leaves"])
+
+    texts = [f"t{level}" for level in range(n_labels)]
+    with cached(leaves.selectExpr("*", f"xxhash64({texts[-1]}) as own")) as found:
+        few = found.count() <= MOST_LEAVES_TO_SORT_IN_ONE_TASK
+        in_order = found.coalesce(1).sortWithinPartitions(*texts) if few else found.orderBy(*texts)
+        for row in in_order.mapInArrow(pack, "leaves binary").toLocalIterator():
+            with pa.ipc.open_stream(row["leaves"]) as stream:
+                yield stream.read_all()
+
+
 def _places(leaf_of_key: pa.Table, hierarchy: Hierarchy, cut: int, bounds: Any) -> pa.Table:
     """The public table of leaves: key, number, region at the cut, piece."""
     leaf = leaf_of_key["leaf"].to_numpy()
-    top = np.searchsorted(hierarchy.leaf_ends[hierarchy.level_slice(cut)], leaf, side="right")
-    piece = np.searchsorted(bounds, top, side="right") - 1
+    top = np.searchsorted(last_leaves(hierarchy, cut), leaf, side="right").astype(np.int32)
+    piece = (np.searchsorted(bounds, top, side="right") - 1).astype(np.int32)
     return leaf_of_key.append_column("top", pa.array(top)).append_column("piece", pa.array(piece))
 
 
@@ -152,7 +201,7 @@ def _in_pieces(counted: Any, places: pa.Table) -> Any:
         counted = counted.join(counted.sparkSession.createDataFrame(places), keys)
     else:
         counted = counted.selectExpr("*", "0L as leaf", "0L as top", "0L as piece")
-    return counted.selectExpr("piece", "top", "leaf", "cast(size as long) as size", "cast(n as long) as n")
+    return counted.selectExpr(*(f"cast({name} as long) as {name}" for name in ("piece", "top", "leaf", "size", "n")))
 
 
 def _groups_per_leaf(frame: Any, n_leaves: int) -> Any:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from tallytree.consistency.matching import counts_of, runs_of
-from tallytree.distributed.leaf_tasks import noisy_name, part_arrays, paths_of_leaves, prior_from_arrays
-from tallytree.distributed.pieces import Arrays, Piece, pack, piece_from_arrays, unpack
+from tallytree.distributed.leaf_tasks import described_in, noisy_name, part_arrays, paths_of_leaves, prior_from_arrays
+from tallytree.distributed.pieces import Arrays, Piece, pack, piece_from_arrays, tree_of, unpack
 from tallytree.estimate.views import estimate_view
 from tallytree.kernels.matching import Runs, match_children
 from tallytree.kernels.staircase.blocks import Prior
@@ -18,9 +18,12 @@ from tallytree.measure.group_sizes import Place, measure_regions, noisy_largest_
 from tallytree.measure.noisy import NoisyLevel, NoisyQuery
 from tallytree.measure.staircases import measure_first_look, measure_staircases
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
+from tallytree.model.lattice import Lattice
 from tallytree.planning.group_sizes.plan import Plan
 from tallytree.privacy.randomness import KeyStream
+from tallytree.publish.adaptive import Groups, turns_down
 from tallytree.released.group_sizes.tables import noisy_part
 from tallytree.storage.folder import write_part
 
@@ -92,9 +95,31 @@ def measure_staircase_level(job: Job, runs: Sequence[IntArray], public: bytes) -
     return pack(noisy_arrays(_staircases(job, runs, unpack(public))))
 
 
+def measure_upper_staircases(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
+    """Measure the staircases of all levels of a piece that begins at the root, in turns: what each level tells about the next
+    is estimated here too, and by the driver once more, from the answers.
+    """
+    arrays = unpack(public)
+    piece, stream = piece_from_arrays(arrays), KeyStream.from_key(job.key, secure=job.secure)
+    tree = tree_of(piece, [level.name for level in job.plan.levels[: piece.bottom + 1]])
+    truth, n_groups = _truth(piece, runs), arrays["groups"].astype(np.int64)
+
+    def measure(level: int, prior: Prior) -> NoisyLevel:
+        place, groups = Place(stream, 0, job.level_sizes[level]), n_groups[tree.level_slice(level)]
+        return measure_staircases(truth[level], job.plan.levels[level], groups, prior, place)
+
+    groups = Groups(Lattice(tree, NO_ATTRIBUTES), n_groups, None)
+    levels, *_ = turns_down(groups, job.plan, prior_from_arrays(arrays), measure, tree.n_levels)
+    stream.forget()
+    answers: Arrays = {}
+    for noisy in levels:
+        answers |= noisy_arrays(noisy)
+    return pack(answers)
+
+
 def measure_leaves(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
     """The same for the leaves of a piece, whose answers are written here; those of the sample of a level are returned."""
-    arrays = unpack(public)
+    arrays = described_in(job.folder, public)
     noisy = _staircases(job, runs, arrays)
     part = write_part(Path(job.folder), noisy_name(arrays), noisy_part(noisy, paths_of_leaves(arrays)))
     n_rows = np.array([len(noisy["tail"].values)])
@@ -105,7 +130,7 @@ def _staircases(job: Job, runs: Sequence[IntArray], arrays: Arrays) -> NoisyLeve
     piece, level = piece_from_arrays(arrays), int(arrays["level"][0])
     stream = KeyStream.from_key(job.key, secure=job.secure)
     place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
-    n_groups = arrays[f"groups_{level}"].astype(np.int64)
+    n_groups = arrays["groups"].astype(np.int64)
     truth = _truth(piece, runs)[level - piece.top]
     noisy = measure_staircases(truth, job.plan.levels[level], n_groups, prior_from_arrays(arrays), place)
     stream.forget()

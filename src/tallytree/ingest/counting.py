@@ -300,18 +300,19 @@ def _leaves(session: Session, rows: Rows, opened: Opened) -> tuple[Key, pa.Table
     engine = session.engine_of(rows.table).name
     if engine == "pyspark":
         leaves = fetch("spark hash")
-        return ("spark hash", leaves) if _all_different(leaves["k0"].to_numpy()) else ("labels", fetch("labels"))
+        return ("spark hash", leaves) if all_different(leaves["k0"].to_numpy()) else ("labels", fetch("labels"))
     if engine != "duckdb":
         return "labels", fetch("labels")
     leaves = fetch("hash")
     whole = leaves["k0"].to_numpy()
     half = (whole >> np.uint64(32)).astype(np.uint32)
-    if _all_different(half):
+    if all_different(half):
         return "half hash", leaves.set_column(0, "k0", pa.array(half))
-    return ("hash", leaves) if _all_different(whole) else ("labels", fetch("labels"))
+    return ("hash", leaves) if all_different(whole) else ("labels", fetch("labels"))
 
 
-def _all_different(values: npt.NDArray[Any]) -> bool:
+def all_different(values: npt.NDArray[Any]) -> bool:
+    """Whether no value occurs twice."""
     in_order = np.sort(values)
     return not bool(np.any(in_order[1:] == in_order[:-1]))
 

@@ -74,7 +74,7 @@ def regions_from_leaves(leaves: pa.Table, level_names: Sequence[str], root: str)
     hierarchy = hierarchy_from_columns(level_names, labels, root=root)
     leaf_of_key = leaves.drop_columns(texts).append_column("leaf", pa.array(np.arange(len(leaves))))
     n_distinct = [pc.count_distinct(leaves[text]).as_py() for text in texts]
-    return Regions(hierarchy, leaf_of_key, _repeated_labels(hierarchy, n_distinct))
+    return Regions(hierarchy, leaf_of_key, repeated_labels(hierarchy, n_distinct))
 
 
 def root_alone(root: str) -> Regions:
@@ -191,7 +191,8 @@ def label_array(column: pa.ChunkedArray) -> LabelArray:
     return distinct[codes.indices.to_numpy(zero_copy_only=False)] if len(distinct) else np.empty(0, dtype=object)
 
 
-def _repeated_labels(hierarchy: Hierarchy, n_distinct: Sequence[int]) -> tuple[str, ...]:
+def repeated_labels(hierarchy: Hierarchy, n_distinct: Sequence[int]) -> tuple[str, ...]:
+    """What to say of levels with fewer different labels than regions, ``n_distinct`` of each below the root."""
     repeated = [level for level in range(2, hierarchy.n_levels) if hierarchy.level_size(level) > n_distinct[level - 1]]
     return tuple(
         f"Some labels of level {hierarchy.level_names[level]!r} occur below more than one region of level "

@@ -18,6 +18,8 @@ from tallytree.model.arrays import IntArray, LabelArray, offsets_from_lengths, r
 from tallytree.model.notebook import html_table
 
 SEPARATOR = "/"
+# Labels that are looked at together, where all of them at once would take more room than the rest of a release.
+LABELS_AT_ONCE = 1 << 14
 
 
 def escape_label(label: str) -> str:
@@ -164,6 +166,23 @@ class Hierarchy:
         shown = ", ".join(repr(child) for child in children[:5]) + (", …" if len(children) > 5 else "")
         return f"There is no region {path!r}. Below {parent_path!r} there are {len(children)} regions: {shown}."
 
+    def labels_of(self, regions: slice) -> LabelArray:
+        """Labels of consecutive regions."""
+        return self.labels[regions]
+
+    def above_leaves(self) -> Hierarchy:
+        """The same regions without the last level."""
+        n_above = int(self.level_starts[-2])
+        names, starts = self.level_names[:-1], self.level_starts[:-1]
+        return Hierarchy(names, starts, self.parent[:n_above], self.labels_of(slice(0, n_above)))
+
+    def regions_above(self, coarse: int, fine: int) -> IntArray:
+        """The region of a coarse level in which each region of a finer one lies, both within their level."""
+        above = np.arange(self.level_size(fine))
+        for level in range(fine, coarse, -1):
+            above = (self.parent[self.level_slice(level)] - self.level_starts[level - 1])[above]
+        return above
+
     def sum_to_parents(self, level: int, values: IntArray) -> IntArray:
         """Add up per-region values of a level (first axis) to the regions of the level above."""
         starts = self.child_starts[self.level_slice(level - 1)] - self.level_starts[level]
@@ -183,8 +202,10 @@ class Hierarchy:
         digest = hashlib.sha256()
         digest.update("\x00".join(self.level_names).encode())
         digest.update(self.level_starts.tobytes())
-        digest.update(self.parent.tobytes())
-        digest.update("\x00".join(self.labels).encode())
+        digest.update(self.parent.data)
+        for start in range(0, self.n_regions, LABELS_AT_ONCE):
+            labels = self.labels_of(slice(start, min(start + LABELS_AT_ONCE, self.n_regions)))
+            digest.update(("\x00" if start else "").encode() + "\x00".join(labels).encode())
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:

@@ -76,6 +76,8 @@ class Lattice:
 
     def rows_above(self, coarse: Family, fine: Family) -> IntArray:
         """The row of a coarse family in which each row of a finer one lies."""
+        if not self.attributes:
+            return self.hierarchy.regions_above(coarse.level, fine.level)
         above = np.empty(self.n_rows(fine), dtype=np.int64)
         above[self.rows_of_cells(fine)] = self.rows_of_cells(coarse)
         return above

@@ -270,36 +270,55 @@ def _in_turns(
     Answers that another version was given may tell more sizes apart than would be asked for now: up to ``told``.
     """
     lattice, (answers, look) = groups.lattice, seen
-    families = families_of(plan, lattice)
-    assert families[-1] == lattice.finest
+    assert families_of(plan, lattice)[-1] == lattice.finest
     n_sizes = look.n_sizes(_least_std(plan), most_sizes(lattice), told)
     if plan.max_size is not None:
         n_sizes = min(n_sizes, max(plan.max_size, told))
     root = prior_of_root(look, n_sizes)
-    priors: dict[Family, Prior] = {}
+    noisy, levels, priors = turns_down(groups, plan, root, measure, len(plan.levels) - 1, progress)
+    progress(2 * len(plan.levels) - 2, 2 * len(plan.levels), f"measuring {plan.levels[-1].name}")
+    prior, is_top = _expected(lattice, priors, root, lattice.finest)
+    looked = estimate_of_look(look, n_sizes)
+    return AboveFinest(plan, tuple(noisy), tuple(levels), prior, is_top, answers, looked)
+
+
+def turns_down(
+    groups: Groups,
+    plan: Plan,
+    root: Prior,
+    measure: Callable[[int, Prior], NoisyLevel],
+    n_places: int,
+    progress: Progress = silent,
+) -> tuple[list[NoisyLevel], list[Staircases | None], dict[Family, Prior]]:
+    """What was measured and estimated at the first places among the plan's levels, and what each family tells of those below;
+    ``root`` is what the first look tells.
+    """
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
-    for place, (level, family) in enumerate(zip(plan.levels, families)):
+    priors: dict[Family, Prior] = {}
+    for place, (level, family) in enumerate(zip(plan.levels[:n_places], families_of(plan, groups.lattice))):
         progress(2 * place, 2 * len(plan.levels), f"measuring {level.name}")
         if level.query is None:
             noisy.append(NoisyLevel(level.level, (), level.by))
             levels.append(None)
             continue
-        above = [other for other in priors if other.covers(family)]
-        nearest = max(above, key=lambda other: (len(other.margin), other.level)) if above else None
-        prior = root if nearest is None else priors[nearest]
-        rows = lattice.rows_above(Family(0, ()) if nearest is None else nearest, family)
-        prior = prior._replace(row=prior.row[rows])
-        if family == lattice.finest:
-            break
+        prior, is_top = _expected(groups.lattice, priors, root, family)
         noisy.append(measure(place, prior))
         progress(2 * place + 1, 2 * len(plan.levels), f"estimating {level.name}")
         own = _measured(noisy[-1], groups, family, prior)
-        estimated = estimate_staircases(own, choose_once(own, is_top=nearest is None), is_leaf=False)
+        estimated = estimate_staircases(own, choose_once(own, is_top=is_top), is_leaf=False)
         levels.append(estimated)
         priors[family] = prior_below(estimated, own.n_groups, np.arange(len(own.n_groups)))
-    looked = estimate_of_look(look, n_sizes)
-    return AboveFinest(plan, tuple(noisy), tuple(levels), prior, nearest is None, answers, looked)
+    return noisy, levels, priors
+
+
+def _expected(lattice: Lattice, priors: Mapping[Family, Prior], root: Prior, family: Family) -> tuple[Prior, bool]:
+    """What is expected of a family, from the nearest that was measured above it, and whether that is the first look."""
+    above = [other for other in priors if other.covers(family)]
+    nearest = max(above, key=lambda other: (len(other.margin), other.level)) if above else None
+    prior = root if nearest is None else priors[nearest]
+    rows = lattice.rows_above(Family(0, ()) if nearest is None else nearest, family)
+    return prior._replace(row=prior.row[rows]), nearest is None
 
 
 def _measured(noisy: NoisyLevel, groups: Groups, family: Family, prior: Prior) -> MeasuredLevel:

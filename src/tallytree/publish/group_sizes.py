@@ -53,7 +53,6 @@ from tallytree.released.group_sizes.tables import (
     cell_groups_from_table,
     measured_tables,
     noisy_from_table,
-    path_array,
     regions_of_folder,
     regions_reader,
 )
@@ -232,7 +231,7 @@ def _written_there(counts: HeldElsewhere, plan: Plan, paid: PaidNoise, progress:
     hierarchy = counts.hierarchy
 
     def measured(split: Plan, n_groups: IntArray, noisy: Parts) -> None:
-        regions = regions_reader(hierarchy, n_groups, path_array(hierarchy))
+        regions = regions_reader(hierarchy, n_groups)
         paid.measured(with_split(paid.manifest, split, counts), {"regions.parquet": regions}, noisy)
 
     written = counts.carry_out_in(folder, plan, paid.stream, measured, progress)

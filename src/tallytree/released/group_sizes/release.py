@@ -257,7 +257,7 @@ class Release(Published):
         reader = counts_reader(self.lattice, self.all_counts, paths, self._interval_columns(), self.classes)
         tables: dict[str, pa.RecordBatchReader | pa.Table] = {
             "counts.parquet": reader,
-            "regions.parquet": regions_reader(self.hierarchy, self.n_groups, paths),
+            "regions.parquet": regions_reader(self.hierarchy, self.n_groups),
         }
         if self.cell_groups is not None:
             tables["cells.parquet"] = cells_table(self.lattice, self.cell_groups, paths)

@@ -13,7 +13,7 @@ from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.model.arrays import AnyArray, FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
-from tallytree.model.hierarchy import SEPARATOR, Hierarchy, escape_labels
+from tallytree.model.hierarchy import LABELS_AT_ONCE, SEPARATOR, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
 from tallytree.planning.group_sizes.plan import LevelPlan, Plan
 from tallytree.storage.folder import Folder
@@ -141,21 +141,34 @@ def counts_reader(
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def regions_reader(hierarchy: Hierarchy, n_groups: IntArray, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-    """Level, region, label, parent, groups: one row per region, so that regions without groups are not lost."""
+def regions_reader(hierarchy: Hierarchy, n_groups: IntArray) -> pa.RecordBatchReader:
+    """Level, region, label, parent, groups: one row per region, so that regions without groups are not lost.
+
+    Leaves are named batch by batch: of all names together there may be more than of anything else.
+    """
+    above = _paths_above_leaves(hierarchy)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for start, stop in _pieces(hierarchy.n_regions):
+        for start, stop in _pieces(hierarchy.n_regions, LABELS_AT_ONCE):
+            parent, labels = hierarchy.parent[start:stop], hierarchy.labels_of(slice(start, stop))
+            n_above = max(0, len(above) - start)
+            own = pa.array(escape_labels(labels[n_above:]), pa.large_string())
+            leaves = paths_below(above, parent[n_above:], own) if len(above) else own
             columns = [
-                pa.array(hierarchy.level_of[start:stop].astype(np.int32)),
-                paths.slice(start, stop - start).cast(pa.string()),
-                pa.array(hierarchy.labels[start:stop], pa.string()),
-                pa.array(hierarchy.parent[start:stop]),
+                pa.array(np.searchsorted(hierarchy.level_starts, np.arange(start, stop), "right").astype(np.int32) - 1),
+                pa.concat_arrays([above.slice(start, stop - start), leaves]).cast(pa.string()),
+                pa.array(labels, pa.string()),
+                pa.array(parent),
                 pa.array(n_groups[start:stop]),
             ]
             yield pa.record_batch(columns, schema=REGIONS_SCHEMA)
 
     return pa.RecordBatchReader.from_batches(REGIONS_SCHEMA, batches())
+
+
+def _paths_above_leaves(hierarchy: Hierarchy) -> pa.LargeStringArray:
+    """Paths of the regions above the last level; none where the root is the only region."""
+    return path_array(hierarchy.above_leaves()) if hierarchy.n_levels > 1 else pa.array([], pa.large_string())
 
 
 def cells_table(lattice: Lattice, cell_groups: IntArray, paths: pa.LargeStringArray) -> pa.Table:
@@ -258,9 +271,10 @@ def paths_below(above: pa.LargeStringArray, parent: IntArray, labels: pa.LargeSt
     return pc.binary_join_element_wise(above.take(pa.array(parent)), labels, pa.scalar(SEPARATOR, pa.large_string()))
 
 
-def _pieces(n_rows: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, n_rows, ROWS_PER_BATCH):
-        yield start, min(start + ROWS_PER_BATCH, n_rows)
+def _pieces(n_rows: int, at_once: int = 0) -> Iterator[tuple[int, int]]:
+    at_once = at_once or ROWS_PER_BATCH
+    for start in range(0, n_rows, at_once):
+        yield start, min(start + at_once, n_rows)
 
 
 def _regions_of_rows(offsets: IntArray, start: int, stop: int) -> tuple[int, IntArray]:
@@ -297,7 +311,7 @@ def measured_tables(lattice: Lattice, noisy: NoisyCounts) -> dict[str, pa.Record
     paths = path_array(lattice.hierarchy)
     tables: dict[str, pa.RecordBatchReader | pa.Table] = {
         "noisy.parquet": noisy_reader(lattice, noisy, paths),
-        "regions.parquet": regions_reader(lattice.hierarchy, noisy.n_groups, paths),
+        "regions.parquet": regions_reader(lattice.hierarchy, noisy.n_groups),
     }
     if noisy.cell_groups is not None:
         tables["cells.parquet"] = cells_table(lattice, noisy.cell_groups, paths)

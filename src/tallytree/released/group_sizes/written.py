@@ -14,7 +14,7 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.planning.group_sizes.plan import Plan
 from tallytree.released.checks import Check, Verification
 from tallytree.released.group_sizes.release import Release, load_release
-from tallytree.released.group_sizes.tables import path_array, regions_reader
+from tallytree.released.group_sizes.tables import regions_reader
 from tallytree.released.opening import open_folder
 from tallytree.released.published import Published
 from tallytree.released.questions import Question, Reply
@@ -87,9 +87,7 @@ class WrittenRelease(Published):
 
     def tables(self, *, noisy: bool) -> dict[str, pa.RecordBatchReader | pa.Table]:
         """Tables that are not written in parts: the regions."""
-        return {
-            "regions.parquet": regions_reader(self.hierarchy, self.written.n_groups, path_array(self.hierarchy)),
-        }
+        return {"regions.parquet": regions_reader(self.hierarchy, self.written.n_groups)}
 
     def verify(self) -> Verification:
         """What was checked by those who wrote the tables; :func:`tallytree.verify` reads all files again."""
