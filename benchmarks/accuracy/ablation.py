@@ -77,7 +77,7 @@ def without_children() -> None:
 
 
 def without_doubt() -> None:
-    consistency._window_means = np.zeros_like  # type: ignore[assignment]
+    consistency.window_means = np.zeros_like  # type: ignore[assignment]
 
 
 def without_correction() -> None:
