@@ -10,7 +10,7 @@ from tests.model.test_lattice import LATTICE
 from tests.reference.lattice import dense_least_squares
 
 FINEST = LATTICE.finest
-N_SIZES = 4
+N_SIZES = 6
 
 
 def measured(families: list[Family], seed: int, spread: float) -> dict[Family, Curves]:

@@ -16,7 +16,7 @@ from tallytree.privacy.noise import DiscreteLaplace
 from tests.model.test_lattice import LATTICE
 from tests.reference.lattice import dense_joint_entities
 
-N_CLASSES = 3
+N_CLASSES = 6
 GROUPS = Lattice(LATTICE.hierarchy, LATTICE.attributes.margin((0,)))
 
 

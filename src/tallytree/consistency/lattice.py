@@ -38,12 +38,16 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
 from tallytree.model.lattice import Family, Lattice
 
-# Conjugate gradients end when what is left of the gradient is this part of the whole: cells are then within a millionth of
-# their standard deviation of the best ones, even where variances differ ten-thousandfold.
-CLOSE_ENOUGH = 1e-11
-MOST_ROUNDS = 200
+# Conjugate gradients end when what is left of the gradient would move cells by 1e-8 of their standard deviation, or is
+# all that rounding leaves of the whole. Where variances differ a million times they end before, within some thousandths.
+CLOSE_ENOUGH = 1e-8
+ROUNDING = 1e-11
+MOST_ROUNDS = 100
+# Sizes solved for together: those of long tails are settled at once, others are not worked on because of a few.
+SIZES_AT_ONCE = 4
 # A curve is never taken to be known better than this.
 LEAST_VARIANCE = 1e-6
+_NONE = np.empty((0, 0))
 
 
 def consistent_cells(
@@ -68,7 +72,7 @@ def consistent_cells(
     tree, orders = lattice.nested(path)
     groups = [lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)]
     combined = [
-        Curves(lattice.sums(family, height)[order], lattice.sums(family, variance)[order], np.empty((0, 0)))
+        Curves(lattice.sums(family, height)[order], lattice.sums(family, variance)[order], _NONE)
         for family, order in zip(path, orders)
     ]
     if shift is not None:
@@ -138,6 +142,18 @@ def least_squares_cells(
     ``shared`` holds variances of errors that the finest curves below each row of some families have in common, each cell its
     part in proportion to its own variance.
     """
+    n_sizes = curves[lattice.finest].height.shape[1]
+    found = []
+    for first in range(0, n_sizes, SIZES_AT_ONCE):
+        some = slice(first, first + SIZES_AT_ONCE)
+        of_some = {family: _at_sizes(known, some) for family, known in curves.items()}
+        found.append(_least_squares(lattice, of_some, {f: variance[:, some] for f, variance in (shared or {}).items()}))
+    return np.concatenate(found, axis=1)
+
+
+def _least_squares(
+    lattice: Lattice, curves: Mapping[Family, Curves], shared: Mapping[Family, FloatArray]
+) -> FloatArray:
     finest = lattice.finest
     own = 1 / _variance(curves[finest])
     precision = {family: 1 / _variance(known) for family, known in curves.items() if family != finest}
@@ -145,7 +161,7 @@ def least_squares_cells(
     # Part of one standard deviation of a row's shared error that each cell has; rows of it follow the cells among the unknowns.
     parts = {
         family: lattice.spread(family, np.sqrt(variance) / lattice.sums(family, 1 / own)) / own
-        for family, variance in (shared or {}).items()
+        for family, variance in shared.items()
     }
     ends = np.cumsum([n_cells, *(lattice.n_rows(family) for family in parts)])
     places = {family: slice(start, end) for family, start, end in zip(parts, ends[:-1], ends[1:])}
@@ -179,7 +195,7 @@ def _conjugate_gradients(
     left = aim - times(found)
     scaled = left / diagonal
     direction, size = scaled, (left * scaled).sum(axis=0)
-    enough = CLOSE_ENOUGH**2 * (aim * aim / diagonal).sum(axis=0) + 1e-300
+    enough = CLOSE_ENOUGH**2 * len(aim) + ROUNDING**2 * (aim * aim / diagonal).sum(axis=0)
     for _ in range(MOST_ROUNDS):
         if np.all(size <= enough):
             break
@@ -191,6 +207,12 @@ def _conjugate_gradients(
         before, size = size, (left * scaled).sum(axis=0)
         direction = scaled + size / np.maximum(before, 1e-300) * direction
     return found
+
+
+def _at_sizes(curves: Curves, some: slice) -> Curves:
+    """Some sizes of curves, whose variances may be one per row."""
+    variance = np.broadcast_to(curves.variance, curves.height.shape)
+    return Curves(curves.height[:, some], variance[:, some], _NONE)
 
 
 def _added(parts: Iterable[FloatArray]) -> FloatArray:
