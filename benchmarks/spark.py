@@ -93,21 +93,38 @@ def _seconds(action: Callable[[], object]) -> float:
 
 def _peaks_below() -> dict[str, float]:
     """The largest peak of memory of an executor, and of a Python worker, among the processes below this one."""
-    told: dict[int, dict[str, str]] = {}
-    for process in Path("/proc").iterdir():
-        with suppress(OSError, ValueError):
-            lines = (process / "status").read_text().splitlines()
-            command = (process / "cmdline").read_text().replace("\0", " ")
-            told[int(process.name)] = dict(line.split(":", 1) for line in lines) | {"command": command}
-
-    def is_below(process: int) -> bool:
-        return process == os.getpid() or (process in told and is_below(int(told[process]["PPid"])))
+    found = [
+        ((process / "cmdline").read_text(), dict(line.split(":", 1) for line in _lines(process / "status")))
+        for process in _processes_below()
+    ]
 
     def peak(word: str) -> float:
-        found = [status for number, status in told.items() if word in status["command"] and is_below(number)]
-        return max((int(status["VmHWM"].split()[0]) / 1e3 for status in found if "VmHWM" in status), default=0)
+        return max((int(told["VmHWM"].split()[0]) / 1e3 for command, told in found if word in command), default=0)
 
     return {"executor MB": peak("CoarseGrainedExecutorBackend"), "worker MB": peak("pyspark.daemon")}
+
+
+def _cpu_seconds() -> float:
+    """CPU time of this process and all below it, those that have ended included where their parents waited for them."""
+    fields = [_lines(process / "stat")[0].rpartition(")")[2].split() for process in _processes_below()]
+    return sum(int(ticks) for told in fields for ticks in told[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def _processes_below() -> list[Path]:
+    """This process and those that it has started, directly or not."""
+    parents = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            parents[int(process.name)] = int(_lines(process / "stat")[0].rpartition(")")[2].split()[1])
+
+    def is_below(number: int) -> bool:
+        return number == os.getpid() or (number in parents and is_below(parents[number]))
+
+    return [Path("/proc") / str(number) for number in parents if is_below(number)]
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def measured(n_rows: int, n_leaves: int) -> dict[str, float]:
@@ -129,20 +146,21 @@ def one_release(n_rows: int, n_leaves: int) -> dict[str, float]:
         table = session.read.parquet(source)
         warm = tt.read(people(session, 3_000, 1_000), **READING)
         warm.release_to(Path(folder) / "warm", epsilon=1)  # compiles the kernels
-        start = time.perf_counter()
+        start, used = time.perf_counter(), _cpu_seconds()
         sizes = table.groupBy("household", *READING["levels"]).count().withColumnRenamed("count", "size")
         sizes.groupBy(*READING["levels"], "size").count().write.format("noop").mode("overwrite").save()
-        bare = time.perf_counter() - start
-        start = time.perf_counter()
+        bare, bare_cpu = time.perf_counter() - start, _cpu_seconds() - used
+        start, used = time.perf_counter(), _cpu_seconds()
         before = _peak_memory()
         counts = tt.read(table, **READING)
         counted = time.perf_counter() - start
         counts.release_to(Path(folder) / "out", epsilon=1)  # written by the executors, and checked
-        released = time.perf_counter() - start
+        released, released_cpu = time.perf_counter() - start, _cpu_seconds() - used
         memory = _peak_memory()
     session.stop()
     seconds = {"bare seconds": bare, "counted seconds": counted, "release seconds": released}
-    return {**seconds, "driver MB before": before, "driver MB": memory}
+    cpu = {"bare CPU seconds": bare_cpu, "release CPU seconds": released_cpu}
+    return {**seconds, **cpu, "driver MB before": before, "driver MB": memory}
 
 
 def _peak_memory() -> float:

@@ -74,13 +74,18 @@ def test_part_files_hold_the_tables_of_one_machine(facts: dict[str, Any]) -> Non
 
 def test_a_request_to_stop_while_executors_write_leaves_nothing_that_loads(tmp_path: Path) -> None:
     """SIGTERM as soon as there is the first part; what was paid for is kept, and can be dropped."""
-    pq.write_table(people(), tmp_path / "people.parquet")
-    out, work = tmp_path / "out", tmp_path / ".out.tallytree"
+    place, settings = tmp_path / "place", tmp_path / "settings"
+    for folder in (place, settings):
+        folder.mkdir()
+    pq.write_table(people(), place / "people.parquet")
+    (settings / "spark-defaults.conf").write_text("spark.ui.enabled false\nspark.sql.shuffle.partitions 2\n")
+    out, work = place / "out", place / ".out.tallytree"
     program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from tallytree.cli import program; program()"
     command = [sys.executable, "-W", "ignore", "-c", program, str(Path(__file__).parents[2] / "src"), "release"]
     command += ["people.parquet", "--group", "household", "--levels", "state,county", "--public", "groups"]
     command += ["--epsilon", "1", "--engine", "spark", "--master", MASTER, "--out", "out"]
-    with subprocess.Popen(command, env=ENVIRONMENT, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+    environment = {**ENVIRONMENT, "SPARK_CONF_DIR": str(settings)}
+    with subprocess.Popen(command, env=environment, cwd=place, stderr=subprocess.PIPE, text=True) as run:
         while run.poll() is None and not any(work.glob("parts-*/noisy-*.parquet")):
             time.sleep(0.01)
         run.send_signal(signal.SIGTERM)
@@ -90,7 +95,7 @@ def test_a_request_to_stop_while_executors_write_leaves_nothing_that_loads(tmp_p
     with pytest.raises(StorageError):
         tt.load(out)
     assert clean(out)["state"] in ("paid", "measured")
-    assert [left.name for left in tmp_path.iterdir()] == ["people.parquet"]
+    assert [left.name for left in place.iterdir()] == ["people.parquet"]
 
 
 def test_attributes_and_people_are_refused(facts: dict[str, Any]) -> None:

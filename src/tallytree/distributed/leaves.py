@@ -75,10 +75,10 @@ def write_leaves(
     tree = _Above(hierarchy, n_groups, pieces)
     for number, piece in enumerate(pieces):
         describe_in(folder, number, tree.described(number) | prior_arrays(above.prior.piece(piece.regions(level))))
-    give_back()
     sample = sampled_regions(hierarchy.n_leaves, is_top=above.is_top)
     answers = run_on_rows(rows, [pack(each) for each in tree.to_measure(sample)], job, "measure_leaves")
     noisy = (tree.write_noisy(folder, above), *_files(folder, _NOISY, answers))
+    give_back()
     measured(above.plan, n_groups, {_NOISY: noisy})
 
     progress(2 * level + 1, 2 * level + 2, f"estimating {hierarchy.level_names[level]}")
