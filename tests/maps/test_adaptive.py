@@ -89,12 +89,16 @@ def test_smoothed_counts_add_up_and_follow_from_what_was_measured(nonnegative):
 
 
 def test_boxes_that_are_not_cut_are_asked_together():
-    # Said to hold a thousand points, which its eighths do not show: the whole of it has what is left of the budget.
-    first, last = released(np.zeros((64, 64), dtype=np.int64), 1.0, n_points=1000).noisy
-    assert len(first.nodes) == 64
-    assert last.query.endswith("not split")
-    assert last.nodes.tolist() == [0]
+    # Said to hold points that no answer shows: the whole has what is left of the budget where that tells the most.
+    empty = np.zeros(64 * 64, dtype=np.int64)
+    first, last = released(empty, 1.0, n_points=1000).noisy
+    assert (len(first.nodes), last.nodes.tolist()) == (4, [0])
     assert first.share + last.share == 1
+    first, last = released(empty.reshape(64, 64), 1.0, n_points=60).noisy
+    assert (len(first.nodes), last.nodes.tolist()) == (16, [0])
+    # With many points the first answers of a map are not sharp enough.
+    first, last = released(empty.reshape(64, 64), 1.0, n_points=10**6).noisy
+    assert len(first.nodes) == len(last.nodes) == 64
 
 
 def test_smoothing_keeps_the_root_and_draws_even_counts_to_even_shares():

@@ -31,6 +31,10 @@ LEAST_ROUGHNESS = 0.15
 MOST_FOR_FIRST = 0.6
 # Questions within reach, per question that evenly spread points would leave: clustered points are told apart further down.
 DEEPER = (0.75, 1.5)
+# Boxes that are not split are asked together if the noise of their own answers has at most so many times the variance of what
+# is left. Queries of a line cut what is asked together in two places, whatever its size. On a map their edges run along it, and
+# points that lie on lines would be spread over the land beside: only where a second answer would tell little more.
+UNITED = (math.inf, 1.5)
 
 
 def adaptive(draft: Draft, options: MethodOptions) -> None:
@@ -38,11 +42,11 @@ def adaptive(draft: Draft, options: MethodOptions) -> None:
 
     Ours. After each question the counts so far are smoothed (:mod:`tallytree.maps.smoothing`), which tells how unevenly counts
     divide at the finest boxes. A box of n points is cut as often as n times that unevenness stays above the noise that its
-    pieces will have; where even the first cut is not worth it, what is left of the box's budget is asked about the largest box
-    around it that is not cut either. (How that box divides is known as well as it is going to be: a second answer of every part
-    would tell less about that than one answer for all tells about their sum, which most queries need.) Pieces that will
-    not be cut again are asked with all of it at once. Everything follows from noisy answers and public facts, and every
-    point pays the whole budget once, whatever happens around it.
+    pieces will have; where even the first cut is not worth it, the box is asked once more with all of its budget that is
+    left, by itself or as a part of the largest box around it that is not cut either. (How that divides is then known as well as
+    it is going to be: a second answer of every part would tell less about that than one answer for all tells about their
+    sum, which most queries need.) Pieces that will not be cut again are asked with all of it at once. Everything follows from
+    noisy answers and public facts, and every point pays the whole budget once, whatever happens around it.
     """
     check_nodes(1.4 * math.prod(draft.shape), "Choose a lower resolution.")
     adapt(draft, *noisy_total(draft, options))
@@ -67,7 +71,8 @@ def adapt(draft: Draft, n_points: float, share: Fraction) -> None:
         if left == 0:
             return
         after = sum(shares[step + 2 :], Fraction(0))
-        nodes, final = _split(draft, nodes, depths[step + 1] - depths[step], (left, after), query)
+        together = draft.survey.variance(own) <= UNITED[len(draft.shape) > 1] * draft.survey.variance(left)
+        nodes, final = _split(draft, nodes, depths[step + 1] - depths[step], (left, after), query, together)
 
 
 def asked_depths(shape: tuple[int, ...], points_times_epsilon: float) -> tuple[int, ...]:
@@ -101,7 +106,7 @@ def depth_shares(
 
 
 def _split(
-    draft: Draft, nodes: IntArray, most: int, left: tuple[Fraction, Fraction], query: str
+    draft: Draft, nodes: IntArray, most: int, left: tuple[Fraction, Fraction], query: str, together: bool
 ) -> tuple[IntArray, BoolArray]:
     """Cut boxes up to ``most`` times where that is worth it; ask the others again. Returns pieces, and which are final."""
     counts, rough = _seen(draft, nodes)
@@ -113,7 +118,8 @@ def _split(
         cuts[counts / 2.0 ** (dimensions * cut) * rough * now > WORTH] = cut + 1
     cuts[(high - low).max(axis=1) == 1] = 0
     if np.any(cuts == 0):
-        draft.count(draft.united(nodes[cuts == 0]), left[0], f"{query}, not split")
+        asked = draft.united(nodes[cuts == 0]) if together else nodes[cuts == 0]
+        draft.count(asked, left[0], f"{query}, not split")
     pieces, final = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.bool_)]
     for n_cuts in range(1, most + 1):
         chosen = np.flatnonzero(cuts == n_cuts)
