@@ -24,7 +24,8 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import concatenate, sum_over_regions
 from tallytree.planning.group_sizes.plan import LevelPlan
 from tallytree.released.checks import differing_regions
-from tallytree.released.group_sizes.tables import counts_part, noisy_from_part, paths_below
+from tallytree.released.group_sizes.noisy_tables import noisy_from_part
+from tallytree.released.group_sizes.tables import counts_part, paths_below
 from tallytree.storage.folder import write_part
 from tallytree.storage.parts import PartFile, part_name
 

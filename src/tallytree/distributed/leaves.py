@@ -38,7 +38,8 @@ from tallytree.planning.group_sizes.plan import Plan
 from tallytree.publish.adaptive import AboveFinest
 from tallytree.publish.progress import Progress
 from tallytree.released.checks import Check, check_counts, where_wrong
-from tallytree.released.group_sizes.tables import counts_reader, noisy_reader, path_array
+from tallytree.released.group_sizes.noisy_tables import noisy_reader
+from tallytree.released.group_sizes.tables import counts_reader, path_array
 from tallytree.released.group_sizes.written import WrittenTables
 from tallytree.storage.folder import write_part
 from tallytree.storage.memory import give_back

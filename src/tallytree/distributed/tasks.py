@@ -24,7 +24,7 @@ from tallytree.model.lattice import Lattice
 from tallytree.planning.group_sizes.plan import Plan
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import Groups, turns_down
-from tallytree.released.group_sizes.tables import noisy_part
+from tallytree.released.group_sizes.noisy_tables import noisy_part
 from tallytree.storage.folder import write_part
 
 

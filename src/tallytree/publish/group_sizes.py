@@ -47,15 +47,10 @@ from tallytree.released.group_sizes.manifest import (
     with_fit,
     with_split,
 )
+from tallytree.released.group_sizes.noisy_tables import measured_tables, noisy_from_table
 from tallytree.released.group_sizes.people import people_counts
 from tallytree.released.group_sizes.release import Release, with_margins
-from tallytree.released.group_sizes.tables import (
-    cell_groups_from_table,
-    measured_tables,
-    noisy_from_table,
-    regions_of_folder,
-    regions_reader,
-)
+from tallytree.released.group_sizes.tables import cell_groups_from_table, regions_of_folder, regions_reader
 from tallytree.released.group_sizes.written import WrittenRelease, WrittenTables
 from tallytree.released.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest

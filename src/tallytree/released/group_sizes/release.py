@@ -22,6 +22,7 @@ from tallytree.model.notebook import html_table
 from tallytree.released.checks import Check, Verification, check_counts, check_margins
 from tallytree.released.group_sizes.asked import asked_by
 from tallytree.released.group_sizes.manifest import KIND, attributes_of, people_of
+from tallytree.released.group_sizes.noisy_tables import noisy_reader
 from tallytree.released.group_sizes.people import (
     PEOPLE_FILE,
     PeopleCounts,
@@ -38,7 +39,6 @@ from tallytree.released.group_sizes.tables import (
     counts_from_parts,
     counts_reader,
     counts_table,
-    noisy_reader,
     path_array,
     regions_of_folder,
     regions_reader,

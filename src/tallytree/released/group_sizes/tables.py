@@ -1,30 +1,25 @@
-"""The Arrow tables of a release, and back. Tables are streamed: only one batch of rows exists at a time."""
+"""The Arrow tables of released counts and of regions, and back. Tables are streamed: one batch of rows exists at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import VerificationError
-from tallytree.measure.noisy import NoisyCounts, NoisyLevel, NoisyQuery
-from tallytree.model.arrays import AnyArray, FloatArray, IntArray, offsets_from_lengths
+from tallytree.model.arrays import AnyArray, FloatArray, IntArray
 from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import LABELS_AT_ONCE, SEPARATOR, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
-from tallytree.planning.group_sizes.plan import LevelPlan, Plan
 from tallytree.storage.folder import Folder
 
 ROWS_PER_BATCH = 1 << 20
 # Rows of a region are neighbours, so a batch names few regions many times: a dictionary per batch, kept so in Parquet.
 NAME = pa.dictionary(pa.int32(), pa.string())
 COUNTS_SCHEMA = pa.schema([("level", pa.int32()), ("region", NAME), ("size", pa.int64()), ("count", pa.int64())])
-NOISY_SCHEMA = pa.schema(
-    [("level", pa.int32()), ("region", NAME), ("query", NAME), ("index", pa.int64()), ("value", pa.int64())]
-)
 INTERVAL_COLUMNS = ("std_error", "low", "high")
 REGIONS_SCHEMA = pa.schema(
     [
@@ -125,12 +120,12 @@ def counts_reader(
     n_slots = lattice.n_slots
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for start, stop in _pieces(len(counts.size)):
-            first, rows = _regions_of_rows(counts.offsets, start, stop)
+        for start, stop in pieces(len(counts.size)):
+            first, rows = regions_of_rows(counts.offsets, start, stop)
             region = (first + rows) // n_slots
             columns = [
                 pa.array(lattice.hierarchy.level_of[region].astype(np.int32)),
-                _names(paths, first // n_slots, region - first // n_slots),
+                names_of_rows(paths, first // n_slots, region - first // n_slots),
                 *attribute_columns(lattice, (first + rows) % n_slots),
                 *sized_columns(counts.size[start:stop], classes).values(),
                 pa.array(counts.count[start:stop]),
@@ -149,7 +144,7 @@ def regions_reader(hierarchy: Hierarchy, n_groups: IntArray) -> pa.RecordBatchRe
     above = _paths_above_leaves(hierarchy)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for start, stop in _pieces(hierarchy.n_regions, LABELS_AT_ONCE):
+        for start, stop in pieces(hierarchy.n_regions, LABELS_AT_ONCE):
             parent, labels = hierarchy.parent[start:stop], hierarchy.labels_of(slice(start, stop))
             n_above = max(0, len(above) - start)
             own = pa.array(escape_labels(labels[n_above:]), pa.large_string())
@@ -182,82 +177,15 @@ def cells_table(lattice: Lattice, cell_groups: IntArray, paths: pa.LargeStringAr
     return pa.table({"region": region, **names, "groups": pa.array(cell_groups)})
 
 
-def noisy_reader(lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-    """Level, region, attributes, query, index, value: every raw measurement, in batches of bounded size."""
-    schema = with_attributes(NOISY_SCHEMA, lattice)
-    return pa.RecordBatchReader.from_batches(schema, _noisy_batches(lattice, noisy, paths, schema))
-
-
-def _noisy_batches(
-    lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    for level in (*noisy.levels, *noisy.people):
-        here = lattice.hierarchy.level_slice(level.level)
-        level_paths = paths.slice(here.start, here.stop - here.start)
-        slots = lattice.slots(lattice.attributes.chosen(level.by))
-
-        def of_attributes(rows: IntArray, slots: IntArray = slots) -> list[pa.DictionaryArray]:
-            return attribute_columns(lattice, slots[rows % len(slots)])
-
-        yield from _level_batches(level, level_paths, schema, len(slots), of_attributes)
-
-
-def _level_batches(
-    level: NoisyLevel,
-    paths: pa.LargeStringArray,
-    schema: pa.Schema,
-    n_slots: int = 1,
-    of_attributes: Callable[[IntArray], list[pa.DictionaryArray]] = lambda rows: [],
-) -> Iterator[pa.RecordBatch]:
-    """Answers about consecutive regions of a level, each of which has so many rows; every batch is about one query."""
-    for query in level.queries:
-        for start, stop in _pieces(len(query.values)):
-            first, rows = _regions_of_rows(query.offsets, start, stop)
-            region = (first + rows) // n_slots
-            name = pa.DictionaryArray.from_arrays(np.zeros(stop - start, dtype=np.int32), pa.array([query.name]))
-            columns = [
-                pa.array(np.full(stop - start, level.level, dtype=np.int32)),
-                _names(paths, first // n_slots, region - first // n_slots),
-                *of_attributes(first + rows),
-                name,
-                pa.array(np.arange(start, stop) - query.offsets[first + rows]),
-                pa.array(query.values[start:stop]),
-            ]
-            yield pa.record_batch(columns, schema=schema)
-
-
-def noisy_part(noisy: NoisyLevel, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-    """Answers about consecutive regions of a level, whose paths are given: a part of the table of ``noisy_reader``."""
-    return pa.RecordBatchReader.from_batches(NOISY_SCHEMA, _level_batches(noisy, paths, NOISY_SCHEMA))
-
-
-def noisy_from_part(batches: Iterable[pa.Table], plan: LevelPlan, paths: pa.LargeStringArray) -> NoisyLevel:
-    """The answers that ``noisy_part`` wrote, batch by batch, names of regions and queries as dictionaries."""
-    assert plan.query is not None
-    none = np.zeros(0, dtype=np.int64)
-    found: dict[str, list[tuple[IntArray, IntArray]]] = {name: [(none, none)] for name in _QUERIES[plan.view]}
-    for batch in batches:
-        if len(batch):
-            answers = found[batch["query"][0].as_py()]
-            start = int(answers[-1][0][-1]) if len(answers[-1][0]) else 0
-            answers.append((region_numbers(paths, batch["region"], start), batch["value"].to_numpy()))
-    queries = []
-    for name, parts in found.items():
-        region, values = (np.concatenate(columns) for columns in zip(*parts))
-        offsets = offsets_from_lengths(np.bincount(region, minlength=len(paths)))
-        queries.append(NoisyQuery(name, plan.query.noise, offsets, values))
-    return NoisyLevel(plan.level, tuple(queries), plan.by)
-
-
 def counts_part(level: int, counts: CountsBySize, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
     """Counts of consecutive regions of a level, whose paths are given: a part of the table of ``counts_reader``."""
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for start, stop in _pieces(len(counts.size)):
-            first, rows = _regions_of_rows(counts.offsets, start, stop)
+        for start, stop in pieces(len(counts.size)):
+            first, rows = regions_of_rows(counts.offsets, start, stop)
             columns = [
                 pa.array(np.full(stop - start, level, dtype=np.int32)),
-                _names(paths, first, rows),
+                names_of_rows(paths, first, rows),
                 pa.array(counts.size[start:stop]),
                 pa.array(counts.count[start:stop]),
             ]
@@ -271,13 +199,14 @@ def paths_below(above: pa.LargeStringArray, parent: IntArray, labels: pa.LargeSt
     return pc.binary_join_element_wise(above.take(pa.array(parent)), labels, pa.scalar(SEPARATOR, pa.large_string()))
 
 
-def _pieces(n_rows: int, at_once: int = 0) -> Iterator[tuple[int, int]]:
+def pieces(n_rows: int, at_once: int = 0) -> Iterator[tuple[int, int]]:
+    """First row and end of each batch of a table."""
     at_once = at_once or ROWS_PER_BATCH
     for start in range(0, n_rows, at_once):
         yield start, min(start + at_once, n_rows)
 
 
-def _regions_of_rows(offsets: IntArray, start: int, stop: int) -> tuple[int, IntArray]:
+def regions_of_rows(offsets: IntArray, start: int, stop: int) -> tuple[int, IntArray]:
     """The first region among rows ``start:stop``, and the region of each row counted from it."""
     first = int(np.searchsorted(offsets, start, side="right")) - 1
     last = int(np.searchsorted(offsets, stop, side="left"))
@@ -286,7 +215,8 @@ def _regions_of_rows(offsets: IntArray, start: int, stop: int) -> tuple[int, Int
     return first, np.repeat(np.arange(last - first, dtype=np.int64), lengths)
 
 
-def _names(paths: pa.LargeStringArray, first: int, row_region: IntArray) -> pa.DictionaryArray:
+def names_of_rows(paths: pa.LargeStringArray, first: int, row_region: IntArray) -> pa.DictionaryArray:
+    """The path of the region of each row, which is counted from ``first``."""
     n_regions = int(row_region[-1]) + 1
     names = paths.slice(first, n_regions).cast(pa.string())
     return pa.DictionaryArray.from_arrays(row_region.astype(np.int32), names)
@@ -304,66 +234,6 @@ def regions_of_folder(folder: Folder) -> tuple[Hierarchy, IntArray]:
         np.asarray(regions["label"].to_numpy(), dtype=object),
     )
     return hierarchy, regions["groups"].to_numpy().astype(np.int64, copy=False)
-
-
-def measured_tables(lattice: Lattice, noisy: NoisyCounts) -> dict[str, pa.RecordBatchReader | pa.Table]:
-    """What was measured, and the regions and their cells: enough to estimate the release."""
-    paths = path_array(lattice.hierarchy)
-    tables: dict[str, pa.RecordBatchReader | pa.Table] = {
-        "noisy.parquet": noisy_reader(lattice, noisy, paths),
-        "regions.parquet": regions_reader(lattice.hierarchy, noisy.n_groups),
-    }
-    if noisy.cell_groups is not None:
-        tables["cells.parquet"] = cells_table(lattice, noisy.cell_groups, paths)
-    return tables
-
-
-# What each view asks, in the order of its answers. A question that happened to have no answers leaves no rows.
-_QUERIES: dict[str, tuple[str, ...]] = {
-    "naive": ("counts",),
-    "sizes": ("sizes",),
-    "cumulative": ("cumulative",),
-    "hybrid": ("cumulative", "tail"),
-    "chain": ("chain",),
-    "staircase": ("blocks", "block ends", "tail"),
-    "bins": ("bins",),
-    "blocks": ("blocks",),
-    "people": ("people",),
-}
-
-
-def noisy_from_table(
-    lattice: Lattice, plan: Plan, table: pa.Table, n_groups: IntArray, cell_groups: IntArray | None
-) -> NoisyCounts:
-    """The measurements that ``noisy_reader`` wrote, with the noise that the plan says they have."""
-    levels, people = (_noisy_levels(lattice, plan, table, tables) for tables in (plan.levels, plan.people))
-    return NoisyCounts(n_groups, levels, cell_groups, people)
-
-
-def _noisy_levels(lattice: Lattice, plan: Plan, table: pa.Table, levels: Sequence[LevelPlan]) -> tuple[NoisyLevel, ...]:
-    level, value = (table[name].to_numpy() for name in ("level", "value"))
-    query = np.array(table["query"].to_pylist(), dtype=object)
-    region = region_numbers(path_array(lattice.hierarchy), table["region"])
-    slot = slots_from_table(lattice, table)
-    found = []
-    for one in levels:
-        here = lattice.hierarchy.level_slice(one.level)
-        slots = lattice.slots(lattice.attributes.chosen(one.by))
-        of_people = (query == "people") == (one.view == "people")
-        rows = np.flatnonzero((level == one.level) & np.isin(slot, slots) & of_people)
-        names = list(dict.fromkeys([*query[rows].tolist(), *(_QUERIES[one.view] if one.query is not None else ())]))
-        queries = []
-        for name in names:
-            noise = plan.first_look if name == "first look" else one.query
-            if noise is None:
-                raise VerificationError(f"noisy.parquet has answers on {one.name}, where nothing was measured.")
-            of_query = rows[query[rows] == name]
-            place = (region[of_query] - here.start) * len(slots) + np.searchsorted(slots, slot[of_query])
-            lengths = np.bincount(place, minlength=(here.stop - here.start) * len(slots))
-            values = value[of_query].astype(np.int64)
-            queries.append(NoisyQuery(str(name), noise.noise, offsets_from_lengths(lengths), values))
-        found.append(NoisyLevel(one.level, tuple(queries), one.by))
-    return tuple(found)
 
 
 def slots_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
