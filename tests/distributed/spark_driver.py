@@ -54,7 +54,9 @@ def people(n_households: int = 6_000) -> pa.Table:
         "age": rng.integers(0, 10**6, len(household)) / 8192,
         "far": rng.integers(-300, 300, len(household)) / 64,
     }
-    return pa.table({"household": household, "owner": owner, **measures, **labels})
+    tenure = np.array(["owned", "rented", "lent"])[household % 7 // 3]
+    sex = np.array(["f", "m"])[rng.integers(0, 2, len(household))]
+    return pa.table({"household": household, "owner": owner, "tenure": tenure, "sex": sex, **measures, **labels})
 
 
 BOUND: dict[str, Any] = {"epsilon": 1, "unit": "owner", "contributions": 2}
@@ -66,6 +68,15 @@ KINDS: dict[str, Callable[[Any], Any]] = {
     "map": lambda t: tt.spatial(t, **GRID, **BOUND),
     "degrees": lambda t: tt.degrees(t, column="owner", public="groups", epsilon=1),
     "graph": lambda t: tt.degrees(t, edges=["household", "owner"], public="nodes", epsilon=1),
+}
+
+
+# What is counted on the executors and estimated here: tables by attributes and of people, whole groups, and classes.
+TENURE: dict[str, Any] = {"by": {"tenure": ["owned", "rented"]}}
+COUNTED_HERE: dict[str, dict[str, Any]] = {
+    "attributes": {**TENURE, "public": "cells", "people": ["sex=f,m"], "people_by": ["tenure"]},
+    "whole groups": {**TENURE, "public": "regions", "unit": "group", "people": ["sex=f,m"], "contributions": 9},
+    "classes": {"classes": ["1", "2", "3-9", "10+"]},
 }
 
 
@@ -140,14 +151,6 @@ def tasks_failing_twice() -> Iterator[None]:
         yield
     finally:
         running.pickle = pickle
-
-
-def refusal(make: Callable[[], object]) -> str:
-    try:
-        make()
-    except tt.errors.RequestError as error:
-        return str(error)
-    return ""
 
 
 def n_cached(context: Any) -> int:
@@ -226,6 +229,10 @@ def main(folder: Path) -> dict[str, Any]:
     there.release_to(folder / "parts after a kill", **HOW, progress=killing("measuring county"))
     with tasks_failing_twice():
         there.release_to(folder / "parts after failures", **HOW)
+    collected = list(seen)
+    for name, reading in COUNTED_HERE.items():
+        for engine, source in (("local", str(folder / "people.parquet")), ("spark", table)):
+            tt.release(tt.read(source, **READING | reading), **HOW).save(folder / f"{name} {engine}")
     facts = {
         "executors": n_executors,
         "killed": len(killed),
@@ -236,24 +243,16 @@ def main(folder: Path) -> dict[str, Any]:
         "parts": [digests(folder / f"parts{when}") for when in ("", " after a kill", " after failures")],
         "parts equal local": tt.load(folder / "parts").table().equals(tt.load(folder / "adaptive local").table()),
         "parts verify": bool(tt.verify(folder / "parts")),
-        "refused": [
-            refusal(lambda more=more: tt.read(table, **{**READING, **more}))
-            for more in (
-                {"by": ["owner"], "public": "cells"},
-                {"people": ["owner=1,2"]},
-                {"group_totals": "totals.csv"},
-            )
-        ],
         "collected privately": collected_privately,
         "ledger": [[entry.kind, str(entry.amount)] for entry in read_history(ledger, "people")],
         "digests": {
             name: [digests(folder / f"{name} {engine}") for engine in ("local", "spark")]
-            for name in (*options, "unit", "private")
+            for name in (*options, "unit", "private", *COUNTED_HERE)
         },
         "cached": cached,
         "repr": repr(there),
+        "collected": collected,
     }
-    facts["collected"] = list(seen)
     counting.all_different = lambda values: False  # type: ignore[assignment]
     by_labels = tt.read(table, **READING)
     by_labels.forget()

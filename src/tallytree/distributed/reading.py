@@ -1,4 +1,4 @@
-"""Reading Spark tables: rows are counted on the executors, and the counts stay there."""
+"""Reading Spark tables: rows are counted on the executors, and counts by size stay there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from tallytree.distributed.counts import SparkCounts
 from tallytree.distributed.pieces import choose_cut, cut_bounds, last_leaves
 from tallytree.distributed.session import cached, spark_session
-from tallytree.errors import InputError, RequestError
+from tallytree.errors import InputError
 from tallytree.ingest.read import checked_shape, declared_by, inputs_of
 from tallytree.ingest.read import read as read_here
 from tallytree.model.confidential import ConfidentialCounts
@@ -44,14 +44,16 @@ class SparkTable(Protocol):
 
 
 class Reading(Protocol[Keywords]):
-    """How :func:`tallytree.read` may be called: options as one object or as keywords; Spark keeps its counts."""
+    """How :func:`tallytree.read` may be called: options as one object or as keywords; Spark may keep its counts."""
 
     @overload
-    def __call__(self, source: SparkTable, options: ReadOptions, /) -> SparkCounts: ...  # type: ignore[overload-overlap]
+    def __call__(  # type: ignore[overload-overlap]
+        self, source: SparkTable, options: ReadOptions, /
+    ) -> ConfidentialCounts | SparkCounts: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
         self, source: SparkTable, /, *none: Keywords.args, **keywords: Keywords.kwargs
-    ) -> SparkCounts: ...
+    ) -> ConfidentialCounts | SparkCounts: ...
     @overload
     def __call__(self, source: object, options: ReadOptions, /) -> ConfidentialCounts: ...
     @overload
@@ -65,11 +67,22 @@ def _typed(keywords: Callable[Keywords, ReadOptions]) -> Callable[[Any], Reading
 @_typed(ReadOptions)
 @spelled(ReadOptions)
 def read(source: Any, options: ReadOptions) -> ConfidentialCounts | SparkCounts:
-    """As :func:`tallytree.ingest.read.read`; a Spark table is counted on the executors, and its counts stay there."""
-    return _count_on_spark(source, options) if is_spark(source) else read_here(source, options)
+    """As :func:`tallytree.ingest.read.read`; a Spark table is counted on the executors, where most counts stay."""
+    return _count_on_spark(source, options) if is_spark(source) and _stay_there(options) else read_here(source, options)
 
 
 read.__doc__ = read_here.__doc__
+
+
+def _stay_there(options: ReadOptions) -> bool:
+    """Whether exact counts stay on the executors.
+
+    What is estimated on one machine comes here once it is counted: tables by attributes and of people, which tell about one
+    another, whole groups, and sizes in classes.
+    """
+    shape = checked_shape(options)
+    others = (options.sizes, options.classes, options.group_totals)
+    return not (shape.by or shape.people or shape.whole_groups or any(other is not None for other in others))
 
 
 def is_spark(source: Any) -> bool:
@@ -77,13 +90,15 @@ def is_spark(source: Any) -> bool:
     return type(source).__module__.split(".")[0] == "pyspark" and type(source).__name__ == "DataFrame"
 
 
-def read_with_spark(source: str, options: ReadOptions, *, master: str | None = None) -> SparkCounts:
+def read_with_spark(
+    source: str, options: ReadOptions, *, master: str | None = None
+) -> ConfidentialCounts | SparkCounts:
     """Read Parquet or CSV files with Spark, on a master such as ``spark://host:7077`` or ``local[4]``."""
     session = spark_session(master)
     opened = {"source": _open(session, source, options.encoding)}
     if options.groups is not None:
         opened["groups"] = _open(session, str(options.groups))
-    return _count_on_spark(opened.pop("source"), replace(options, encoding=None, **opened))
+    return read(opened.pop("source"), replace(options, encoding=None, **opened))
 
 
 def _open(session: Any, path: str, encoding: str | None = None) -> Any:
@@ -105,14 +120,6 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
 
     shape = checked_shape(options)
     public = declared_by(options)
-    if shape.by or shape.people:
-        raise RequestError(
-            "The Spark engine counts no attributes (by=) and no people (people=): all their tables tell about one another, and "
-            "are estimated together on one machine. Read the table without Spark, or leave them out."
-        )
-    untaken = [name for name in ("sizes", "classes", "group_totals") if getattr(options, name) is not None]
-    if untaken:
-        raise RequestError(f"The Spark engine takes no {untaken[0]}=; read the table without Spark.")
     inputs = inputs_of(source, options)
     session = source.sparkSession
     use_this_python(session)
