@@ -155,3 +155,9 @@ def test_levels_in_the_wrong_order_are_noticed(place: Path) -> None:
     assert "Levels 'county' and 'state' stand in the wrong order" in wrong.stderr
     assert meant.returncode == 0
     assert "most county regions hold a single state" in meant.stderr
+
+
+def test_what_is_not_public_is_said_in_a_sentence(place: Path) -> None:
+    ask = ["--public", "regions", "--group", "household", "--levels", "state,county", "--epsilon", "1"]
+    done = tallytree("release", "people.csv", *ask, "--out", "private", cwd=place)
+    assert "Note: the numbers of groups are not public; estimated from noisy totals." in done.stderr

@@ -24,6 +24,7 @@ from tallytree.publish.intervals import with_intervals
 from tallytree.publish.preview import preview, reversed_levels, single_groups
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.group_sizes.written import WrittenRelease
+from tallytree.released.notes import notes_of
 
 
 @command(app)
@@ -119,8 +120,10 @@ def say_summary(made: Release | WrittenRelease, out: Path) -> None:
     levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])
     say(f"Released {levels} ({facts['mechanism']}) to {out}")
     say(facts["statement"])
-    for assumption in ("hierarchy", "group_totals"):
-        say(f"Note: {facts['public'][assumption]}.")
+    notes = notes_of(facts)
+    for name in ("hierarchy", "group_totals"):
+        hidden = name in notes.confidential
+        say(f"Note: {'the numbers of groups are ' if hidden else ''}{facts['public'][name]}.")
     for above, below in doubtful_levels(made.hierarchy):
         say(
             f"Note: most {above} regions hold a single {below}. --levels goes from the largest regions to the smallest."

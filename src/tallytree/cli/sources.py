@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,8 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DI
 def read_data(source: str, options: ReadOptions, engine: EngineOptions) -> ConfidentialCounts | SparkCounts:
     """Read and aggregate the data: in this process, or on the executors of a Spark cluster, where it then stays."""
     if engine.engine == "spark":
+        # Said, once per use, of functions that take and give pandas tables, of which none is used.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         return read_with_spark(source, options, master=engine.master)
     if engine.master is not None:
         raise RequestError("--master goes with --engine spark.")
