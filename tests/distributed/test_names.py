@@ -1,5 +1,7 @@
 """Leaves that come from Spark in a stream: the same regions as from a table of all of them, with their names on disk."""
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,7 +13,7 @@ from tallytree.ingest.regions import regions_from_leaves
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.released.group_sizes.tables import path_array, regions_reader
 
-LABELS = st.text(alphabet="a/%é𝔸", min_size=0, max_size=2)
+LABELS = st.text(alphabet="a/%é𝔸\0", min_size=0, max_size=2)
 
 
 @st.composite
@@ -54,7 +56,9 @@ def test_regions_are_those_of_the_whole_table(given: tuple[pa.Table, int]) -> No
     assert regions_reader(tree, groups).read_all().equals(regions_reader(plain, groups).read_all())
     assert tree.labels.tolist() == plain.labels.tolist()
     assert tree.paths.tolist() == plain.paths.tolist()
-    assert isinstance(Hierarchy(tree.level_names, tree.level_starts, tree.parent, tree.labels), Hierarchy)
+    copied = pickle.loads(pickle.dumps(tree))
+    assert type(copied) is Hierarchy
+    assert copied == plain
 
 
 @given(leaves(), st.integers(1, 4))

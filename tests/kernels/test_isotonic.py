@@ -35,6 +35,8 @@ def test_l2_is_the_min_max_formula(regions: list[list[int]]) -> None:
 def test_weighted_l2_is_the_min_max_formula(pairs: list[tuple[int, int]]) -> None:
     values, weights = [v for v, _ in pairs], [w for _, w in pairs]
     assert_allclose(isotonic_l2(values, weights=weights), twin.isotonic_l2(values, weights), atol=1e-9)
+    tiny = 1e-170 * np.array(weights)
+    assert_allclose(isotonic_l2(values, weights=tiny), isotonic_l2(values, weights=weights), atol=1e-9)
 
 
 @given(rows, st.integers(-3, 3), st.integers(0, 6))

@@ -6,8 +6,8 @@ of the curves of the finest cells, and the best cells are those of generalised l
     Σ over measured families f, rows r:  (Σ of x over the cells of r − curve of r)² / variance of r
 
 least. The matrix of its normal equations is a diagonal and one block of ones per row, so a product with it takes sums over
-regions and values and no more, and conjugate gradients find x in some tens of products for all sizes at once. Everything else
-is then a sum of x, and whole numbers are handed down one path through the lattice.
+regions and values and no more, and conjugate gradients find x in some tens of products for a few sizes at once. Everything
+else is then a sum of x, and whole numbers are handed down one path through the lattice.
 
 The curves of the finest cells lean on shapes of the families above, so what is wrong with a shape is wrong in many cells alike,
 which their variances do not show. Where the sums of the finest curves stray from what another family tells by more than the
@@ -39,7 +39,11 @@ from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
 from tallytree.model.lattice import Family, Lattice
 
 # Conjugate gradients end when what is left of the gradient would move cells by 1e-8 of their standard deviation, or is
-# all that rounding leaves of the whole. Where variances differ a million times they end before, within some thousandths.
+# all that rounding leaves of the whole. In long tails, where variances differ a million times, that takes a thousand rounds and
+# more, and single cells may still move by some of their tiny deviations when they are ended before. It is not worth the time:
+# tables released after 100 and after 2,000 rounds have the same mean error within 1 % (two made-up sets and CPS households,
+# ε = 1 and 0.1, 4 to 12 runs), but where three groups of 400 fall to other regions (2 %, for the worse). A larger least
+# variance settles soon but blurs who has such groups: with 1e-3 they cost 4 % more.
 CLOSE_ENOUGH = 1e-8
 ROUNDING = 1e-11
 MOST_ROUNDS = 100

@@ -194,7 +194,8 @@ class SparkCounts(Confidential):
     def _noisy_totals(self, job: Job, rows: Any, pieces: list[Piece], levels: range) -> list[IntArray]:
         """Noisy numbers of groups of some levels, level by level."""
         public = [pack(piece_arrays(piece) | {"asked": np.array(levels)}) for piece in pieces]
-        made = run_on_rows(rows, public, job, "measure_totals")
+        many = self._level_sizes[levels[-1]] > MOST_REGIONS_AT_ONCE
+        made = run_on_rows(rows, public, job, "measure_totals", one_by_one=many)
         return [np.concatenate([part[str(level)] for part in made]).astype(np.int64) for level in levels]
 
     @cached_property

@@ -6,6 +6,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,10 @@ class NamedOnDisk(Hierarchy):
     above: Hierarchy
     names: NamesOnDisk
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies hold their labels in memory: the file is of this process alone."""
+        return Hierarchy, (self.level_names, self.level_starts, self.parent, self.labels)
+
     @cached_property
     def labels(self) -> LabelArray:
         """Own label of each region."""
@@ -99,7 +104,7 @@ def regions_from_stream(batches: Iterable[pa.Table], level_names: Sequence[str],
         opens = np.zeros(len(batch), dtype=bool)
         opens[:1] = n_leaves == 0
         for column, before in zip(columns, last):
-            opens |= column != np.append(before, column[:-1])
+            opens |= column != np.array([before, *column[:-1]], dtype=object)  # NumPy's texts lose a NUL at their end
         own, before = batch[texts[-1]].combine_chunks(), pa.array(last[-1:], batch[texts[-1]].type)
         same = pc.equal(own, pa.concat_arrays([before, own[:-1]])).to_numpy(zero_copy_only=False)
         if np.any(same & ~opens):

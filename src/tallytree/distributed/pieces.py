@@ -14,7 +14,8 @@ from tallytree.model.hierarchy import Hierarchy
 Arrays = dict[str, IntArray | FloatArray]
 
 MOST_LEAVES_PER_PIECE = 250_000
-# Above the leaves one task measures so many regions in turns, without a job of Spark for each level.
+# Above the leaves one task measures levels of up to so many regions in turns, without a job of Spark for each of them; of more
+# where that is the first level with enough regions to keep all tasks busy.
 MOST_REGIONS_IN_ONE_TASK = 4_096
 
 

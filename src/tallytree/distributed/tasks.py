@@ -109,7 +109,8 @@ def measure_upper_staircases(job: Job, runs: Sequence[IntArray], public: bytes) 
         return measure_staircases(truth[level], job.plan.levels[level], groups, prior, place)
 
     groups = Groups(Lattice(tree, NO_ATTRIBUTES), n_groups, None)
-    levels, *_ = turns_down(groups, job.plan, prior_from_arrays(arrays), measure, tree.n_levels)
+    root = prior_from_arrays(arrays)
+    levels, *_ = turns_down(groups, job.plan, root, measure, tree.n_levels, estimate_last=False)
     stream.forget()
     answers: Arrays = {}
     for noisy in levels:

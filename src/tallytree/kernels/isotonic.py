@@ -55,6 +55,8 @@ def isotonic_l2(
     weight = None if weights is None else as_input(weights, np.float64)
     if weight is not None and (len(weight) != len(numbers) or not (weight > 0).all()):
         raise InputError("Isotonic regression needs one positive weight per value.")
+    if weight is not None and len(weight):
+        weight = weight / weight.max()  # so that products of tiny ones do not vanish
     low = as_input(_bound(lower, n_regions, -np.inf), np.float64)
     high = as_input(_bound(upper, n_regions, np.inf), np.float64)
     fit = np.empty(len(numbers))
@@ -215,7 +217,7 @@ def _fit_l2(values, weights, places, low, high, fit, start, stop):  # type: igno
             opens = end[block - 1] if block > 0 else first
             # Products may take two means for rising whose quotients, rounded, fall.
             above = min(totals[block] / heft[block], above)
-            fit[opens:position] = max(above, low[region])
+            fit[opens:position] = min(max(above, low[region]), high[region])
             position = opens
 
 

@@ -289,9 +289,11 @@ def turns_down(
     measure: Callable[[int, Prior], NoisyLevel],
     n_places: int,
     progress: Progress = silent,
+    *,
+    estimate_last: bool = True,
 ) -> tuple[list[NoisyLevel], list[Staircases | None], dict[Family, Prior]]:
     """What was measured and estimated at the first places among the plan's levels, and what each family tells of those below;
-    ``root`` is what the first look tells.
+    ``root`` is what the first look tells. Whoever asks for measurements alone need not estimate the last.
     """
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
@@ -304,6 +306,8 @@ def turns_down(
             continue
         prior, is_top = _expected(groups.lattice, priors, root, family)
         noisy.append(measure(place, prior))
+        if place == n_places - 1 and not estimate_last:
+            break
         progress(2 * place + 1, 2 * len(plan.levels), f"estimating {level.name}")
         own = _measured(noisy[-1], groups, family, prior)
         estimated = estimate_staircases(own, choose_once(own, is_top=is_top), is_leaf=False)

@@ -199,9 +199,9 @@ def paths_below(above: pa.LargeStringArray, parent: IntArray, labels: pa.LargeSt
     return pc.binary_join_element_wise(above.take(pa.array(parent)), labels, pa.scalar(SEPARATOR, pa.large_string()))
 
 
-def pieces(n_rows: int, at_once: int = 0) -> Iterator[tuple[int, int]]:
+def pieces(n_rows: int, at_once: int | None = None) -> Iterator[tuple[int, int]]:
     """First row and end of each batch of a table."""
-    at_once = at_once or ROWS_PER_BATCH
+    at_once = ROWS_PER_BATCH if at_once is None else at_once
     for start in range(0, n_rows, at_once):
         yield start, min(start + at_once, n_rows)
 
