@@ -1,6 +1,6 @@
 """Error and time of the default as functions of ε: no step of ε may cost more than the next smaller one, but for noise.
 
-    TALLYTREE_DATA=folder python -m benchmarks.accuracy.curve [--sets housing businesses "made-up zipf"] [--runs 2]
+    TALLYTREE_DATA=folder python -m benchmarks.accuracy.curve [--sets housing businesses "made-up zipf"] [--runs 8]
 
 Prints one row per set and ε, then what stands out, and draws the curves.
 """
