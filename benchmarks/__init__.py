@@ -1,4 +1,4 @@
-"""Benchmarks: one script per question, each with a ``main`` that measures ratios in one run and returns them."""
+"""Benchmarks: one script per question; those about speed have a ``main`` that measures ratios in one run and returns them."""
 
 import time
 from collections.abc import Callable
