@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 # Whether to take the full sizes (``python -m benchmarks --full``), for which a quiet machine needs about an hour.
 FULL = False
@@ -12,6 +13,12 @@ MECHANISM: str | None = None
 def default_options() -> dict[str, str]:
     """Options of a release by the default mechanism, or by the one that was named with ``--mechanism``."""
     return {} if MECHANISM is None else {"mechanism": MECHANISM}
+
+
+def peak_memory() -> float:
+    """GB of this process at its peak; without what the process that started it had, which getrusage counts."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e6
 
 
 def least_seconds(work: Callable[[], object], repeats: int) -> tuple[float, float]:

@@ -5,7 +5,6 @@
 """
 
 import argparse
-import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from benchmarks import peak_memory
 from benchmarks.real_data import data_folder
 from tallytree import ConfidentialCounts, evaluate, read, release
 from tallytree.consistency.lattice import least_squares_cells
@@ -316,7 +316,7 @@ def scale(cells: Sequence[int]) -> None:
         )
         started, cpu = time.perf_counter(), time.process_time()
         release(confidential, epsilon=1, insecure_seed=1)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        peak = peak_memory()
         seconds = time.perf_counter() - started
         print(
             f"{n_cells} cells: {time.process_time() - cpu:.1f} s of CPU time, {seconds:.1f} s, {peak:.2f} GB",

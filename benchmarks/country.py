@@ -7,7 +7,6 @@ of its own, and so is the one that makes the data, so that the peak of memory is
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -41,7 +40,7 @@ def timed(steps: dict[str, Callable[[], object]]) -> dict[str, float]:
         figures[name] = time.perf_counter() - start
     figures["total"] = sum(figures.values())
     figures["CPU seconds"] = time.process_time() - start_of_work  # what other programs do not change
-    figures["peak memory in GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    figures["peak memory in GB"] = benchmarks.peak_memory()
     figures["load average"] = os.getloadavg()[0]
     return figures
 

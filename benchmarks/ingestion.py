@@ -48,13 +48,7 @@ def one(side: str, file: str, leaf: str) -> dict[str, float]:
     start, start_of_work = time.perf_counter(), time.process_time()
     n_counts = action(Path(file), LEVEL_NAMES[1 : LEVEL_NAMES.index(leaf) + 1])
     seconds, work = time.perf_counter() - start, time.process_time() - start_of_work
-    return {"counts": n_counts, "seconds": seconds, "CPU seconds": work, "GB": peak_memory()}
-
-
-def peak_memory() -> float:
-    """GB; without what the process that started this one had, which getrusage counts."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e6
+    return {"counts": n_counts, "seconds": seconds, "CPU seconds": work, "GB": benchmarks.peak_memory()}
 
 
 def measured(side: str, file: Path, leaf: str) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """How long a whole release takes on 117 million households in 3,144 counties, and that groups cost nothing."""
 
-import resource
 from functools import partial
 
 import benchmarks
@@ -28,7 +27,7 @@ def main() -> dict[str, float]:
             f"{name}: ratio of twice the groups in CPU seconds": work_ratio,
         }
         print(f"   {name}: {large[0]:.2f} s; twice the groups: {time_ratio:.2f} × the time, {work_ratio:.2f} × the CPU")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    memory = benchmarks.peak_memory()
     figures["peak memory in GB"] = memory
     print(f"   peak memory {memory:.2f} GB")
     return figures

@@ -8,7 +8,6 @@ each, with 4 GB for each executor.
 import importlib.util
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -71,14 +70,14 @@ def one_large_release(n_households: int, n_blocks: int) -> dict[str, float]:
         table = session.read.parquet(source)
         bare = table.groupBy(*LARGE_READING["levels"], "size").count()
         seconds.append(_seconds(lambda: bare.write.format("noop").mode("overwrite").save()))
-        start, before = time.perf_counter(), _peak_memory()
+        start, before = time.perf_counter(), 1e3 * benchmarks.peak_memory()
         counts = tt.read(table, **LARGE_READING)
         seconds.append(time.perf_counter() - start)
         made = counts.release_to(Path(folder) / "out", epsilon=1)
         seconds.append(time.perf_counter() - start)
         assert made is not None
         steps = dict(zip(("written", "bare", "counted", "release"), seconds))
-        peaks = {"driver MB before": before, "driver MB": _peak_memory(), **_peaks_below()}
+        peaks = {"driver MB before": before, "driver MB": 1e3 * benchmarks.peak_memory(), **_peaks_below()}
         n_bytes = sum(file.stat().st_size for file in (Path(folder) / "out").iterdir())
         sizes = {"leaves": counts.hierarchy.n_leaves, "rows": made.n_rows, "MB on disk": n_bytes / 1e6}
     session.stop()
@@ -151,20 +150,16 @@ def one_release(n_rows: int, n_leaves: int) -> dict[str, float]:
         sizes.groupBy(*READING["levels"], "size").count().write.format("noop").mode("overwrite").save()
         bare, bare_cpu = time.perf_counter() - start, _cpu_seconds() - used
         start, used = time.perf_counter(), _cpu_seconds()
-        before = _peak_memory()
+        before = 1e3 * benchmarks.peak_memory()
         counts = tt.read(table, **READING)
         counted = time.perf_counter() - start
         counts.release_to(Path(folder) / "out", epsilon=1)  # written by the executors, and checked
         released, released_cpu = time.perf_counter() - start, _cpu_seconds() - used
-        memory = _peak_memory()
+        memory = 1e3 * benchmarks.peak_memory()
     session.stop()
     seconds = {"bare seconds": bare, "counted seconds": counted, "release seconds": released}
     cpu = {"bare CPU seconds": bare_cpu, "release CPU seconds": released_cpu}
     return {**seconds, **cpu, "driver MB before": before, "driver MB": memory}
-
-
-def _peak_memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def main() -> dict[str, float]:
