@@ -208,6 +208,10 @@ def variants() -> Iterator[tuple[str, Changes]]:
         lambda sample: [patch.object(Draft, "united", lambda draft, nodes: nodes)],
     )
     yield "drawn as if boxes erred independently", lambda sample: [patch.object(smoothing, "MOST_AGREEING", 1.0)]
+    yield (
+        "what neighbours lose together not given back",
+        lambda sample: [patch.object(smoothing, "give_back", lambda drawn, *given: drawn)],
+    )
     yield "halves, not 16 pieces", lambda sample: [patch.object(adaptive, "PIECES_LOG2", 1)]
     yield "every question alike", lambda sample: [patch.object(adaptive, "DEEPER", (1e9, 1e9))]
     yield "split at half the worth", lambda sample: [patch.object(adaptive, "WORTH", adaptive.WORTH / 2)]
