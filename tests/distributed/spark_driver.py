@@ -72,11 +72,16 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 
 
 # What is counted on the executors and estimated here: tables by attributes and of people, whole groups, and classes.
+COUNTIES = range(60)
+TOTALS = pa.table(
+    {"state": [f"s{c // 10}" for c in COUNTIES], "county": [f"c{c:02d}" for c in COUNTIES], "groups": [200] * 60}
+)
 TENURE: dict[str, Any] = {"by": {"tenure": ["owned", "rented"]}}
 COUNTED_HERE: dict[str, dict[str, Any]] = {
     "attributes": {**TENURE, "public": "cells", "people": ["sex=f,m"], "people_by": ["tenure"]},
     "whole groups": {**TENURE, "public": "regions", "unit": "group", "people": ["sex=f,m"], "contributions": 9},
     "classes": {"classes": ["1", "2", "3-9", "10+"]},
+    "totals": {"group_totals": TOTALS, "public": None},
 }
 
 

@@ -41,7 +41,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "release", ["adaptive", "matching", "bottom-up", "unit", "private", "attributes", "whole groups", "classes"]
+    "release",
+    ["adaptive", "matching", "bottom-up", "unit", "private", "attributes", "whole groups", "classes", "totals"],
 )
 def test_files_are_equal_byte_for_byte(facts: dict[str, Any], release: str) -> None:
     """The default, two other mechanisms, one with rows of which at most two per owner count, the default where numbers of

@@ -13,8 +13,8 @@ from tallytree.errors import MissingExtraError
 
 PACKAGE_PARENT = str(Path(tallytree.errors.__file__).parent.parent)
 
-# What is spilled or shuffled is encrypted on the executors' disks; what is fetched is no larger than what is released, so that
-# its size needs no limit.
+# What is spilled or shuffled is encrypted on the executors' disks; what is fetched is about as large as what is released, so
+# that its size needs no limit.
 SETTINGS = {
     "spark.io.encryption.enabled": "true",
     "spark.driver.maxResultSize": "0",
