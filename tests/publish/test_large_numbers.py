@@ -10,7 +10,13 @@ import pytest
 import tallytree as tt
 from tallytree.ingest.read import read
 from tallytree.ingest.values import read_points, read_values
-from tallytree.model.limits import LARGEST_NUMBER, MOST_ENTITIES, MOST_GROUPS, MOST_GROUPS_OF_SIZE, saturated
+from tallytree.measure import sorted_counts
+from tallytree.model.limits import LARGEST_NUMBER, MOST_ENTITIES, MOST_GROUPS, saturated
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.planning.group_sizes import thresholds
+from tallytree.planning.group_sizes.memory import cells_per_level
+from tallytree.planning.group_sizes.plan import plan_release
+from tallytree.publish.group_sizes import facts_about
 
 LARGE = (2**31 - 1, 2**31, 2**53, 2**53 + 1, 2**62, 2**63 - 1)
 
@@ -31,12 +37,6 @@ def test_sums_saturate_and_never_wrap_around() -> None:
     for large in LARGE:
         kept = read(sizes(large), size="size", levels=["state"], public="groups")
         assert kept.leaf_counts.size.tolist() == [1, min(large, LARGEST_NUMBER), 3]
-        kept = read(counted(large), size="size", count="n", levels=["state"], public="groups")
-        assert kept.leaf_counts.count.tolist() == [
-            5,
-            min(large, MOST_GROUPS_OF_SIZE),
-            min(2 * large, MOST_GROUPS_OF_SIZE),
-        ]
         bound = 2**31
         kept = read(
             quantities(large), group="firm", levels=["state"], quantity="sold", max_quantity=bound, public="groups"
@@ -78,8 +78,9 @@ def read_large(how: str, large: int, **public: Any) -> Any:
     match how:
         case "sizes":
             return read(sizes(large), size="size", levels=["state"], **public)
-        case "counts":
-            return read(counted(large), size="size", count="n", levels=["state"], **public)
+        case "counts":  # more groups are refused when they are read
+            fewer = min(large, (MOST_GROUPS - 5) // 3)
+            return read(counted(fewer), size="size", count="n", levels=["state"], **public)
         case _:
             return read(quantities(large), group="firm", levels=["state"], quantity="sold", max_quantity=1000, **public)
 
@@ -129,13 +130,11 @@ for method in ("noisy-first", "structure-first", "noisy-merge", "structure-merge
 for name, options in MECHANISMS.items():
     for how in ("sizes", "counts", "quantities"):
         for public in ("groups", "regions"):
-            # Public totals that matching does not take are refused before anything is paid: see below.
-            if not (how == "counts" and public == "groups" and name in ("matching", "cumulative")):
-                CASES[f"{name}, {how}, public {public}"] = lambda large, options=options, how=how, public=public: (
-                    tt.release(  # type: ignore[misc]
-                        read_large(how, large, public=public), epsilon=1, insecure_seed=1, **options
-                    )
+            CASES[f"{name}, {how}, public {public}"] = lambda large, options=options, how=how, public=public: (
+                tt.release(  # type: ignore[misc]
+                    read_large(how, large, public=public), epsilon=1, insecure_seed=1, **options
                 )
+            )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -144,7 +143,29 @@ def test_nothing_fails_once_it_is_paid_for(case: str, large: int) -> None:
     assert CASES[case](large).verify().passed
 
 
-def test_too_many_public_groups_are_refused_before_payment() -> None:
-    many = read_large("counts", MOST_GROUPS, public="groups")
-    with pytest.raises(tt.errors.RequestError, match="public totals"):
-        tt.release(many, epsilon=1, mechanism="matching", insecure_seed=1)
+@pytest.mark.parametrize("public", ["groups", "regions"])
+def test_lists_of_large_groups_are_no_longer_than_promised(public: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All groups lie above every threshold; 2,000 sizes of 2^32 - 1 groups each once asked for 60 TiB after payment."""
+    monkeypatch.setattr(thresholds, "MOST_LISTED", 1000)
+    sizes = np.arange(1000, 1300)
+    table = pa.table({"state": ["a", "b", "c"] * 100, "size": sizes, "n": np.full(300, 10**6)})
+    counts = read(table, size="size", count="n", levels=["state"], public=public)
+    made = tt.release(counts, epsilon=1, mechanism="matching", view="hybrid", insecure_seed=1)
+    assert made.verify().passed
+    assert made.noisy is not None
+    assert all(0 < len(level["tail"].values) <= 1000 for level in made.noisy.levels)
+    options = ReleaseOptions(epsilon=1, mechanism="matching", view="hybrid")
+    plan, facts = plan_release(options, facts_about(counts)), facts_about(counts)
+    cells = cells_per_level(plan, facts, made.n_groups)
+    assert all(len(level["tail"].values) <= most for level, most in zip(made.noisy.levels, cells, strict=True))
+
+
+def test_the_largest_counts_are_sorted_where_their_number_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorted_counts, "MOST_SORTED", 1000)
+    table = pa.table({"firm": np.arange(1500), "size": np.arange(1500)})
+    made = tt.degrees(table, size="size", public="none", epsilon=10**6, insecure_seed=1)
+    assert made.degrees.tolist() == list(range(500, 1500))
+    few = pa.table({"size": [5, 7]})
+    monkeypatch.setattr(sorted_counts, "MOST_SORTED", 1)
+    with pytest.raises(tt.errors.InputError, match="at most 1 groups"):
+        tt.degrees(few, size="size", public="groups", epsilon=1, insecure_seed=1)

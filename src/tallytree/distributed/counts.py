@@ -161,11 +161,12 @@ class SparkCounts(Confidential):
         """Measure and match on the executors, the levels down to the cut apart from those below it."""
         hierarchy = self.hierarchy
         sizes = self._level_sizes
-        job = Job(plan, stream.export_key(), stream.secure, sizes, plan.max_size)
+        n_groups = int(self._totals[0])
+        job = Job(plan, stream.export_key(), stream.secure, sizes, plan.max_size, n_groups=n_groups)
         progress(0, 3, f"measuring {' to '.join(dict.fromkeys((plan.levels[0].name, plan.levels[self.cut].name)))}")
         upper = self._measure_upper(job)
         measured_bound = [int(upper["max_size"][0])] if "max_size" in upper else [plan.max_size]
-        job = Job(plan, job.key, job.secure, sizes, measured_bound[0])
+        job = replace(job, max_size=measured_bound[0])
         levels = [noisy_level(plan, level, [upper]) for level in range(self.cut + 1)]
         progress(1, 3, "matching the upper levels")
         runs = self._match_upper(plan, levels)

@@ -18,6 +18,7 @@ from tallytree.ingest.read import checked_shape, declared_by, inputs_of
 from tallytree.ingest.read import read as read_here
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.limits import refuse_many_groups
 from tallytree.options.reading import ReadOptions
 from tallytree.options.spelled import spelled
 from tallytree.storage.memory import give_back
@@ -128,8 +129,9 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
         rows, regions = _find_regions(own, rows, opened, shape, options.root)
         query = own.engine_of(rows.table).compile(counts_of(rows))
         with cached(session.sql(query)) as counted:
-            worst = guarded(lambda: counted.agg({"problem": "min"}).toArrow(), opened.source.name)
+            worst = guarded(lambda: counted.selectExpr("min(problem)", "sum(n)").toArrow(), opened.source.name)
             refuse_problem(worst[0][0].as_py(), opened, shape)
+            refuse_many_groups(worst[1][0].as_py() or 0)
             parallelism = session.sparkContext.defaultParallelism
             hierarchy = regions.hierarchy
             cut = choose_cut(hierarchy, parallelism)

@@ -30,7 +30,7 @@ from tallytree.storage.folder import write_part
 
 @dataclass(frozen=True, repr=False)
 class Job:
-    """What every task of a release needs: the plan, the key of the noise, and the number of regions of each level.
+    """What every task of a release needs: the plan, the key of the noise, the number of regions of each level, and of groups.
 
     Never shown and never written: whoever has the key can take the noise off again. ``folder`` is where executors write what
     they answer about leaves.
@@ -42,6 +42,7 @@ class Job:
     level_sizes: tuple[int, ...]
     max_size: int | None = None
     folder: str = ""
+    n_groups: int = 0
 
 
 def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
@@ -58,7 +59,7 @@ def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> b
         answers["max_size"] = np.array([max_size])
     for level in range(piece.top, piece.bottom + 1):
         n_groups = arrays[f"groups_{level}"].astype(np.int64)
-        place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
+        place = Place(stream, piece.first[level - piece.top], job.level_sizes[level], job.n_groups)
         noisy = measure_regions(truth[level - piece.top], job.plan.levels[level], n_groups, max_size, place)
         answers |= noisy_arrays(noisy)
     stream.forget()
@@ -159,7 +160,7 @@ def release_subtrees(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes
         if level_plan.query is None:
             continue
         n_groups = arrays[f"groups_{level}"].astype(np.int64)
-        place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
+        place = Place(stream, piece.first[level - piece.top], job.level_sizes[level], job.n_groups)
         noisy = measure_regions(truth[level - piece.top], level_plan, n_groups, job.max_size, place)
         answers |= noisy_arrays(noisy)
         here = runs_of(estimate_view(level_plan, noisy, n_groups))

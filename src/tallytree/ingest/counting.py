@@ -49,6 +49,7 @@ from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import UNALTERED, Altered, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
+from tallytree.model.limits import refuse_many_groups
 from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE, Place
 from tallytree.model.unit import Unit
@@ -259,9 +260,9 @@ def _open_totals(session: Session, table: Any, levels: tuple[str, ...]) -> Total
             raise InputError(f"{source.name} names a region twice; it has one row per region.")
     elif len(rows) != 1:
         raise InputError(f"{source.name} has one row, the number of groups in all, where no levels are named.")
-    return TotalsTable(
-        rows.drop_columns(["groups", "problem"]), rows["groups"].cast(pa.int64()).to_numpy(), source.name
-    )
+    groups = rows["groups"].cast(pa.int64()).to_numpy()
+    refuse_many_groups(int(groups.astype(float).sum()))  # as floats, so that the sum cannot wrap around
+    return TotalsTable(rows.drop_columns(["groups", "problem"]), groups, source.name)
 
 
 def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:

@@ -26,7 +26,7 @@ from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
 from tallytree.ingest.sources import Source
 from tallytree.model.attributes import OTHER, Attributes
-from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS_OF_SIZE
+from tallytree.model.limits import LARGEST_NUMBER, MOST_GROUPS
 
 Key = Literal["half hash", "hash", "spark hash", "labels"]
 ALTERED = ("lowered", "left_out")
@@ -235,7 +235,7 @@ def counts_of(rows: Rows) -> Any:
     rows were lowered or left out.
     """
     table = _one_row_per_group(rows) if rows.has_group else rows.table
-    n = at_most(table.n.sum(), MOST_GROUPS_OF_SIZE).cast("int64") if "n" in table.columns else table.count()
+    n = _sum_of_groups(table) if "n" in table.columns else table.count()
     return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min(), **_altered(table))
 
 
@@ -286,6 +286,11 @@ def _altered(table: Any) -> dict[str, Any]:
 
 def _sum_of_sizes(table: Any) -> Any:
     return at_most(table["size"].sum(), LARGEST_NUMBER).cast("int64")
+
+
+def _sum_of_groups(table: Any) -> Any:
+    """Groups of one size; one more than are counted stands for all larger numbers, which are refused."""
+    return at_most(at_most(table.n, MOST_GROUPS + 1).sum(), MOST_GROUPS + 1).cast("int64")
 
 
 def _code(what: Any) -> Any:

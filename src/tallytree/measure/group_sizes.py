@@ -20,7 +20,7 @@ from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.lattice import Family
 from tallytree.options.choices import Totals
 from tallytree.planning.group_sizes.plan import LevelPlan, QueryPlan
-from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, tail_lengths
+from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, most_listed, tail_lengths
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.randomness import KeyStream
 
@@ -88,7 +88,8 @@ def measure_level(
     """
     truth = counts.counts_of(Family(plan.level, ()))
     last = totals == "root" and counts.groups_public
-    return measure_regions(truth, plan, n_groups, max_size, Place(stream, 0, truth.n_regions), last=last)
+    place = Place(stream, 0, truth.n_regions, int(n_groups.sum()))
+    return measure_regions(truth, plan, n_groups, max_size, place, last=last)
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,14 @@ class Place:
         Number of the first of the regions within its level; the draws of a region depend on its number alone.
     n_level_regions
         Number of regions of the whole level.
+    n_level_groups
+        Number of groups of the whole level that later steps keep to; used where they are listed.
     """
 
     stream: KeyStream
     first_region: int
     n_level_regions: int
+    n_level_groups: int = 0
 
 
 def measure_regions(
@@ -258,6 +262,7 @@ def _measure_hybrid(
     below = _measure_cumulative(truth, plan, n_groups, thresholds, place)
     last_below = below.values[below.offsets[1:] - 1]
     lengths = tail_lengths(n_groups, last_below, plan.query.noise.std, n_regions=place.n_level_regions)
+    lengths = np.minimum(lengths, most_listed(n_groups, place.n_level_groups))
 
     def answer(block: slice) -> IntArray:
         return largest_sizes(truth.regions(block), lengths[block], thresholds[block])[0]

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from tallytree.errors import InputError
+from tallytree.kernels.queries import largest_sizes
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import UNALTERED, Altered, Confidential
 from tallytree.model.count_of_counts import CountsBySize
@@ -16,8 +18,8 @@ from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
 
-# A noisy number of groups is cut off here, so that no noise, however large, asks for more memory than there is.
-MOST_GROUPS = 1 << 27
+MOST_SORTED = 1 << 27
+"""Counts in a sorted list: more public ones are refused, and a noisy number of them is cut off here."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +61,14 @@ class ConfidentialSizes(Confidential):
     number: Sensitivity | None = None
     altered: Altered = UNALTERED
 
+    def __post_init__(self) -> None:
+        if (self.n_groups or 0) > MOST_SORTED:
+            raise InputError(
+                f"Sorted counts are released of at most {MOST_SORTED:,} groups. Say public='none' (--public "
+                f"none), and the {MOST_SORTED:,} largest are released, or release the sizes of groups "
+                "instead (tallytree release)."
+            )
+
     @property
     def n_groups(self) -> int | None:
         """Public: how many groups or nodes there are; None where that is confidential."""
@@ -73,14 +83,9 @@ def measure_sorted_counts(
     With ``of_number`` the number of groups is measured first; then as many of the largest values are, filled up with zeros
     (hay2010 App. C, footnote 1).
     """
-    exact = np.repeat(sizes.counts.size, sizes.counts.count)
+    n_groups = int(sizes.counts.count.sum())
     if of_number is not None:
-        found = add_noise(np.array([len(exact)]), of_number, stream, level=0, query="number")
-        n_groups = int(np.clip(found[0], 0, MOST_GROUPS))
-        exact = np.concatenate(
-            [
-                np.zeros(max(0, n_groups - len(exact)), dtype=exact.dtype),
-                exact[len(exact) - min(n_groups, len(exact)) :],
-            ]
-        )
+        found = add_noise(np.array([n_groups]), of_number, stream, level=0, query="number")
+        n_groups = int(np.clip(found[0], 0, MOST_SORTED))
+    exact = largest_sizes(sizes.counts, np.array([n_groups]), np.zeros(1, dtype=np.int64))[0]
     return add_noise(exact, noise, stream, level=0, query="sorted")

@@ -16,6 +16,7 @@ from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_by_level, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
+from tallytree.model.limits import refuse_many_groups
 from tallytree.model.notebook import html_table
 from tallytree.model.part import Part
 from tallytree.model.people import NO_PEOPLE, People
@@ -181,6 +182,7 @@ class ConfidentialCounts(Confidential):
             raise InputError(
                 f"The hierarchy has {self.hierarchy.n_leaves} leaves; counts and group totals must match it."
             )
+        refuse_many_groups(int(self.leaf_counts.count.sum()))
         if bool(self.attributes) != (self.cell_counts is not None):
             raise InputError("Attributes and counts per combination of their values come together.")
         if self.cell_counts is not None and not self._cells_add_up(self.cell_counts):

@@ -1,12 +1,18 @@
-"""How large exact numbers may be. Larger ones count as the largest: sums saturate, and nothing fails once it is paid for.
+"""How large exact numbers may be, so that nothing overflows or runs out of memory once it is paid for.
 
-Taking the smaller of a number and a public bound never moves two numbers further apart, so no sensitivity grows.
+Taking the smaller of a number and a public bound never moves two numbers further apart. That is
+enough where each number is measured by itself or one unit changes one of the numbers that are
+summed: a size, or the entities of one bin. It is not for numbers of groups by size: one entity
+takes a group from one of them and adds it to the next, their sum stays, and so do all cumulative
+counts but one; were only one of the two cut off, all cumulative counts would change. Numbers of
+groups are therefore never cut off: a table with too many groups is refused when it is read.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray
 
 LARGEST_NUMBER = 2**53
@@ -15,11 +21,11 @@ LARGEST_NUMBER = 2**53
 MOST_ENTITIES = 2**40
 """Entities that one row of a table may stand for, and that one bin or cell may hold."""
 
-MOST_GROUPS_OF_SIZE = 2**32
-"""Groups of one size in one leaf region."""
-
 MOST_GROUPS = 3_037_000_499
-"""Groups in all where their number is not public, and what matching takes in one region: the square fits 63 bits."""
+"""Groups in all: the square fits 63 bits. More are refused when they are read."""
+
+MOST_LISTED = 2**26
+"""Largest groups of one level whose sizes are listed one by one: half a GiB."""
 
 _MOST_IN_ALL = 2**52
 
@@ -36,3 +42,15 @@ def saturated(counts: IntArray) -> IntArray:
     """
     most = min(MOST_ENTITIES, _MOST_IN_ALL // max(counts.size, 1))
     return np.minimum(counts, most) if counts.max(initial=0) > most else counts
+
+
+def refuse_many_groups(n_groups: int) -> None:
+    """Refuse, before anything is paid for, a table with more groups in all than are counted.
+
+    That there are so many is then visible to the owner of the data alone, as with malformed rows.
+    """
+    if n_groups > MOST_GROUPS:
+        raise InputError(
+            f"There are more than {MOST_GROUPS:,} groups in all, and no more are counted. Release the "
+            "parts of the table one by one (where=COLUMN=VALUE, --where), or count larger groups."
+        )

@@ -27,7 +27,7 @@ from tallytree.model.lattice import Lattice
 from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
-from tallytree.planning.group_sizes.memory import cells_per_level, check_groups, check_memory, most_groups
+from tallytree.planning.group_sizes.memory import cells_per_level, check_memory, most_groups
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_bins_asked, with_shares
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
@@ -162,7 +162,6 @@ def _release(
         counts.check_plan(plan)
     elif counts.groups_public:
         totals = counts.hierarchy.sum_from_leaves(counts.n_groups)
-        check_groups(plan, totals)
         cells = cells_per_level(plan, facts, totals)
         check_memory(plan, cells)
         # Estimating takes about twice as long as measuring; the adaptive mechanism does both level by level.

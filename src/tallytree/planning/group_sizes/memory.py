@@ -13,7 +13,7 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.lattice import Lattice
 from tallytree.model.limits import MOST_GROUPS
 from tallytree.planning.group_sizes.plan import LevelPlan, Plan, PublicFacts
-from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, tail_lengths
+from tallytree.planning.group_sizes.thresholds import hybrid_thresholds, most_listed
 
 BYTES_PER_CELL = 8
 # Working space of an estimate beside its noisy values, in cells of the level being estimated: measured peaks, rounded up.
@@ -73,9 +73,9 @@ def _cells(level: LevelPlan, n_groups: IntArray, max_size: int) -> int:
         case "hybrid":
             assert level.query is not None
             std = level.query.noise.std
-            # Twice the margin stands for the margin and the groups above the threshold.
-            tail = 2 * tail_lengths(n_groups, n_groups, std, n_regions=len(n_groups))
-            return int(hybrid_thresholds(n_groups, std).sum() + np.minimum(tail, n_groups).sum())
+            # The data may have any number of groups above the thresholds: all that may be listed count.
+            tail = most_listed(n_groups, int(n_groups.sum()))
+            return int(hybrid_thresholds(n_groups, std).sum() + tail.sum())
         case "people":
             raise ValueError("people are counted in tables of their own, beside the levels of sizes")
 
@@ -123,15 +123,6 @@ def most_groups(plan: Plan) -> int:
         return MOST_GROUPS
     per_group = BYTES_PER_CELL * (len(plan.levels) + WORKING_CELLS["sizes"])
     return max(1, min(MOST_GROUPS, int(available_memory() / (2 * per_group))))
-
-
-def check_groups(plan: Plan, totals: IntArray) -> None:
-    """Refuse, before anything is paid for, more public groups than the mechanism takes."""
-    if plan.mechanism == "matching" and totals.max(initial=0) > MOST_GROUPS:
-        raise RequestError(
-            f"Matching takes at most {MOST_GROUPS:,} groups per region, got {totals.max():,} by public totals. Choose another "
-            "mechanism."
-        )
 
 
 def _advice(level: LevelPlan) -> str:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tallytree.model.arrays import IntArray
+from tallytree.model.limits import MOST_LISTED
 
 # Under a huge budget the noise is 0 in floating point; a threshold that grows further serves nobody.
 _LEAST_STD = 1e-3
@@ -33,3 +34,12 @@ def tail_lengths(n_groups: IntArray, noisy_cumulative_below: IntArray, noise_std
     """
     margin = math.ceil((6 + math.log(max(n_regions, 1))) * noise_std / math.sqrt(2))
     return np.clip(n_groups - noisy_cumulative_below + margin, 0, n_groups)
+
+
+def most_listed(n_groups: IntArray, n_level_groups: int) -> IntArray:
+    """How many groups of each region are listed at most, in proportion to its groups: ``MOST_LISTED`` on the whole level.
+
+    However many groups the data have above the thresholds, the lists then fit in the memory that was
+    promised before anything was paid for. Groups beyond the list are taken for ones of size T.
+    """
+    return n_groups if n_level_groups <= MOST_LISTED else n_groups * MOST_LISTED // n_level_groups
