@@ -12,6 +12,7 @@ import ibis
 
 from tallytree.errors import InputError, MissingExtraError, RequestError
 from tallytree.ingest.engine import Session, guarded, kind_of
+from tallytree.ingest.one_query import refuse_all_but_one_query
 from tallytree.model.place import Place
 
 # Schemas that databases keep for themselves.
@@ -30,17 +31,41 @@ def open_database(session: Session, url: str, place: Place) -> tuple[Any, str]:
         return _open_duckdb(session, file, name, place), name
     engine = session.adopt(_connect(url, scheme, file))
     if table is None:
-        return guarded(lambda: _query(session, engine, sql), name), name
+        return guarded(lambda: _open_query(session, engine, sql or ""), name), name
+    guarded(lambda: _begin_reading(engine), name)
     schema, own = _find(table, guarded(lambda: _tables(engine), f"The {scheme} database"), scheme)
     return guarded(lambda: engine.table(own, database=schema or None), name), name
 
 
-def _query(session: Session, engine: Any, sql: str | None) -> Any:
-    if engine.name != "postgres":
+# The first statement of reading; what follows can change nothing until the connection ends.
+READ_ONLY = {
+    "postgres": "BEGIN TRANSACTION READ ONLY",
+    "sqlite": "PRAGMA query_only = ON",
+    "mysql": "SET SESSION TRANSACTION READ ONLY",
+}
+
+
+def _begin_reading(engine: Any) -> None:
+    """Read only from here on. The isolation of what is read belongs here too."""
+    if engine.name in READ_ONLY:
+        engine.raw_sql(READ_ONLY[engine.name]).close()
+
+
+def _open_query(session: Session, engine: Any, sql: str) -> Any:
+    """One query, word for word as a view that ends with the connection; elsewhere as Ibis parses and writes it anew.
+
+    A view holds one query that writes nothing: the database sees to it, whatever our own look at the text has missed.
+    """
+    has_views = engine.name in ("postgres", "sqlite")
+    refuse_all_but_one_query(sql, engine.dialect, strict=not has_views)
+    if not has_views:
+        _begin_reading(engine)
         return engine.sql(sql)
-    # To learn a query's columns, Ibis 12 makes a temporary view and then fails to drop it; this view ends with the connection.
     view = session.new_name()
-    engine.raw_sql(f"CREATE TEMPORARY VIEW {view} AS {sql}").close()
+    # psycopg hands several statements on, unless they are prepared; SQLite takes one at a time.
+    more = {"prepare": True} if engine.name == "postgres" else {}
+    engine.con.execute(f"CREATE TEMPORARY VIEW {view} AS {sql}", **more).close()
+    _begin_reading(engine)
     return engine.table(view)
 
 
@@ -62,6 +87,8 @@ def _open_duckdb(session: Session, file: Path, name: str, place: Place) -> Any:
     if not file.is_file():
         raise InputError(f"There is no duckdb database {file}; check the path after duckdb://.")
     own, catalog, view, sql = session.connection, session.new_name(), session.new_name(), place.sql
+    if sql is not None:
+        refuse_all_but_one_query(sql, "duckdb")
     guarded(lambda: own.attach(file, catalog, read_only=True), f"The duckdb database {file}")
     own.con.execute(f"USE {catalog}")
     if place.table is not None:
@@ -71,7 +98,11 @@ def _open_duckdb(session: Session, file: Path, name: str, place: Place) -> Any:
         usual = [("", table) for schema, table in listed if schema == "main"]
         schema, table = (part.replace('"', '""') for part in _find(place.table, [*usual, *listed], "duckdb"))
         sql = f'SELECT * FROM "{schema or "main"}"."{table}"'
-    guarded(lambda: own.con.execute(f"CREATE TEMP VIEW {view} AS {sql}"), name)
+    # DuckDB would run further statements as well.
+    statements = guarded(lambda: own.con.extract_statements(f"CREATE TEMP VIEW {view} AS {sql}"), name)
+    if len(statements) != 1:
+        raise RequestError("sql= takes one query; this has several statements.")
+    guarded(lambda: own.con.execute(statements[0]), name)
     return own.table(view, database=("temp", "main"))
 
 
