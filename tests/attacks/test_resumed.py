@@ -13,7 +13,6 @@ from tallytree.privacy import noise
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.journal import Journal
 from tallytree.publish.group_sizes import release as release_counts  # with all that measures, before anything stands in
-from tallytree.publish.keeping import publish_to
 from tests.attacks.inputs import Households
 from tests.attacks.transcript import Asked, Question, loss_between, replay, standing_in
 
@@ -90,8 +89,8 @@ def test_nothing_that_is_kept_is_drawn_again(tmp_path: Path, monkeypatch: pytest
         draws.clear()
         folder = tmp_path / str(limit)
         with pytest.raises(PaidNotFinishedError):
-            publish_to(folder, lambda: release_counts(HOUSEHOLDS.counts(), epsilon=1))
+            release_counts(HOUSEHOLDS.counts(), epsilon=1, out=folder)
         done, limit = limit, -1
-        assert publish_to(folder, lambda: release_counts(HOUSEHOLDS.counts(), epsilon=1)) is not None
+        release_counts(HOUSEHOLDS.counts(), epsilon=1, out=folder)
         assert len(set(draws)) == len(draws) > done
         assert tt.verify(folder)

@@ -17,6 +17,7 @@ from tallytree.cli import load_commands, main
 from tallytree.kinds.table import KINDS
 from tallytree.model.unit import Unit
 from tallytree.options.base import Options
+from tallytree.publish.keeping import Keeping, Target
 from tallytree.publish.payment import Payment
 from tallytree.released.group_sizes.release import Release
 from tallytree.released.maps.release import SpatialRelease
@@ -25,10 +26,10 @@ from tallytree.released.questions import Question, Reply
 COMMANDS = load_commands()
 # Per command what it needs; the module of the publishing function, and its name there.
 RELEASING = {
-    "release": ({"out": "out"}, "release_in_folder"),
-    "histogram": ({"out": "out", "column": "age"}, "release_histogram"),
-    "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "release_spatial"),
-    "degrees": ({"out": "out", "column": "a", "public": "groups"}, "release_degrees"),
+    "release": ({"out": "out"}, "make_release"),
+    "histogram": ({"out": "out", "column": "age"}, "make_histogram"),
+    "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "make_map"),
+    "degrees": ({"out": "out", "column": "a", "public": "groups"}, "make_degrees"),
     "stream": ({"out": "out", "column": "day", "until": "7"}, "release_stream"),
 }
 # What is typed, and what must arrive; None for a flag without a value. Where commands differ, the command comes first.
@@ -251,10 +252,11 @@ class Desk:
 
         return function
 
-    def publish_to(self, out: str, make: Callable[[], Any], *, payment: Payment | None, **how: bool) -> Any:
-        made = make()
-        self.arrived |= {"payment": payment, "overwritten": how["overwrite"], "out": out, "noisy": how["noisy"]}
-        return made
+    def release_to(self, target: Target, make: Any, load: Any, payment: Payment | None) -> Any:
+        made = make(Keeping(payment))
+        self.arrived |= {"payment": payment, "overwritten": target.overwrite, "out": target.out, "noisy": target.noisy}
+        self.arrived |= {"copies": target.intervals}
+        return made, False
 
     def prints_json(self, value: Any) -> None:
         self.arrived["json"] = True
@@ -274,13 +276,10 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
             monkeypatch.setattr(module, "summary", lambda release: defaultdict(int))
         if command == "release":
             monkeypatch.setattr(module, "read_data", made.takes("source"))
-            monkeypatch.setattr(
-                module, "with_intervals", lambda release, **options: made.takes()(**options) and release
-            )
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)
             monkeypatch.setattr(module, "refuse_doubts", made.takes("counts"))
             monkeypatch.setattr(module, "show_preview", made.takes("source"))
-    monkeypatch.setattr("tallytree.cli.paying.publish_to", made.publish_to)
+    monkeypatch.setattr("tallytree.cli.paying.release_to", made.release_to)
     return made
 
 

@@ -18,7 +18,7 @@ from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.sensitivity import group_totals_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.keeping import paid_noise
+from tallytree.publish.keeping import Keeping, paid_noise
 from tallytree.publish.payment import Payment
 from tallytree.released.checks import Check, Verification
 from tallytree.released.privacy_checks import check_privacy
@@ -79,7 +79,7 @@ def total(
         "versions": library_versions(),
     }
     confidential = ConfidentialTotal(len(rows))
-    with paid_noise(payment, manifest, insecure_seed) as paid:
+    with paid_noise(Keeping(payment), manifest, insecure_seed) as paid:
         noisy = add_noise(np.array([confidential.n_rows]), noise, paid.stream, level=0, query="total")
     return Total(int(noisy[0]), paid.manifest)
 

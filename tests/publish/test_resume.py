@@ -11,7 +11,6 @@ import pytest
 import tallytree as tt
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError
 from tallytree.kinds.verbs import clean, resume
-from tallytree.publish.keeping import publish_to
 from tallytree.storage.work import Work, claim, left_over, reopen, work_folder
 from tests.fuzz.small import MADE
 
@@ -24,6 +23,8 @@ FIRST_ESTIMATE = {
     "group-sizes of whole groups": ("tallytree.publish.size_bins", "fit_size_bins", 1),
     "group-sizes by an attribute of whole groups": ("tallytree.publish.size_bins", "fit_size_bins", 1),
     "group-sizes by quantity, zcdp": ("tallytree.publish.adaptive", "estimate_staircases", 2),
+    "stream": ("tallytree.publish.stream", "finish", 1),
+    "stream in time, zcdp": ("tallytree.publish.stream", "finish", 1),
     "group-sizes by matching": ("tallytree.publish.group_sizes", "reconcile", 1),
 }
 
@@ -49,7 +50,7 @@ def test_what_is_measured_is_finished_without_the_data(name: str, tmp_path: Path
         owner = import_module(module)
         patch.setattr(owner, function, dying(getattr(owner, function), call))
         with pytest.raises(PaidNotFinishedError, match=r"no more .* tallytree resume"):
-            publish_to(folder, lambda: MADE[name](insecure_seed=1))
+            MADE[name](insecure_seed=1, out=folder)
     resume(folder)
     assert tt.verify(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -62,12 +63,12 @@ def test_what_is_not_measured_yet_needs_the_data_and_says_so(tmp_path: Path) -> 
         owner = import_module("tallytree.publish.adaptive")
         patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 1))
         with pytest.raises(PaidNotFinishedError):
-            publish_to(tmp_path / "out", lambda: MADE["group-sizes"](insecure_seed=1))
+            MADE["group-sizes"](insecure_seed=1, out=tmp_path / "out")
     with pytest.raises(
         PaidNotFinishedError, match="still to be measured, which needs the data: run the same command again"
     ):
         resume(tmp_path / "out")
-    assert publish_to(tmp_path / "out", lambda: MADE["group-sizes"](insecure_seed=1)) is not None
+    assert MADE["group-sizes"](insecure_seed=1, out=tmp_path / "out").verify()
 
 
 def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dropped(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_run_that_dies_when_all_is_done_leaves_nothing_that_stays(
     target = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(Work, "release", Work.leave)
-        publish_to(target, lambda: MADE["histogram"](insecure_seed=1))
+        MADE["histogram"](insecure_seed=1, out=target)
     work = reopen(target)
     assert work is not None
     assert {entry.name for entry in work.path.iterdir()} == {"lock", "note.json", "answers", "measured"}

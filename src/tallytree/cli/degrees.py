@@ -9,7 +9,8 @@ from tallytree.cli.sources import SourceOrConfig
 from tallytree.errors import RequestError
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.groups import Output
-from tallytree.publish.degrees import degrees as release_degrees
+from tallytree.publish.degrees import make_degrees
+from tallytree.released.degrees import load_degrees
 
 
 @command(app, needs=("out",))
@@ -20,7 +21,7 @@ def degrees(source: SourceOrConfig, where: Output, how: DegreesOptions) -> None:
     """
     if how.edges is None and how.column is None and how.size is None:
         raise RequestError("Say what the rows are with one of --edges FROM,TO, --column COL or --size COL.")
-    made, found = publish(how, where, lambda: release_degrees(source, how))
+    made, found = publish(how, where, lambda keeping: make_degrees(source, how, keeping), load_degrees)
     privacy = made.manifest["privacy"]
     if where.json:
         facts = {"groups": len(made.degrees), "mechanism": made.manifest["mechanism"], "total": made.total()}

@@ -11,8 +11,8 @@ from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Output
 from tallytree.options.histogram import HistogramOptions
-from tallytree.publish.histogram import histogram as release_histogram
-from tallytree.released.histogram.release import RangeHistogram
+from tallytree.publish.histogram import make_histogram
+from tallytree.released.histogram.release import RangeHistogram, load_histogram
 
 
 @command(app, needs=("out", "column"))
@@ -21,7 +21,7 @@ def histogram(source: SourceOrConfig, where: Output, how: HistogramOptions) -> N
 
     Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon 1.0 --out ages
     """
-    made, found = publish(how, where, lambda: release_histogram(source, how))
+    made, found = publish(how, where, lambda keeping: make_histogram(source, how, keeping), load_histogram)
     facts = summary(made)
     if where.json:
         print_json({"out": where.out, "already_released": found, **facts})

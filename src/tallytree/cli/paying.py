@@ -7,28 +7,30 @@ from typing import TypeVar
 
 from tallytree.cli.app import say
 from tallytree.options.groups import Output, Paying
-from tallytree.publish.keeping import publish_to
+from tallytree.publish.keeping import Keeping, Target, release_to
 from tallytree.publish.payment import payment_from
 from tallytree.released.published import Published
+from tallytree.storage.folder import Folder
 
 T = TypeVar("T", bound=Published)
 
 
-def publish(options: Paying, where: Output, make: Callable[[], T], *, intervals: int = 0) -> tuple[T, bool]:
+def publish(
+    options: Paying,
+    where: Output,
+    make: Callable[[Keeping], T],
+    load: Callable[[Folder], T],
+    *,
+    intervals: int = 0,
+) -> tuple[T, bool]:
     """Make a release in a folder; or load the one that was made under the same idempotency key.
 
     The second value says whether it was made before.
     """
-    out = str(where.out)
-    kept = {"overwrite": where.overwrite, "noisy": not where.no_noisy}
-    fresh = publish_to(out, make, payment=payment_from(options), intervals=intervals, **kept)
-    if fresh is not None:
-        if options.ledger is None and fresh.private:
-            say(
-                "No ledger was named: the losses of all releases from the same data add up, and nobody keeps the sum here."
-            )
-        return fresh, False
-    from tallytree.kinds.verbs import load  # with every verb and kind, which a fresh release does not need
-
-    say("This release was made before, under the same idempotency key. Nothing was charged.")
-    return load(out), True
+    target = Target(where.out, where.overwrite, not where.no_noisy, intervals)
+    made, found = release_to(target, make, load, payment_from(options))
+    if found:
+        say("This release was made before, under the same idempotency key. Nothing was charged.")
+    elif options.ledger is None and made.private:
+        say("No ledger was named: the losses of all releases from the same data add up, and nobody keeps the sum here.")
+    return made, found

@@ -18,11 +18,10 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
-from tallytree.publish.copies import check_copies
-from tallytree.publish.group_sizes import release_in_folder
-from tallytree.publish.intervals import with_intervals
+from tallytree.publish.group_sizes import make_release
+from tallytree.publish.keeping import Keeping, check_copies
 from tallytree.publish.preview import preview, reversed_levels, single_groups
-from tallytree.released.group_sizes.release import Release
+from tallytree.released.group_sizes.release import Release, load_release
 from tallytree.released.group_sizes.written import WrittenRelease
 from tallytree.released.notes import notes_of
 
@@ -48,19 +47,15 @@ def release(
     if where.out is None:
         raise RequestError("--out is missing: the folder to write. To look only, say --dry-run.")
     if where.intervals:
-        check_copies(where.intervals)  # before anything is paid for
+        check_copies(where.intervals)  # before the data are read
 
-    def make() -> Release | WrittenRelease:
+    def make(keeping: Keeping) -> Release | WrittenRelease:
         with progress_bar() as progress:
             counts = read_data(source, data, engine)
             refuse_doubts(counts, where)
-            made = release_in_folder(counts, how, progress)
-            # Whoever is told of intervals writes no parts, for they go into the tables.
-            if not where.intervals or isinstance(made, WrittenRelease):
-                return made
-            return with_intervals(made, copies=where.intervals, progress=progress)
+            return make_release(counts, how, keeping, progress)
 
-    made, found = publish(how, where, make, intervals=where.intervals)
+    made, found = publish(how, where, make, load_release, intervals=where.intervals)
     if where.json:
         print_json({"out": where.out, "already_released": found, **summary(made)})
     else:

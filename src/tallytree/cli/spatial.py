@@ -14,9 +14,9 @@ from tallytree.options.asking import VariantOptions
 from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
 from tallytree.privacy.budget import Exact
 from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, flat_density, points_like
-from tallytree.publish.spatial import spatial as release_spatial
+from tallytree.publish.spatial import make_map
 from tallytree.ranges.metrics import HEAD
-from tallytree.released.maps.release import SpatialRelease
+from tallytree.released.maps.release import SpatialRelease, load_map
 from tallytree.released.query_evaluation import error_rows
 
 
@@ -27,7 +27,7 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     """
-    made, found = publish(how, where, lambda: release_spatial(source, how))
+    made, found = publish(how, where, lambda keeping: make_map(source, how, keeping), load_map)
     if where.picture is not None:
         made.picture(where.picture)
     facts = summary(made)

@@ -33,11 +33,11 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.planning.group_sizes.plan import Plan, QueryPlan
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import Groups, measure_above, measure_in_turns
-from tallytree.publish.group_sizes import facts_about, paid_totals, release_in_folder
-from tallytree.publish.keeping import publish_to
+from tallytree.publish.group_sizes import facts_about, make_release, paid_totals
+from tallytree.publish.keeping import Keeping, Target, release_to
 from tallytree.publish.payment import payment_from
 from tallytree.publish.progress import Progress, silent
-from tallytree.released.group_sizes.release import Release
+from tallytree.released.group_sizes.release import Release, load_release
 from tallytree.released.group_sizes.written import WrittenRelease, WrittenTables
 from tallytree.storage.parts import Parts
 
@@ -144,18 +144,18 @@ class SparkCounts(Confidential):
         noisy: bool = True,
         progress: Progress = silent,
         **keywords: Any,
-    ) -> WrittenRelease | Release | None:
+    ) -> WrittenRelease | Release:
         """Release to a folder that the driver and all executors share: executors write the rows that they make, in part files.
 
         ``options`` as of :func:`tallytree.release`, or as keywords. Where the folder is not shared, or with another mechanism
-        than the default, the driver writes. None where the folder holds the release under the same idempotency key.
+        than the default, the driver writes.
         """
         how = ReleaseOptions(**keywords) if options is None else options
 
-        def make() -> WrittenRelease | Release:
-            return release_in_folder(self, how, progress)
+        def make(keeping: Keeping) -> WrittenRelease | Release:
+            return make_release(self, how, keeping, progress)
 
-        return publish_to(folder, make, payment=payment_from(how), overwrite=overwrite, noisy=noisy)
+        return release_to(Target(folder, overwrite, noisy), make, load_release, payment_from(how))[0]
 
     def _match(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
         """Measure and match on the executors, the levels down to the cut apart from those below it."""

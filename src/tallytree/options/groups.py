@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from tallytree.errors import RequestError
@@ -222,6 +223,23 @@ class Output(Printing):
     out: str | None = option(None, help="Folder to write the release to.")
     overwrite: bool = option(False, help="Replace a release that is already there.")
     no_noisy: bool = option(False, help="Leave the raw noisy measurements out.")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Saving(Options):
+    """The keywords by which a function writes its release to a folder.
+
+    Attributes
+    ----------
+    out, overwrite, noisy
+        The folder to write, claimed before anything is paid; whether a release there is replaced; and whether the raw noisy
+        measurements are written too. What a run that died has paid for and measured is kept beside the folder: the same
+        call, or :func:`tallytree.resume`, goes on with it and pays nothing more.
+    """
+
+    out: str | Path | None = None
+    overwrite: bool = False
+    noisy: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tallytree.consistency.totals import consistent_totals
-from tallytree.errors import RequestError
 from tallytree.estimate.siblings import differences_from_json
 from tallytree.estimate.size_bins import doubts
 from tallytree.model.arrays import IntArray
@@ -35,7 +34,7 @@ from tallytree.planning.group_sizes.shapes import redrawn, redrawn_classes, scat
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.publish.accuracy import data_like
 from tallytree.publish.group_sizes import release as release_counts
-from tallytree.publish.keeping import simulating
+from tallytree.publish.keeping import check_copies
 from tallytree.publish.progress import Progress, silent
 from tallytree.released.group_sizes.manifest import bins_of, facts_of
 from tallytree.released.group_sizes.people import PeopleCounts, people_counts
@@ -112,12 +111,6 @@ class Copies:
         return f"Copies({len(self.copies)} of {self.release!r})"
 
 
-def check_copies(copies: int) -> None:
-    """Refuse a number of copies that no interval can be made from; also before a release is paid for."""
-    if copies < 2:
-        raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
-
-
 def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress: Progress = silent) -> Copies:
     """Release a release again, as its manifest says it was made.
 
@@ -126,11 +119,6 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
     """
     check_copies(copies)
     options = _options(release)
-    with simulating():
-        return _copied(release, options, copies, seed, progress)
-
-
-def _copied(release: Release, options: ReleaseOptions, copies: int, seed: int, progress: Progress) -> Copies:
     truths, made, people = [], [], []
     trial = release
     for number in range(copies):

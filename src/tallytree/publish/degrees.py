@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.model.unit import ENTITY, Unit
 from tallytree.options.choices import Public
 from tallytree.options.degrees import DegreesOptions
-from tallytree.options.groups import rows_to_read
+from tallytree.options.groups import Saving, rows_to_read
 from tallytree.options.spelled import spelled
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for
@@ -33,13 +34,13 @@ from tallytree.privacy.sensitivity import (
     sizes_sensitivity,
 )
 from tallytree.privacy.stated_budget import refuse_many_changes
-from tallytree.publish.keeping import paid_noise
-from tallytree.publish.payment import payment_from
+from tallytree.publish.keeping import Keeping, Target, paid_noise, released
 from tallytree.released.degrees import (
     DegreeSequence,
     PlannedQuery,
     degrees_manifest,
     facts_of_degrees,
+    load_degrees,
     sorted_table,
 )
 from tallytree.released.published import NO_MEASUREMENTS
@@ -52,8 +53,20 @@ PRIVATE = "how many there are is confidential; as many counts are released as a 
 FOR_NUMBER = Fraction(1, 20)
 
 
-@spelled(DegreesOptions)
-def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class DegreesKeywords(DegreesOptions, Saving):
+    """The keywords of :func:`degrees`: its options, and where the release goes."""
+
+
+@spelled(DegreesKeywords)
+def degrees(
+    source: Any,
+    options: DegreesOptions,
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    noisy: bool = True,
+) -> DegreeSequence:
     """Release the sorted counts of groups, or the degrees of a graph, with a differential privacy guarantee.
 
     How many groups or nodes there are counts as public unless ``public="none"``; which of them has which count is not
@@ -66,6 +79,8 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
         takes) together with ``column``, ``edges`` or ``size``.
     options
         What the rows are and how to release; may be spelled as keywords, ``degrees(source, epsilon=1, …)``.
+    out, overwrite, noisy
+        As for :func:`tallytree.release`.
 
     Examples
     --------
@@ -73,6 +88,15 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     >>> len(released.degrees), bool((released.degrees >= 0).all())
     (4, True)
     """
+
+    def make(keeping: Keeping) -> DegreeSequence:
+        return make_degrees(source, options, keeping)
+
+    return released(options, Target(out, overwrite, noisy), make, load_degrees)
+
+
+def make_degrees(source: Any, options: DegreesOptions, keeping: Keeping) -> DegreeSequence:
+    """Read, pay, measure and estimate."""
     budget = options.loss()
     private = options.public == "none"
     sizes = confidential_sizes(_read(source, options), options.contributions, private=private)
@@ -82,7 +106,7 @@ def degrees(source: Any, options: DegreesOptions) -> DegreeSequence:
     manifest = degrees_manifest(sizes, budget, queries, mechanism=promised, secure=options.insecure_seed is None)
     noise, of_number = queries[-1].noise, queries[0].noise if sizes.number is not None else None
     tell = sizes.altered if options.tell_owner else None
-    with paid_noise(payment_from(options), manifest, options.insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, options.insecure_seed, tell=tell) as paid:
         noisy = measure_sorted_counts(sizes, noise, paid.stream, of_number)
         paid.measured(paid.manifest, {"noisy.parquet": sorted_table(noisy)})
     return degrees_from_noisy(noisy, noise, paid.manifest)

@@ -26,14 +26,14 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
 from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.options.groups import Saving
 from tallytree.options.spelled import spelled
 from tallytree.planning.group_sizes.memory import cells_per_level, check_memory, most_groups
 from tallytree.planning.group_sizes.plan import Plan, PublicFacts, plan_release, with_bins_asked, with_shares
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.adaptive import estimate_again, run_adaptive
-from tallytree.publish.keeping import PaidNoise, paid_noise
-from tallytree.publish.payment import payment_from
+from tallytree.publish.keeping import Keeping, PaidNoise, Target, check_copies, paid_noise, released
 from tallytree.publish.progress import Progress, by_work, silent
 from tallytree.publish.size_bins import MeasuredBins, estimate_bins, measure_bins
 from tallytree.released.group_sizes.manifest import (
@@ -49,7 +49,7 @@ from tallytree.released.group_sizes.manifest import (
 )
 from tallytree.released.group_sizes.noisy_tables import measured_tables, noisy_from_table
 from tallytree.released.group_sizes.people import people_counts
-from tallytree.released.group_sizes.release import Release, with_margins
+from tallytree.released.group_sizes.release import Release, load_release, with_margins
 from tallytree.released.group_sizes.tables import cell_groups_from_table, regions_of_folder, regions_reader
 from tallytree.released.group_sizes.written import WrittenRelease, WrittenTables
 from tallytree.released.published import NO_MEASUREMENTS
@@ -87,15 +87,23 @@ class HeldElsewhere(Description, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class ReleaseKeywords(ReleaseOptions):
-    """The keywords of :func:`release`: its options, and what is none."""
+class ReleaseKeywords(ReleaseOptions, Saving):
+    """The keywords of :func:`release`: its options, where the release goes, and what is neither."""
 
+    intervals: int = 0
     progress: Progress = silent
 
 
 @spelled(ReleaseKeywords)
 def release(
-    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, *, progress: Progress = silent
+    counts: ConfidentialCounts | HeldElsewhere,
+    options: ReleaseOptions,
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    noisy: bool = True,
+    intervals: int = 0,
+    progress: Progress = silent,
 ) -> Release:
     """Release how many groups have each size, in every region, with a differential privacy guarantee.
 
@@ -105,6 +113,16 @@ def release(
         Exact counts from :func:`tallytree.read`.
     options
         How to release; may be spelled as keywords, ``release(counts, epsilon=1)``.
+    out
+        Folder to write, claimed before anything is paid; None for a release that stays in memory, which no account pays
+        for. What a run that died has paid for and measured is kept beside it: the same call, or :func:`tallytree.resume`,
+        goes on with it and pays nothing more.
+    overwrite
+        Replace a release that is already there.
+    noisy
+        Write the raw noisy measurements too.
+    intervals
+        Add standard errors and intervals, from simulating the release this often (40, say); 0 leaves them out.
     progress
         Called at each step.
 
@@ -113,30 +131,37 @@ def release(
     Release
         Nonnegative integers; children add up to parents; group totals hold.
     """
-    _refuse_tables(counts)
-    made = _forgotten_after(counts, options, progress, in_parts=False)
-    assert isinstance(made, Release)
-    return made
+
+    def make(keeping: Keeping) -> Release | WrittenRelease:
+        return make_release(counts, options, keeping, progress)
+
+    made = released(options, Target(out, overwrite, noisy, intervals), make, load_release)
+    return made.loaded if isinstance(made, WrittenRelease) else made
 
 
-def release_in_folder(
-    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress = silent
+def make_release(
+    counts: ConfidentialCounts | HeldElsewhere,
+    options: ReleaseOptions,
+    keeping: Keeping,
+    progress: Progress = silent,
 ) -> Release | WrittenRelease:
-    """The same while :func:`~tallytree.publish.keeping.publish_to` makes a folder: where other machines hold the counts, they
-    write their tables into it, in parts.
+    """Plan, pay, measure and estimate. Where other machines hold the counts of a release to a folder, they write their tables
+    into it, in parts.
     """
     _refuse_tables(counts)
-    return _forgotten_after(counts, options, progress, in_parts=True)
-
-
-def _forgotten_after(
-    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress, *, in_parts: bool
-) -> Release | WrittenRelease:
+    if keeping.intervals:
+        check_copies(keeping.intervals)
     try:
-        return _release(counts, options, progress, in_parts=in_parts)
+        made = _release(counts, options, keeping, progress)
     finally:
         if not isinstance(counts, ConfidentialCounts):
             counts.forget()
+    # Whoever is told of intervals writes no parts, for they go into the tables.
+    if not keeping.intervals or isinstance(made, WrittenRelease):
+        return made
+    from tallytree.publish.intervals import with_intervals  # which makes releases itself
+
+    return with_intervals(made, copies=keeping.intervals, progress=progress)
 
 
 def _refuse_tables(counts: object) -> None:
@@ -150,7 +175,7 @@ def _refuse_tables(counts: object) -> None:
 
 
 def _release(
-    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, progress: Progress, *, in_parts: bool
+    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, keeping: Keeping, progress: Progress
 ) -> Release | WrittenRelease:
     insecure_seed = options.insecure_seed
     options = _bounded_by_classes(options, counts)
@@ -171,8 +196,7 @@ def _release(
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     tell = _altered(counts, plan) if options.tell_owner else None
     elsewhere, n_answers = not isinstance(counts, ConfidentialCounts), int(sum(cells))
-    payment = payment_from(options)
-    with paid_noise(payment, manifest, insecure_seed, n_answers=n_answers, tell=tell, elsewhere=elsewhere) as paid:
+    with paid_noise(keeping, manifest, insecure_seed, n_answers=n_answers, tell=tell, elsewhere=elsewhere) as paid:
         stream, manifest = paid.stream, paid.manifest
         people: tuple[NoisyLevel, ...] = ()
 
@@ -184,7 +208,7 @@ def _release(
             paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, whole))
 
         if not isinstance(counts, ConfidentialCounts):
-            written = _written_there(counts, plan, paid, progress) if in_parts else None
+            written = _written_there(counts, plan, paid, progress)
             if written is not None:
                 return written
             plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
@@ -220,7 +244,8 @@ def _release(
 def _written_there(counts: HeldElsewhere, plan: Plan, paid: PaidNoise, progress: Progress) -> WrittenRelease | None:
     """A release whose tables the machines that hold its counts write themselves; None where they cannot."""
     folder = paid.folder_for_parts()
-    if folder is None or paid.kept is None:
+    work = paid.keeping.work
+    if folder is None or work is None:
         return None
     hierarchy = counts.hierarchy
 
@@ -232,7 +257,7 @@ def _written_there(counts: HeldElsewhere, plan: Plan, paid: PaidNoise, progress:
     if written is None:
         return None
     manifest = with_split(paid.manifest, written.plan, counts)
-    return WrittenRelease(hierarchy, manifest, written, paid.kept.work.target)
+    return WrittenRelease(hierarchy, manifest, written, work.target)
 
 
 def _altered(counts: ConfidentialCounts | HeldElsewhere, plan: Plan) -> Altered:

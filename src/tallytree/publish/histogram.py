@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from tallytree.errors import RequestError
@@ -29,14 +30,13 @@ from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE
 from tallytree.model.unit import ENTITY, Unit, unit_from
 from tallytree.options.choices import Nonnegative
-from tallytree.options.groups import rows_to_read
+from tallytree.options.groups import Saving, rows_to_read
 from tallytree.options.histogram import BinOptions, HistogramOptions
 from tallytree.options.maps import MethodOptions
 from tallytree.options.spelled import spelled_alone
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.stated_budget import refuse_many_changes
-from tallytree.publish.keeping import PaidNoise, paid_noise
-from tallytree.publish.payment import Payment, payment_from
+from tallytree.publish.keeping import NOTHING_KEPT, Keeping, PaidNoise, Target, paid_noise, released
 from tallytree.publish.spatial import (
     MOST_CONTRIBUTIONS_WITH_DELTA,
     estimate_again,
@@ -56,7 +56,7 @@ from tallytree.released.histogram.manifest import (
     histogram_manifest,
     plan_from_manifest,
 )
-from tallytree.released.histogram.release import RangeHistogram, histogram_of_boxes
+from tallytree.released.histogram.release import RangeHistogram, histogram_of_boxes, load_histogram
 from tallytree.released.histogram.tables import (
     bins_from_table,
     layout_table,
@@ -71,14 +71,22 @@ from tallytree.storage.folder import Folder, Manifest
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class HistogramKeywords(HistogramOptions):
-    """The keywords of :func:`histogram`: its options, and data in another form."""
+class HistogramKeywords(HistogramOptions, Saving):
+    """The keywords of :func:`histogram`: its options, data in another form, and where the release goes."""
 
     counts: Any = None
 
 
 @spelled_alone(HistogramKeywords)
-def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> RangeHistogram:
+def histogram(
+    values: Any,
+    options: HistogramOptions,
+    *,
+    counts: Any = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    noisy: bool = True,
+) -> RangeHistogram:
     """Release a histogram that answers any range, with a differential privacy guarantee.
 
     Parameters
@@ -90,6 +98,8 @@ def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> 
         What to count and how; may be spelled as keywords, ``histogram(values, epsilon=1, …)``.
     counts
         Counts per bin instead of values; edges or categories may go with them.
+    out, overwrite, noisy
+        As for :func:`tallytree.release`.
 
     Examples
     --------
@@ -97,17 +107,26 @@ def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> 
     >>> int(ages.counts.sum()) == ages.total().estimate
     True
     """
+
+    def make(keeping: Keeping) -> RangeHistogram:
+        return make_histogram(values, options, keeping, counts=counts)
+
+    return released(options, Target(out, overwrite, noisy), make, load_histogram)
+
+
+def make_histogram(values: Any, options: HistogramOptions, keeping: Keeping, *, counts: Any = None) -> RangeHistogram:
+    """Read, plan, pay, measure and estimate."""
     loss = options.loss()
     confidential = _confidential(values, counts, options)
     if isinstance(options.mechanism, str) and options.mechanism == "adaptive":
-        return release_adaptively(confidential, loss, options, "asked for")
+        return release_adaptively(confidential, loss, options, "asked for", keeping)
     look = SHARE_OF_TOTAL["adaptive"] if _looks_first(options, confidential, loss) else None
     left = loss if look is None else Budget(loss.definition, loss.total * (1 - look))
     chosen, reason = choose(options, confidential.axes[0], left, options.contributions)
     plan = plan_histogram(chosen, loss, contributions=options.contributions, look=look)
     refuse_many_changes(loss, plan.sensitivities)
     if plan.look is not None:
-        return release_after_look(confidential, plan, options, reason)
+        return release_after_look(confidential, plan, options, reason, keeping)
     return release_histogram(
         confidential,
         plan,
@@ -115,7 +134,7 @@ def histogram(values: Any, options: HistogramOptions, *, counts: Any = None) -> 
         nonnegative=check_nonnegative(options.nonnegative),
         integers=options.integers,
         insecure_seed=options.insecure_seed,
-        payment=payment_from(options),
+        keeping=keeping,
         tell=confidential.altered if options.tell_owner else None,
     )
 
@@ -128,7 +147,7 @@ def release_histogram(
     nonnegative: Nonnegative,
     integers: bool,
     insecure_seed: int | None,
-    payment: Payment | None = None,
+    keeping: Keeping = NOTHING_KEPT,
     tell: Altered | None = None,
 ) -> RangeHistogram:
     """Pay for a planned histogram, measure it, estimate its bins and put the release together."""
@@ -140,14 +159,14 @@ def release_histogram(
         secure=insecure_seed is None,
     )
     bins = confidential.axes[0]
-    with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, insecure_seed, tell=tell) as paid:
         noisy = measure_histogram(confidential, plan, paid.stream)
         keep_answers(paid, noisy, paid.manifest, bins)
     return histogram_from_noisy(bins, noisy, paid.manifest)
 
 
 def release_adaptively(
-    confidential: ConfidentialHistogram, budget: Budget, options: HistogramOptions, reason: str
+    confidential: ConfidentialHistogram, budget: Budget, options: HistogramOptions, reason: str, keeping: Keeping
 ) -> RangeHistogram:
     """Release a histogram as what it is, a map of one column: boxes of bins, chosen and smoothed by ``adaptive``."""
     if options.branching is not None or options.budget != "equal" or options.workload != "ranges":
@@ -161,7 +180,7 @@ def release_adaptively(
         nonnegative=map_rule(options.nonnegative),
         integers=options.integers,
         insecure_seed=options.insecure_seed,
-        payment=payment_from(options),
+        keeping=keeping,
         tell=confidential.altered if options.tell_owner else None,
         described=lambda planned: box_histogram_manifest(planned, reason),
     )
@@ -180,7 +199,7 @@ def _looks_first(options: HistogramOptions, confidential: ConfidentialHistogram,
 
 
 def release_after_look(
-    confidential: ConfidentialHistogram, plan: HistogramPlan, options: HistogramOptions, reason: str
+    confidential: ConfidentialHistogram, plan: HistogramPlan, options: HistogramOptions, reason: str, keeping: Keeping
 ) -> RangeHistogram:
     """Pay, ask for the number of rows, and go on by it: by the planned strategy where they are many, else adaptively."""
     grid, secure = grid_of(confidential), options.insecure_seed is None
@@ -189,7 +208,7 @@ def release_after_look(
     planned = planned_manifest(grid, plan.budget, MethodOptions(), published=ways, secure=secure)
     planned = box_histogram_manifest(planned, "the number of rows is asked first")
     tell, bins = confidential.altered if options.tell_owner else None, confidential.axes[0]
-    with paid_noise(payment_from(options), planned, options.insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, planned, options.insecure_seed, tell=tell) as paid:
         found = measure_unless_dense(grid, plan.budget, paid.stream)
         if isinstance(found, NoisyMap):
             looked = f"about {found.measurements[0].values[0]:,} points for {bins.n_bins:,} bins, not many"

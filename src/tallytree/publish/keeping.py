@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +17,7 @@ from uuid import uuid4
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, PaidNotFinishedError, RequestError, VerificationError
 from tallytree.model.confidential import Altered
+from tallytree.options.groups import Paying
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
 from tallytree.publish.owner import tell_owner
@@ -26,12 +26,14 @@ from tallytree.publish.payment import (
     digest_of_request,
     is_released,
     pay,
+    payment_from,
     report_release,
     reserve_for,
     with_receipt,
 )
+from tallytree.released.opening import open_folder, reading
 from tallytree.released.published import Published
-from tallytree.storage.folder import Manifest, build_folder
+from tallytree.storage.folder import Folder, Manifest, build_folder
 from tallytree.storage.parts import Parts, digest_of_parts
 from tallytree.storage.work import ANSWERS, MEASURED, PARTS, Work, claim, reopen
 
@@ -44,26 +46,56 @@ T = TypeVar("T", bound=Published)
 BYTES_PER_ANSWER = 24
 
 
-@dataclass(frozen=True)
-class _Making:
-    """The release that is being made: its work folder, and what else finishing it needs to know."""
-
-    work: Work
-    finishing: dict[str, Any]
-
-
-# A context variable, because it concerns neither what is measured nor how, and would otherwise be handed through every function
-# between the command line and the noise.
-_MAKING: ContextVar[_Making | None] = ContextVar("making", default=None)
-
-
 @dataclass(frozen=True, eq=False)
-class _Kept:
-    """Where the answers of a release are kept, and which account is told when all are there."""
+class Keeping:
+    """Who pays for a release, and where what is paid for is kept: handed to whatever measures.
 
-    work: Work
-    journal: Journal
-    payment: Payment | None
+    Attributes
+    ----------
+    payment
+        The account that pays; None for a release without a ledger.
+    work
+        The claimed target beside which noisy answers are kept; None where nothing is kept.
+    noisy
+        Whether the release will be written with its raw measurements.
+    intervals
+        Simulated releases behind the intervals of the release; 0 for none.
+    """
+
+    payment: Payment | None = None
+    work: Work | None = None
+    noisy: bool = True
+    intervals: int = 0
+
+    def finishing(self) -> dict[str, Any]:
+        """What whoever finishes the release must know beside its answers."""
+        return {"noisy": self.noisy, "intervals": self.intervals}
+
+
+NOTHING_KEPT = Keeping()
+"""Of releases in memory that nobody pays for, and of simulations."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a release goes.
+
+    Attributes
+    ----------
+    out
+        Folder to write to; None for a release that stays in memory.
+    overwrite
+        Replace a release that is already there.
+    noisy
+        Write the raw measurements too.
+    intervals
+        Simulated releases behind the intervals in its tables; 0 leaves them out.
+    """
+
+    out: str | Path | None = None
+    overwrite: bool = False
+    noisy: bool = True
+    intervals: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +108,16 @@ class PaidNoise:
         Everything that is said about the release so far, with the receipt.
     stream
         Hands out noise; its key is forgotten when the measuring ends, however it ends.
-    kept
-        Where noisy answers are kept until the release is written; None where nothing is kept.
+    keeping
+        Who paid, and where noisy answers are kept until the release is written.
+    journal
+        The noisy answers; None where nothing is kept.
     """
 
     manifest: Manifest
     stream: KeyStream
-    kept: _Kept | None
+    keeping: Keeping
+    journal: Journal | None
 
     def measured(self, manifest: Manifest, tables: Mapping[str, Any], parts: Parts | None = None) -> None:
         """Say that everything is measured, before anything more is computed from it: the key is forgotten, all that is needed
@@ -91,13 +126,13 @@ class PaidNoise:
         ``parts`` are tables that other machines have written, in the folder that :meth:`folder_for_parts` gave them.
         """
         self.stream.forget()
-        if self.kept is not None:
-            work, journal, payment = self.kept.work, self.kept.journal, self.kept.payment
+        work, journal = self.keeping.work, self.journal
+        if work is not None and journal is not None:
             shutil.rmtree(work.path / MEASURED, ignore_errors=True)
             build_folder(work.path / MEASURED, tables, manifest, parts)
             digest = digest_of_parts(parts) if parts else journal.digest()
             work.write_note(work.note() | {"state": "measured", "answers": digest})
-            tell_measured(work, payment)
+            tell_measured(work, self.keeping.payment)
 
     def folder_for_parts(self) -> Path | None:
         """A folder in which other machines may write tables of this release; None where nothing is kept, or where more is
@@ -105,15 +140,15 @@ class PaidNoise:
 
         Its name is new: a task that outlives its run finds the folder gone, and adds nothing to those of the next one.
         """
-        making = _MAKING.get()
-        if making is None or making.finishing["intervals"]:
+        work = self.keeping.work
+        if work is None or self.keeping.intervals:
             return None
-        return making.work.folder(f"{PARTS}{uuid4().hex}")
+        return work.folder(f"{PARTS}{uuid4().hex}")
 
 
 @contextmanager
 def paid_noise(
-    payment: Payment | None,
+    keeping: Keeping,
     manifest: Manifest,
     insecure_seed: int | None,
     *,
@@ -123,11 +158,13 @@ def paid_noise(
 ) -> Iterator[PaidNoise]:
     """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
 
-    While :func:`publish_to` makes a release every noisy answer is kept as it is given, and a run that goes on after another
-    one has died gets the answers that were kept; it draws the others under a fresh key and pays nothing.
+    Where a target is claimed every noisy answer is kept as it is given, and a run that goes on after another one has died
+    gets the answers that were kept; it draws the others under a fresh key and pays nothing.
 
     Parameters
     ----------
+    keeping
+        Who pays, and where answers are kept.
     manifest
         Everything that will be said about the release; written from its plan, so nothing in it is confidential.
     insecure_seed
@@ -140,13 +177,12 @@ def paid_noise(
         Whether other machines draw the noise, so that answers are kept all together or not at all: what a run that died has
         left of them is deleted before there is another key, and once all are there no others are drawn.
     """
-    making, journal, kept = _MAKING.get(), None, None
-    if making is None:
-        paid = pay(payment, manifest)
+    work, journal = keeping.work, None
+    if work is None:
+        paid = pay(keeping.payment, manifest)
     else:
-        work = making.work
         work.require_room(n_answers * BYTES_PER_ANSWER)
-        paid, measured = _paid_once(making, payment, manifest)
+        paid, measured = _paid_once(work, keeping, manifest)
         if elsewhere:
             _drop_answers(work)
         journal = Journal(work.folder(ANSWERS))
@@ -154,13 +190,12 @@ def paid_noise(
             raise VerificationError(
                 f"The answers in {work.path} are not those that the ledger noted, and no others may be drawn for this payment."
             )
-        kept = _Kept(work, journal, payment)
     if tell is not None:
         tell_owner(tell)
     seed = insecure_seed
     stream = KeyStream.from_system(journal) if seed is None else KeyStream.from_insecure_seed(seed, journal)
     try:
-        yield PaidNoise(paid, stream, kept)
+        yield PaidNoise(paid, stream, keeping, journal)
     finally:
         stream.forget()
 
@@ -185,22 +220,12 @@ def tell_measured(work: Work, payment: Payment | None) -> None:
         note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
 
 
-@contextmanager
-def simulating() -> Iterator[None]:
-    """Releases that are made inside are simulations: nothing of them is paid for or kept, and they get no answer that was."""
-    before = _MAKING.set(None)
-    try:
-        yield
-    finally:
-        _MAKING.reset(before)
-
-
-def _paid_once(making: _Making, payment: Payment | None, manifest: Manifest) -> tuple[Manifest, str]:
+def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manifest, str]:
     """Pay, unless the run that left this work folder did; what was asked for must be the same.
 
     Returns the manifest with its receipt, and the digest of the answers where the ledger has noted that all are there.
     """
-    work = making.work
+    payment = keeping.payment
     asked, note = digest_of_request(manifest), work.note()
     dataset = None if payment is None else payment.dataset
     if note and (note["request"], note["dataset"]) != (asked, dataset):
@@ -218,14 +243,14 @@ def _paid_once(making: _Making, payment: Payment | None, manifest: Manifest) -> 
     # A stream goes on run by run; what a run that died was up to is finished before the next one goes further.
     facts |= {name: manifest[name] for name in ("n_steps",) if name in manifest}
     if payment is None:
-        work.write_note(note or facts | making.finishing | {"state": "paid", "key": ""})
+        work.write_note(note or facts | keeping.finishing() | {"state": "paid", "key": ""})
         return manifest, ""
     key, found = note.get("key") or payment.key or uuid4().hex, None
     if note:
         found = _find_open(payment.ledger, payment.dataset, key)
     else:
         paying = {"state": "paying", "key": key, "ledger": _shown(payment.ledger)}
-        work.write_note(facts | making.finishing | paying)
+        work.write_note(facts | keeping.finishing() | paying)
     entry = found.reservation if found is not None else reserve_for(replace(payment, key=key), manifest)
     work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt()})
     return with_receipt(manifest, entry.receipt()), "" if found is None else found.measured_digest
@@ -248,55 +273,61 @@ def _shown(ledger: str) -> str | None:
     return None if "@" in ledger or "://" in ledger else str(Path(ledger).absolute())
 
 
-def publish_to(
-    folder: str | Path,
-    make: Callable[[], T],
-    *,
-    payment: Payment | None = None,
-    overwrite: bool = False,
-    noisy: bool = True,
-    intervals: int = 0,
-) -> T | None:
+def check_copies(copies: int) -> None:
+    """Refuse a number of copies that no interval can be made from; also before a release is paid for."""
+    if copies < 2:
+        raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
+
+
+def released(options: Paying, target: Target, make: Callable[[Keeping], T], load: Callable[[Folder], T]) -> T:
+    """A release that Python asks for: in its folder, as the command line makes it, or in memory where none is named."""
+    if target.out is not None:
+        return release_to(target, make, load, payment_from(options))[0]
+    if target.overwrite or not target.noisy:
+        raise RequestError("overwrite= and noisy= say how a folder is written; add out=, the folder.")
+    return make(Keeping(payment_from(options), intervals=target.intervals))
+
+
+def release_to(
+    target: Target, make: Callable[[Keeping], T], load: Callable[[Folder], T], payment: Payment | None = None
+) -> tuple[T, bool]:
     """Make a release in a folder, unless it was paid for and is there already; tell the ledger that it is out.
 
     The target is claimed before ``make`` pays. What a run that died has left there is gone on with, if it is the same request.
+    Behind every function and command that releases to a folder.
 
     Parameters
     ----------
     make
         Pays, measures and estimates.
-    intervals
-        Simulated releases behind the intervals that ``make`` puts into the tables; noted for whoever finishes the release.
+    load
+        Loads the release of a folder.
 
     Returns
     -------
-    Published or None
-        What ``make`` returned; None where the folder held the release under the same idempotency key.
+    tuple[Published, bool]
+        The release, and whether the folder held it already, under the same idempotency key.
     """
-    if payment is not None and is_released(payment, folder):
+    if target.out is None:
+        raise RequestError("out= (--out) is missing: the folder to write.")
+    if payment is not None and is_released(payment, target.out):
         try:
-            make()  # pays and draws nothing, since the key was used; another request under it is refused
+            make(
+                Keeping(payment)
+            )  # pays and draws nothing, since the key was used; another request under it is refused
         except DuplicateReleaseError:
-            report_release(payment, folder)
-            left = reopen(folder)
+            report_release(payment, target.out)
+            left = reopen(target.out)
             if left is not None:
                 left.release()
-            return None
+            with reading(target.out):
+                return load(open_folder(target.out)), True
         raise AssertionError("a key that was used has paid again")
-    work = claim(folder, overwrite=overwrite)
+    work = claim(target.out, overwrite=target.overwrite)
     with kept_on_failure(work):
-        made = made_in(work, make, noisy=noisy, intervals=intervals)
-        finish(work, made, payment=payment, noisy=noisy)
-    return made
-
-
-def made_in(work: Work, make: Callable[[], T], *, noisy: bool = True, intervals: int = 0) -> T:
-    """Make a release for a claimed target: its answers are kept in the work folder as they are given."""
-    token = _MAKING.set(_Making(work, {"noisy": noisy, "intervals": intervals}))
-    try:
-        return make()
-    finally:
-        _MAKING.reset(token)
+        made = make(Keeping(payment, work, target.noisy, target.intervals))
+        finish(work, made, payment=payment, noisy=target.noisy)
+    return made, False
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tallytree.errors import RequestError
@@ -18,15 +19,14 @@ from tallytree.model.bins import Bins
 from tallytree.model.box_tree import BoxTree
 from tallytree.model.confidential import Altered
 from tallytree.model.confidential_grid import ConfidentialGrid
-from tallytree.options.groups import rows_to_read
+from tallytree.options.groups import Saving, rows_to_read
 from tallytree.options.maps import MapOptions, MethodOptions
 from tallytree.options.spelled import spelled_alone
 from tallytree.privacy.budget import Budget
-from tallytree.publish.keeping import PaidNoise, paid_noise
-from tallytree.publish.payment import Payment, payment_from
+from tallytree.publish.keeping import NOTHING_KEPT, Keeping, PaidNoise, Target, paid_noise, released
 from tallytree.ranges.finishing import check_nonnegative
 from tallytree.released.maps.manifest import planned_manifest, with_measurements
-from tallytree.released.maps.release import SpatialRelease, noise_variances
+from tallytree.released.maps.release import SpatialRelease, load_map, noise_variances
 from tallytree.released.maps.tables import (
     axes_of_folder,
     axes_tables,
@@ -45,14 +45,22 @@ MOST_CONTRIBUTIONS_WITH_DELTA = 1000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class MapKeywords(MapOptions):
-    """The keywords of :func:`spatial`: its options, and data in another form."""
+class MapKeywords(MapOptions, Saving):
+    """The keywords of :func:`spatial`: its options, data in another form, and where the release goes."""
 
     counts: Any = None
 
 
 @spelled_alone(MapKeywords)
-def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialRelease:
+def spatial(
+    points: Any,
+    options: MapOptions,
+    *,
+    counts: Any = None,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    noisy: bool = True,
+) -> SpatialRelease:
     """Release a map of points that answers how many lie in any box, with a differential privacy guarantee.
 
     Parameters
@@ -64,7 +72,18 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
         What to count and how; may be spelled as keywords, ``spatial(points, epsilon=1, …)``.
     counts
         A ready grid of counts instead of points.
+    out, overwrite, noisy
+        As for :func:`tallytree.release`.
     """
+
+    def make(keeping: Keeping) -> SpatialRelease:
+        return make_map(points, options, keeping, counts=counts)
+
+    return released(options, Target(out, overwrite, noisy), make, load_map)
+
+
+def make_map(points: Any, options: MapOptions, keeping: Keeping, *, counts: Any = None) -> SpatialRelease:
+    """Read, pay, measure and estimate."""
     budget = options.loss()
     part = rows_to_read(options.where, options)
     grid = read_grid(points, counts, options, part=part)
@@ -76,7 +95,7 @@ def spatial(points: Any, options: MapOptions, *, counts: Any = None) -> SpatialR
         nonnegative=map_rule(options.nonnegative),
         integers=options.integers,
         insecure_seed=options.insecure_seed,
-        payment=payment_from(options),
+        keeping=keeping,
         tell=grid.altered if options.tell_owner else None,
     )
 
@@ -106,7 +125,7 @@ def release_map(
     nonnegative: MapRule = True,
     integers: bool = True,
     insecure_seed: int | None = None,
-    payment: Payment | None = None,
+    keeping: Keeping = NOTHING_KEPT,
     tell: Altered | None = None,
     described: Callable[[Manifest], Manifest] = lambda manifest: manifest,
 ) -> SpatialRelease:
@@ -118,7 +137,7 @@ def release_map(
     refuse_unfit(options.mechanism, len(grid.shape))
     published = {"nonnegative": nonnegative, "integers": bool(integers)}
     manifest = described(planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None))
-    with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, insecure_seed, tell=tell) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
         manifest = keep_measured(paid, noisy, paid.manifest, grid)
     return map_from_noisy(noisy.tree, noisy.leaves, noisy.measurements, manifest, grid.axes)

@@ -20,7 +20,6 @@ goes on.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ from tallytree.options.groups import rows_to_read
 from tallytree.options.spelled import spelled_alone
 from tallytree.options.stream import StreamOptions
 from tallytree.planning.streams import planned_stream
-from tallytree.publish.keeping import finish, kept_on_failure, made_in, paid_noise
+from tallytree.publish.keeping import Keeping, finish, kept_on_failure, paid_noise
 from tallytree.publish.payment import Payment, payment_from, report_release
 from tallytree.ranges.streams import estimate_stream
 from tallytree.released.opening import open_folder
@@ -101,7 +100,7 @@ def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> Stream
     )
     tell = arrivals.altered if options.tell_owner else None
     if options.out is None:
-        return _measured(arrivals, manifest, None, seed, payment, tell)
+        return _measured(arrivals, manifest, None, seed, Keeping(payment), tell)
     while True:
         work = claim(options.out, overwrite=True)
         with kept_on_failure(work):
@@ -128,8 +127,8 @@ def _run(
     if earlier is None or n_steps > done:
         asked = {**(manifest if earlier is None else earlier.manifest), "n_steps": n_steps}
         asked["versions"] = manifest["versions"]
-        pays = payment if earlier is None else None
-        made = made_in(work, partial(_measured, arrivals.up_to(n_steps), asked, earlier, insecure_seed, pays, tell))
+        keeping = Keeping(payment if earlier is None else None, work)
+        made = _measured(arrivals.up_to(n_steps), asked, earlier, insecure_seed, keeping, tell)
         finish(work, made, payment=payment)
         return made
     if payment is not None:
@@ -143,14 +142,14 @@ def _measured(
     manifest: Manifest,
     earlier: StreamRelease | None,
     insecure_seed: int | None,
-    payment: Payment | None,
+    keeping: Keeping,
     tell: Altered | None,
 ) -> StreamRelease:
     """Pay for a stream, unless it is under way, and release the steps that are new."""
     plan, n_steps = stream_plan(manifest), arrivals.n_steps
     first, known = (0, np.zeros(0, dtype=np.int64)) if earlier is None else (earlier.n_steps, earlier.noisy)
     assert known is not None
-    with paid_noise(payment, manifest, insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, insecure_seed, tell=tell) as paid:
         rows = np.concatenate([known, measure_arrivals(plan, arrivals, paid.stream, first=first)])
         tables = {"noisy.parquet": noisy_table(plan, n_steps, rows)}
         if earlier is not None:

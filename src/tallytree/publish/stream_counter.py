@@ -22,7 +22,7 @@ from tallytree.options.groups import Loss, PaidFrom, Paying
 from tallytree.options.stream import CounterOptions
 from tallytree.planning.streams import planned_stream
 from tallytree.privacy.budget import Definition, Exact
-from tallytree.publish.keeping import paid_noise
+from tallytree.publish.keeping import Keeping, paid_noise
 from tallytree.publish.payment import payment_from
 from tallytree.ranges.answers import Answer
 from tallytree.ranges.intervals import check_confidence
@@ -88,7 +88,7 @@ class StreamCounter(Confidential):
         )
         payment = payment_from(Paying(ledger=ledger, dataset=dataset))
         self._lock, self._end = Lock(), ExitStack()
-        paid = self._end.enter_context(paid_noise(payment, manifest, insecure_seed))
+        paid = self._end.enter_context(paid_noise(Keeping(payment), manifest, insecure_seed))
         self._manifest, self._stream = paid.manifest, paid.stream
         self._arrivals = np.zeros(64, dtype=np.int64)
         self._rows: list[IntArray] = []
