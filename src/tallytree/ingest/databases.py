@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import ibis
 
-from tallytree.errors import InputError, MissingExtraError, RequestError
+from tallytree.errors import InputError, MissingExtraError, RequestError, TallytreeError
 from tallytree.ingest.engine import Session, guarded, kind_of
 from tallytree.ingest.one_query import refuse_all_but_one_query
+from tallytree.model.address import check_address, without_secrets
 from tallytree.model.place import Place
 
 # Schemas that databases keep for themselves.
 OWN_SCHEMAS = ("information_schema", "pg_catalog")
+# The extra that brings the driver of a database.
+EXTRAS = {"postgres": "postgres", "postgresql": "postgres", "sqlite": "sqlite"}
+
+# Ibis knows its engines by the first word of an address.
+READABLE = {"duckdb", *EXTRAS, *(entry.name for entry in entry_points(group="ibis.backends"))}
 
 
 def open_database(session: Session, url: str, place: Place) -> tuple[Any, str]:
@@ -27,6 +33,11 @@ def open_database(session: Session, url: str, place: Place) -> tuple[Any, str]:
     scheme, _, rest = url.partition("://")
     name = f"table {table!r} of the {scheme} database" if table is not None else f"the query on the {scheme} database"
     file = Path(rest.partition("?")[0])
+    if scheme not in READABLE:
+        raise InputError(
+            f"This is no database that can be read: {scheme[:30]}. Give postgres://, sqlite:// or "
+            "duckdb://, or another that Ibis reaches, such as mysql://."
+        )
     if scheme == "duckdb":
         return _open_duckdb(session, file, name, place), name
     engine = session.adopt(_connect(url, scheme, file))
@@ -126,29 +137,29 @@ def _find(asked: str, known: Sequence[tuple[str, str]], scheme: str) -> tuple[st
 def _connect(url: str, scheme: str, file: Path) -> Any:
     if scheme == "sqlite" and not file.is_file():
         raise InputError(f"There is no sqlite database {file}; check the path after sqlite://.")
+    check_address(url, f"The {scheme} database")
     try:
         return ibis.connect(url)
     except ImportError:
-        problem: Exception = MissingExtraError(f"Reading from {scheme}", scheme.removesuffix("ql"))
+        problem = _missing_driver(scheme)
     except Exception as error:
         problem = InputError(f"Cannot connect to the {scheme} database: {_reason(error, url)}")
     raise problem
 
 
+def _missing_driver(scheme: str) -> TallytreeError:
+    """The driver of a database is not installed: how to install it, where tallytree has an extra or Ibis has."""
+    if scheme in EXTRAS:
+        return MissingExtraError(f"Reading from {scheme}", EXTRAS[scheme])
+    return InputError(
+        f"Reading from {scheme} needs a driver that tallytree does not bring; install Ibis with it: "
+        f"pip install 'ibis-framework[{scheme}]'. Or export the table to a Parquet file."
+    )
+
+
 def _reason(error: Exception, url: str) -> str:
     """What the server said, in one sentence; nothing of it where it repeats the address or the password."""
-    said = " ".join(str(error).split())
-    if not said or "://" in said or any(secret in said for secret in _secrets(url)):
+    said = without_secrets(str(error), url)
+    if not said:
         return f"{kind_of(error)}. Check the address, the user and the network."
-    return said if said.endswith(".") else f"{said}."
-
-
-def _secrets(url: str) -> set[str]:
-    """The password of an address, as it is written and as it is meant; all of the address where it cannot be told."""
-    try:
-        password = urlsplit(url).password
-    except ValueError:
-        return {""}
-    told = {pair.partition("=")[2] for pair in urlsplit(url).query.split("&") if pair.startswith("password=")}
-    written = told | ({password} if password else set())
-    return {form for one in written for form in (one, unquote(one)) if form}
+    return said if said.endswith((".", "?")) else f"{said}."

@@ -18,6 +18,7 @@ from tallytree.ingest.csv_files import COMPRESSED, open_csv
 from tallytree.ingest.databases import open_database
 from tallytree.ingest.engine import Session, guarded
 from tallytree.ingest.point_files import has_geometry, is_point_file, read_points_file
+from tallytree.model.address import shown_path
 from tallytree.model.place import ANYWHERE, Place
 
 PARQUET = (".parquet", ".pq", ".parq")
@@ -164,7 +165,8 @@ def _open_files(session: Session, path: str, wanted: Wanted, encoding: str | Non
             return _open_points(session, path, wanted, encoding)
         return _open_named(session, path, encoding)
     except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise InputError(f"Cannot read {path[:200]}: {error.strerror or ' '.join(str(error).split())}.") from None
+        name = shown_path(path)[:200]
+        raise InputError(f"Cannot read {name}: {error.strerror or ' '.join(str(error).split())}.") from None
 
 
 def _open_points(session: Session, path: str, wanted: Wanted, encoding: str | None) -> Source:
@@ -175,21 +177,23 @@ def _open_points(session: Session, path: str, wanted: Wanted, encoding: str | No
 
 
 def _open_named(session: Session, path: str, encoding: str | None) -> Source:
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    name = shown_path(path)
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
     if Path(path).is_dir():
         path, suffixes = str(Path(path) / "**" / "*.parquet"), [".parquet"]
+        name = path
     last = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
     if last not in PARQUET + CSV:
-        raise InputError(f"Cannot tell what {path} is from its name; give {ACCEPTED}.")
+        raise InputError(f"Cannot tell what {name} is from its name; give {ACCEPTED}.")
     remote = path.startswith(REMOTE)
     # Path.glob takes no absolute patterns.
     files = [path] if remote or Path(path).is_file() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
     if not files:
-        raise InputError(f"There is no file {path}; check the path or the pattern.")
+        raise InputError(f"There is no file {name}; check the path or the pattern.")
     if last in PARQUET:
-        _refuse_encoding(encoding, path)
+        _refuse_encoding(encoding, name)
         # Folders such as county=01001 name regions too: their zeros must stay.
-        table = guarded(lambda: session.connection.read_parquet(files, hive_types_autocast=False), path)
-        return Source(table, tuple(table.columns), path)
-    table, columns = open_csv(session, files, path, encoding, remote=remote)
-    return Source(table, columns, path)
+        table = guarded(lambda: session.connection.read_parquet(files, hive_types_autocast=False), name)
+        return Source(table, tuple(table.columns), name)
+    table, columns = open_csv(session, files, name, encoding, remote=remote)
+    return Source(table, columns, name)

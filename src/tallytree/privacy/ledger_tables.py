@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemy
 from sqlalchemy.pool import NullPool
 
 from tallytree.errors import MissingExtraError, RequestError, StorageError
+from tallytree.model.address import check_address, without_secrets
 from tallytree.privacy.ledger_schema import VERSION, entries, first_entries, make_schema, stored_version, upgrade_schema
 
 WAIT_SECONDS = 120
@@ -38,9 +39,10 @@ class OpenLedger:
 
 def ledger_url(ledger: str) -> URL:
     """Read a ledger's address: a path or ``sqlite:///path`` for a file, ``postgresql://…`` for a server."""
+    check_address(ledger, "The ledger")
     try:
         url = make_url(ledger) if "://" in ledger else URL.create("sqlite", database=ledger)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise RequestError(_address_help("an address that cannot be read")) from None
     match url.get_backend_name():
         case "sqlite" if url.database and url.database != ":memory:" and not url.query:
@@ -92,7 +94,8 @@ def ledger_transaction(ledger: str, *, account: str | None = None, create: bool 
         ) from error
     except DBAPIError as error:
         # Drivers quote statements over many lines, and a damaged file quotes itself.
-        reason = " ".join(str(error.orig).split())[:200]
+        said = without_secrets(str(error.orig), ledger)
+        reason = said[:200] or "the server refused it"
         raise StorageError(f"The ledger {shown(url)} cannot be used; nothing may be released: {reason}") from error
     except (SQLAlchemyError, UnicodeError, OverflowError) as error:
         # Whatever else a damaged file makes the libraries stumble over.
