@@ -4,6 +4,8 @@ import time
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from itertools import count
 
 import numpy as np
 
@@ -31,7 +33,9 @@ def rate(draw: Callable[[], object], n_draws: int) -> float:
 def ours(noise: Noise, region_size: int = N_DRAWS) -> float:
     stream = KeyStream.from_system()
     offsets = np.arange(0, N_DRAWS + 1, region_size)
-    return rate(lambda: draw_noise(noise, stream, level=0, query="benchmark", offsets=offsets), int(offsets[-1]))
+    level = count()  # no place is drawn twice
+    draw = partial(draw_noise, noise, stream, query="benchmark", offsets=offsets)
+    return rate(lambda: draw(level=next(level)), int(offsets[-1]))
 
 
 def numpy_laplace(scale: float) -> float:

@@ -12,6 +12,7 @@ from tallytree.errors import PaidNotFinishedError
 from tallytree.privacy import noise
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.journal import Journal
+from tallytree.privacy.randomness import Places
 from tallytree.publish.group_sizes import release as release_counts  # with all that measures, before anything stands in
 from tests.attacks.inputs import Households
 from tests.attacks.transcript import Asked, Question, loss_between, replay, standing_in
@@ -76,15 +77,15 @@ def test_the_transcript_of_a_resumed_run_has_the_loss_of_one_run(case: str, tmp_
 
 
 def test_nothing_that_is_kept_is_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    true_draw, draws = noise.draw_noise, []
+    true_draw, draws = noise.draws_at, []
 
-    def draw(*arguments: Any, level: int, query: str, **place: Any) -> Any:
+    def draw(law: Any, stream: Any, places: Places) -> Any:
         if len(draws) == limit:
             raise DiedError
-        draws.append((level, query, place["first_region"], place["first_draw"]))
-        return true_draw(*arguments, level=level, query=query, **place)
+        draws.append(places.name)
+        return true_draw(law, stream, places)
 
-    monkeypatch.setattr(noise, "draw_noise", draw)
+    monkeypatch.setattr(noise, "draws_at", draw)
     for limit in (0, 1, 2, 3):
         draws.clear()
         folder = tmp_path / str(limit)

@@ -17,10 +17,13 @@ VALUES = [0, 1, -1, 7, 2**31, 2**53, 2**53 + 1, -(2**60)]
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)
 def test_noise_is_the_same_whatever_it_is_added_to(noise: Noise) -> None:
-    stream = KeyStream.from_insecure_seed(3)
-    zero = add_noise(np.zeros(1000, dtype=np.int64), noise, stream, level=0, query="q")
+    def noisy_value(value: int) -> np.ndarray:
+        stream = KeyStream.from_insecure_seed(3)
+        return add_noise(np.full(1000, value), noise, stream, level=0, query="q")
+
+    zero = noisy_value(0)
     for value in VALUES:
-        noisy = add_noise(np.full(1000, value), noise, stream, level=0, query="q")
+        noisy = noisy_value(value)
         # As Python integers: no value is too large for the difference to be exact.
         assert [int(x) - value for x in noisy] == zero.tolist()
 

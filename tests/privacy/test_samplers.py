@@ -107,6 +107,9 @@ class Script:
         self.words, self.more, self.again = words, more, again
         self.asked = SimpleNamespace(extensions=[], attempts=[])
 
+    def claim(self, places: Places) -> None:
+        """Scripts may be asked again."""
+
     def block(self, places: Places, start: int, stop: int, words_per_draw: int) -> np.ndarray:
         return np.array(self.words, dtype=np.uint64)
 

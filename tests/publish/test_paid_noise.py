@@ -42,15 +42,15 @@ def test_the_key_is_forgotten_after_an_exception(name: str, monkeypatch: pytest.
         release()
     (stream,) = streams
     with pytest.raises(RequestError, match="was forgotten"):
-        stream.export_key()
+        stream.lend_key("a test")
 
 
 def test_the_key_is_forgotten_after_success() -> None:
     with paid_noise(NOTHING_KEPT, {}, None) as paid:
         stream = paid.stream
-        stream.export_key()
+        stream.lend_key("a test")
     with pytest.raises(RequestError, match="was forgotten"):
-        stream.export_key()
+        stream.lend_key("a test")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -132,7 +132,8 @@ class SparkCounts(Confidential):
         facts = facts_about(self)
         groups = Groups(facts.lattice, self._totals, None)
         above = measure_above(_There(self, plan, stream), plan, facts, groups, progress)
-        job = Job(above.plan, stream.export_key(), stream.secure, self._level_sizes, plan.max_size, str(folder))
+        key = stream.lend_key(_of_level(self.hierarchy.n_levels - 1))
+        job = Job(above.plan, key, stream.secure, self._level_sizes, plan.max_size, str(folder))
         return write_leaves(self._lower, self.hierarchy, self._totals, job, above, measured, progress)
 
     def release_to(
@@ -162,7 +163,8 @@ class SparkCounts(Confidential):
         hierarchy = self.hierarchy
         sizes = self._level_sizes
         n_groups = int(self._totals[0])
-        job = Job(plan, stream.export_key(), stream.secure, sizes, plan.max_size, n_groups=n_groups)
+        key = stream.lend_key("all levels")
+        job = Job(plan, key, stream.secure, sizes, plan.max_size, n_groups=n_groups)
         progress(0, 3, f"measuring {' to '.join(dict.fromkeys((plan.levels[0].name, plan.levels[self.cut].name)))}")
         upper = self._measure_upper(job)
         measured_bound = [int(upper["max_size"][0])] if "max_size" in upper else [plan.max_size]
@@ -184,7 +186,8 @@ class SparkCounts(Confidential):
     def _with_paid_totals(self, plan: Plan, stream: KeyStream) -> SparkCounts:
         """The same with numbers of groups that are estimated from noisy ones, which the executors give."""
         bottom = self.hierarchy.n_levels - 1
-        job = Job(plan, stream.export_key(), stream.secure, self._level_sizes, plan.max_size)
+        key = stream.lend_key("numbers of groups")
+        job = Job(plan, key, stream.secure, self._level_sizes, plan.max_size)
         rows, piece = self._upper
         noisy = self._noisy_totals(job, rows, [piece], range(self.cut + 1))
         if self.cut < bottom:
@@ -297,19 +300,26 @@ class _There(Confidential):
     stream: KeyStream
     upper: dict[int, NoisyLevel] = field(default_factory=dict)
 
-    def _job(self, plan: Plan) -> Job:
-        return Job(plan, self.stream.export_key(), self.stream.secure, self.counts._level_sizes, plan.max_size)
+    def _job(self, plan: Plan, work: str) -> Job:
+        key, sizes = self.stream.lend_key(work), self.counts._level_sizes
+        return Job(plan, key, self.stream.secure, sizes, plan.max_size)
 
     def first_look(self, query: QueryPlan) -> IntArray:
-        return self.counts.measure_first_look(self._job(self.plan))
+        return self.counts.measure_first_look(self._job(self.plan, "the first look"))
 
     def level(self, plan: Plan, place: int, prior: Prior) -> NoisyLevel:
         if place > self.counts.cut:
-            return self.counts.measure_staircases(self._job(plan), place, prior)
+            return self.counts.measure_staircases(self._job(plan, _of_level(place)), place, prior)
         if not self.upper:  # the first level that is measured: all that is known about it is what the root's look tells
             root = prior._replace(row=prior.row[:1])
-            self.upper.update(self.counts.measure_upper_staircases(self._job(plan), root))
+            job = self._job(plan, "the levels down to the cut")
+            self.upper.update(self.counts.measure_upper_staircases(job, root))
         return self.upper[place]
+
+
+def _of_level(level: int) -> str:
+    """The work of measuring a level below the cut; the key is lent for it once."""
+    return f"level {level}"
 
 
 def _some(runs: Runs, start: int, stop: int) -> Runs:

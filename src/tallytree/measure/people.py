@@ -27,6 +27,6 @@ def _measure_table(counts: ConfidentialCounts, level: LevelPlan, stream: KeyStre
     assert level.query is not None
     exact = counts.people_of(level.by, level.level)
     offsets = np.arange(len(exact) + 1) * exact.shape[1]
-    name = PEOPLE + level.suffix
+    name = level.question(PEOPLE)
     noisy = add_noise(exact.ravel(), level.query.noise, stream, level=level.level, query=name, offsets=offsets)
     return NoisyLevel(level.level, (NoisyQuery(PEOPLE, level.query.noise, offsets, noisy),), level.by)

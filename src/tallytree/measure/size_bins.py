@@ -32,7 +32,7 @@ def measure_size_bins(truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stre
     assert plan.query is not None
     exact = answers_of(bins.table_of(truth), bins)
     offsets = np.arange(len(exact) + 1) * exact.shape[1]
-    name = plan.view + plan.suffix
+    name = plan.question(plan.view)
     noisy = add_noise(exact, plan.query.noise, stream, level=plan.level, query=name, offsets=offsets)
     return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),), plan.by)
 

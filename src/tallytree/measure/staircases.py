@@ -108,7 +108,7 @@ def _noisy(exact: IntArray, noise: Noise, plan: LevelPlan, name: str, offsets: I
         noise,
         place.stream,
         level=plan.level,
-        query=name + plan.suffix,
+        query=plan.question(name),
         offsets=offsets,
         first_region=place.first_region,
     )

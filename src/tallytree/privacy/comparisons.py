@@ -7,15 +7,12 @@ a journal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tallytree.kernels.boxes.partitions import cheapest_cut
 from tallytree.model.arrays import IntArray
-from tallytree.privacy.journal import Journal
-from tallytree.privacy.noise import DiscreteLaplace, draw_noise
-from tallytree.privacy.randomness import BitSource
+from tallytree.privacy.noise import DiscreteLaplace, draws_at
+from tallytree.privacy.randomness import BitSource, Places, answer_once
 
 # Noisy costs are cut off here, and sums of as many as there are nodes fit 64 bits.
 LARGEST_SUM = 1 << 62
@@ -32,13 +29,14 @@ def exceed_zero(values: IntArray, noise: DiscreteLaplace, source: BitSource, *, 
     >>> exceed_zero(np.array([-90, 90]), DiscreteLaplace(Fraction(2)), stream, level=0, query="split").tolist()
     [0, 1]
     """
+    places = Places(level, query, np.array([0, len(values)]))
 
     def decide() -> IntArray:
-        drawn = draw_noise(noise, source, level=level, query=query, offsets=np.array([0, len(values)]))
+        drawn = draws_at(noise, source, places)
         # x + z > 0, written so that nothing wraps around.
         return (drawn > -values).astype(np.int64)
 
-    return _kept(source, f"{level}: {query}", len(values), decide)
+    return answer_once(source, places, len(values), decide)
 
 
 def cheapest_parts(
@@ -56,16 +54,12 @@ def cheapest_parts(
     Every node has noise, leaves too. Why the outcome costs ε for noise of scale s/ε, where s bounds the change between
     neighbours of the difference of two tilings: see :func:`tallytree.privacy.sensitivity.tiling_sensitivity`.
     """
+    places = Places(level, query, np.array([0, len(costs)]))
 
     def choose() -> IntArray:
-        drawn = draw_noise(noise, source, level=level, query=query, offsets=np.array([0, len(costs)]))
+        drawn = draws_at(noise, source, places)
         most = LARGEST_SUM // (2 * len(costs)) - price
         noisy = np.clip(np.clip(costs, -most, most) + np.clip(drawn, -most, most), -most, most)
         return cheapest_cut(noisy + price, child_starts)
 
-    return _kept(source, f"{level}: {query}", len(costs), choose)
-
-
-def _kept(source: BitSource, place: str, n_values: int, decide: Callable[[], IntArray]) -> IntArray:
-    journal: Journal | None = getattr(source, "journal", None)
-    return decide() if journal is None else journal.answer(place, n_values, decide)
+    return answer_once(source, places, len(costs), choose)

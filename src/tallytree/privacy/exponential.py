@@ -20,9 +20,8 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.privacy.budget import Budget, pure_loss
-from tallytree.privacy.journal import Journal
 from tallytree.privacy.probabilities import enclose, enclose_exp, floor_of
-from tallytree.privacy.randomness import BitSource, Places
+from tallytree.privacy.randomness import BitSource, Places, answer_once
 
 WORD_BITS = 64
 # Quick decisions take weights in units of 2**-31, lags in digits of 11 bits: products and running sums fit 64 bits.
@@ -77,22 +76,14 @@ def choose_candidates(
         raise RequestError(f"A choice is among 1 to {MOST_CANDIDATES:,} candidates.")
     if rate <= 0:
         raise RequestError(f"The rate of a choice must be greater than 0, got {rate}.")
-    journal: Journal | None = getattr(source, "journal", None)
-    if journal is not None:
-        return journal.answer(
-            f"{level}: {query}", len(lengths), partial(_choices, scores, offsets, rate, source, level, query)
-        )
-    return _choices(scores, offsets, rate, source, level, query)
-
-
-def _choices(
-    scores: IntArray, offsets: IntArray, rate: Fraction, source: BitSource, level: int, query: str
-) -> IntArray:
-    lengths = np.diff(offsets)
     places = Places(level, query, np.arange(len(lengths) + 1, dtype=np.int64))
-    words = source.block(places, 0, len(lengths), 1)
+    return answer_once(source, places, len(lengths), partial(_choices, scores, offsets, rate, source, places))
+
+
+def _choices(scores: IntArray, offsets: IntArray, rate: Fraction, source: BitSource, places: Places) -> IntArray:
+    words = source.block(places, 0, places.n_draws, 1)
     tables = weight_tables(rate)
-    chosen = np.empty(len(lengths), dtype=np.int64)
+    chosen = np.empty(places.n_draws, dtype=np.int64)
     for i, word in enumerate(words.tolist()):
         # Cut off like noisy values: whatever the counts are, nothing wraps around. A contraction, so sensitivities hold.
         row = np.clip(scores[offsets[i] : offsets[i + 1]], -LARGEST_SCORE, LARGEST_SCORE)

@@ -24,8 +24,7 @@ from tallytree.errors import RequestError
 from tallytree.kernels.jit import run_in_chunks
 from tallytree.kernels.sampling import add_in_place
 from tallytree.model.arrays import IntArray
-from tallytree.privacy.journal import Journal
-from tallytree.privacy.randomness import BLOCK_WORDS, BitSource, Places
+from tallytree.privacy.randomness import BLOCK_WORDS, BitSource, Places, answer_once
 from tallytree.privacy.samplers import gaussian_sampler, laplace_sampler
 
 VALUE_LIMIT = 1 << 61
@@ -122,15 +121,20 @@ def draw_noise(
     Examples
     --------
     >>> from tallytree.privacy.randomness import KeyStream
-    >>> stream = KeyStream.from_insecure_seed(1)
+    >>> here, there = KeyStream.from_insecure_seed(1), KeyStream.from_insecure_seed(1)
     >>> laplace = DiscreteLaplace(Fraction(3, 2))
-    >>> both = draw_noise(laplace, stream, level=0, query="cumulative", offsets=np.array([0, 3, 5]))
-    >>> second = draw_noise(laplace, stream, level=0, query="cumulative", offsets=np.array([0, 2]), first_region=1)
+    >>> both = draw_noise(laplace, here, level=0, query="cumulative", offsets=np.array([0, 3, 5]))
+    >>> second = draw_noise(laplace, there, level=0, query="cumulative", offsets=np.array([0, 2]), first_region=1)
     >>> bool((both[3:] == second).all())
     True
     """
-    offsets = np.ascontiguousarray(offsets.astype(np.int64, casting="safe", copy=False))
-    places = Places(level, query, offsets, first_region, first_draw)
+    places = _places(level, query, offsets, first_region, first_draw)
+    stream.claim(places)
+    return draws_at(noise, stream, places)
+
+
+def draws_at(noise: Noise, stream: BitSource, places: Places) -> IntArray:
+    """The draws of places that were claimed for them."""
     sampler = laplace_sampler(noise.scale) if isinstance(noise, DiscreteLaplace) else gaussian_sampler(noise.sigma2)
     draws = np.empty(places.n_draws, dtype=np.int64)
     block = BLOCK_WORDS // sampler.words_per_draw
@@ -166,14 +170,16 @@ def add_noise(
     if len(flat) != offsets[-1] - offsets[0]:
         raise RequestError(f"Offsets describe {offsets[-1] - offsets[0]} draws, but there are {len(flat)} values.")
 
+    places = _places(level, query, offsets, first_region, first_draw)
+
     def noisy() -> IntArray:
-        draws = draw_noise(
-            noise, stream, level=level, query=query, offsets=offsets, first_region=first_region, first_draw=first_draw
-        )
+        draws = draws_at(noise, stream, places)
         add_in_place(draws, flat, VALUE_LIMIT)
         return draws
 
-    journal: Journal | None = getattr(stream, "journal", None)
-    place = f"{level}: {query}, from region {first_region}, draw {first_draw}"
-    answers = noisy() if journal is None else journal.answer(place, len(flat), noisy)
-    return answers.reshape(values.shape)
+    return answer_once(stream, places, len(flat), noisy).reshape(values.shape)
+
+
+def _places(level: int, query: str, offsets: IntArray, first_region: int, first_draw: int) -> Places:
+    whole = np.ascontiguousarray(offsets.astype(np.int64, casting="safe", copy=False))
+    return Places(level, query, whole, first_region, first_draw)

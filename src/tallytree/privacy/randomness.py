@@ -18,7 +18,8 @@ import itertools
 import os
 import secrets
 import struct
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
@@ -69,6 +70,23 @@ class Places:
         """Number of draws in all regions."""
         return int(self.offsets[-1] - self.offsets[0])
 
+    @property
+    def name(self) -> str:
+        """The place of the first draw in words, as answers are kept under."""
+        return f"{self.level}: {self.query}, from region {self.first_region}, draw {self.first_draw}"
+
+    @property
+    def first(self) -> int:
+        """Region and number of the first draw, as one whole number: places are numbered region by region."""
+        return _position(self.first_region, self.first_draw)
+
+    @property
+    def end(self) -> int:
+        """The number behind that of the last draw."""
+        last = len(self.offsets) - 2
+        drawn = int(self.offsets[-1] - self.offsets[-2])
+        return _position(self.first_region + last, drawn + (self.first_draw if last == 0 else 0))
+
     def locate(self, draws: IntArray) -> tuple[IntArray, IntArray]:
         """Region of each draw, and its number within the region."""
         position = draws + self.offsets[0]
@@ -76,8 +94,48 @@ class Places:
         return row + self.first_region, position - self.offsets[row] + np.where(row == 0, self.first_draw, 0)
 
 
+def _position(region: int, draw: int) -> int:
+    return region << 64 | draw
+
+
+@dataclass(eq=False)
+class ClaimedPlaces:
+    """The places that were claimed, as runs of numbers, so that millions of regions drawn in order are one run.
+
+    A region is drawn to its end before the one behind it: what is left of it counts as claimed then.
+    """
+
+    _runs: dict[tuple[int, str], tuple[list[int], list[int]]] = field(default_factory=dict)
+
+    def claim(self, places: Places) -> None:
+        """Take places for one question; RequestError where one of them was taken before."""
+        if places.n_draws == 0:
+            return
+        first, end = places.first, places.end
+        starts, ends = self._runs.setdefault((places.level, places.query), ([], []))
+        after = bisect_right(starts, first)
+        if (after > 0 and ends[after - 1] > first) or (after < len(starts) and starts[after] < end):
+            raise RequestError(
+                f"The place {places.name}, was drawn before. Two answers from one place have the same noise, and their "
+                "difference would show the difference of the true values; each question needs a place of its own."
+            )
+        if after > 0 and _follows(first, ends[after - 1]):
+            ends[after - 1] = end
+        else:
+            starts.insert(after, first)
+            ends.insert(after, end)
+
+
+def _follows(first: int, end: int) -> bool:
+    """Whether a run that begins here goes on from one that ends there: in the same region, or in the next one."""
+    return first == end or first == _position((end >> 64) + 1, 0)
+
+
 class BitSource(Protocol):
     """What the samplers need: :class:`KeyStream` in earnest, a script in the tests of rare paths."""
+
+    def claim(self, places: Places) -> None:
+        """Take places for one question, before its bits are asked for."""
 
     def block(self, places: Places, start: int, stop: int, words_per_draw: int) -> WordArray:
         """The first bits of draws ``start:stop``, ``words_per_draw`` words each."""
@@ -93,8 +151,10 @@ class BitSource(Protocol):
 class KeyStream:
     """A keyed stream of random bits; make one with :meth:`from_system`.
 
-    Each (level, query, region) is a place of its own and must serve one measurement only: two measurements from the
-    same place share their noise, and their difference would show the difference of the true values.
+    Each (level, query, region, number) is a place of its own and serves one measurement: two measurements from the same
+    place would share their noise, and their difference would show the difference of the true values. So a place is
+    claimed before it is drawn, and a stream refuses to have it claimed twice. Streams of one key in several processes
+    cannot see one another: who lends the key says for which work (:meth:`lend_key`).
 
     Attributes
     ----------
@@ -108,6 +168,8 @@ class KeyStream:
     secure: bool
     journal: Journal | None = None
     _process: int = field(default_factory=os.getpid)
+    _claimed: ClaimedPlaces = field(default_factory=ClaimedPlaces)
+    _lent: set[str] = field(default_factory=set)
 
     @classmethod
     def from_system(cls, journal: Journal | None = None) -> KeyStream:
@@ -121,15 +183,28 @@ class KeyStream:
 
     @classmethod
     def from_key(cls, key: bytes, *, secure: bool) -> KeyStream:
-        """The stream of a key that :meth:`export_key` gave, in another process of the same release."""
+        """The stream of a key that :meth:`lend_key` gave, in another process of the same release."""
         if len(key) != KEY_BYTES:
             raise RequestError(f"A key has {KEY_BYTES} bytes, not {len(key)}.")
         return cls(bytearray(key), secure=secure)
 
-    def export_key(self) -> bytes:
-        """The key itself, to hand to a worker of the same release. Whoever has it can take the noise off again."""
+    def lend_key(self, work: str) -> bytes:
+        """The key itself, to hand to the workers that draw what ``work`` names; it is lent for each work once.
+
+        Workers of one work draw from places that do not overlap. Whoever has the key can take the noise off again.
+        """
         self._require_key()
+        if work in self._lent:
+            raise RequestError(
+                f"The key was lent for {work} before; drawn again, other questions would get the same noise."
+            )
+        self._lent.add(work)
         return bytes(self._key)
+
+    def claim(self, places: Places) -> None:
+        """Take places for one question; refused where one of them was taken before in this run."""
+        self._require_key()
+        self._claimed.claim(places)
 
     def forget(self) -> None:
         """Overwrite the key; the stream cannot be used any more.
@@ -145,6 +220,7 @@ class KeyStream:
     ) -> WordArray:
         """Random words: region ``first_region + i`` gets ``offsets[i + 1] - offsets[i]`` of them, from its own place."""
         places = Places(level, query, offsets, first_region, first_draw)
+        self.claim(places)
         words = np.empty(places.n_draws, dtype=np.uint64)
         for start in range(0, len(words), BLOCK_WORDS):
             stop = min(start + BLOCK_WORDS, len(words))
@@ -195,7 +271,14 @@ class KeyStream:
         return f"KeyStream({'secure' if self.secure else 'insecure seed: not private'}, key hidden)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A key stream is not pickled by accident; hand export_key() to a worker on purpose.")
+        raise TypeError("A key stream is not pickled by accident; lend_key() hands it to a worker on purpose.")
+
+
+def answer_once(source: BitSource, places: Places, n_values: int, draw: Callable[[], IntArray]) -> IntArray:
+    """The answer at some places, which are claimed for it: one that was kept by a run that died, or else a fresh one."""
+    source.claim(places)
+    journal: Journal | None = getattr(source, "journal", None)
+    return draw() if journal is None else journal.answer(places.name, n_values, draw)
 
 
 def _encrypt_in_place(subkey: bytes, counters: WordArray, n_counters: int) -> None:

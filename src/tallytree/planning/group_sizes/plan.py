@@ -7,6 +7,7 @@ written from its plan.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -101,10 +102,13 @@ class LevelPlan:
     query: QueryPlan | None
     by: tuple[str, ...] = ()
 
-    @property
-    def suffix(self) -> str:
-        """What tells the questions of a family from those of others of its level."""
-        return f" by {', '.join(self.by)}" if self.by else ""
+    def question(self, name: str) -> str:
+        """A question about this family, by a name that no other family of its level has.
+
+        Attributes stand in a JSON list: joined by a comma, ``a``, ``b`` and ``a, b`` would be
+        one place in the key stream, and two tables would have the same noise.
+        """
+        return f"{name} by {json.dumps(self.by, ensure_ascii=False)}" if self.by else name
 
 
 @dataclass(frozen=True)

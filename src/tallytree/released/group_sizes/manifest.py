@@ -200,12 +200,13 @@ def composition_of(plan: Plan, unit: str) -> Composition:
     for level in plan.levels:
         if level.query is not None:
             undecided = plan.awaits_look
-            name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look" if undecided else level.view
-            name += "" if undecided else level.suffix
+            name = level.question(level.view)
+            if undecided:
+                name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look"
             parts.append(record(None if undecided else level.level, name, level.query))
     for table in plan.people:
         assert table.query is not None
-        parts.append(record(table.level, table.view + table.suffix, table.query))
+        parts.append(record(table.level, table.question(table.view), table.query))
     return Composition("sequential", tuple(parts))
 
 
