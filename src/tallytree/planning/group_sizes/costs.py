@@ -13,7 +13,7 @@ PROGRAM_BYTES = 300_000_000
 # CPU time to load it, and to plan a split.
 START_SECONDS = 1.0
 # CPU time per number: of a staircase to estimate a cell of its tables, otherwise to measure and match it; then to write and to
-# verify it. Measured on the country of docs/scale.md, one core of 2.5 GHz.
+# verify it. Measured on the country of docs/reference/experiments/scale.md, one core of 2.5 GHz.
 SECONDS_PER_CELL = 2.5e-7
 SECONDS_PER_NUMBER = 2.5e-7
 SECONDS_TO_WRITE = 3.5e-7
