@@ -46,7 +46,7 @@ def test_the_key_is_forgotten_after_an_exception(name: str, monkeypatch: pytest.
 
 
 def test_the_key_is_forgotten_after_success() -> None:
-    with paid_noise(NOTHING_KEPT, {}, None) as paid:
+    with paid_noise(NOTHING_KEPT, {}, None, read=None) as paid:
         stream = paid.stream
         stream.lend_key("a test")
     with pytest.raises(RequestError, match="was forgotten"):

@@ -121,8 +121,13 @@ def test_what_a_run_that_died_has_drawn_is_released_by_the_next(
     assert out.exists() == (DEATHS[where] or before > 0)
     answers = work_folder(out) / ANSWERS
     kept = np.concatenate([_read(file)[1] for file in sorted(answers.glob("*.answer"))])
-    with pytest.raises(PaidNotFinishedError, match="up to step 9 already"):
-        tt.stream(counts=ARRIVALS[:8], **options)
+    if where.endswith("build_folder"):
+        with pytest.raises(PaidNotFinishedError, match="up to step 9 already"):
+            tt.stream(counts=ARRIVALS[:8], **options)
+    else:
+        with pytest.raises(PaidNotFinishedError, match=r"measured already .* read on \d{4}-"):
+            tt.stream(counts=ARRIVALS[:12], **options)
+        assert tt.resume(out).n_steps == 9
     made = tt.stream(counts=ARRIVALS[:12], **options)
     rows = made.tables(noisy=True)["noisy.parquet"]
     drawn = rows.filter((pc.field("step") >= before) & (pc.field("step") < 9))["value"].to_pylist()
@@ -278,7 +283,7 @@ def test_a_write_that_fails_leaves_the_stream_as_it_was(tmp_path: Path, monkeypa
         with pytest.raises(PaidNotFinishedError, match="No space left"):
             tt.stream(counts=ARRIVALS[:9], horizon=60, epsilon=1, out=out)
     assert tt.load(out).table().equals(first.table())
-    assert_starts_with(tt.stream(counts=ARRIVALS[:9], horizon=60, epsilon=1, out=out).table(), first.table())
+    assert_starts_with(tt.resume(out).table(), first.table())
 
 
 def test_a_stream_that_was_estimated_again_does_not_go_on(tmp_path: Path) -> None:

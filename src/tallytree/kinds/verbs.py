@@ -32,7 +32,7 @@ from tallytree.released.rewriting import told_once
 from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Folder
 from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
-from tallytree.storage.work import MEASURED, Work, reopen, reopen_any
+from tallytree.storage.work import ANSWERS, MEASURED, Work, reopen, reopen_any
 
 if TYPE_CHECKING:
     from tallytree.publish.accuracy import Prediction
@@ -250,14 +250,21 @@ def _estimated(work: Work, note: dict[str, Any]) -> Any:
                 raise VerificationError("what was measured was changed")
             made = kind_named(folder.manifest["kind"], work.target).verb("estimate")(folder)
     except (VerificationError, StorageError):
-        raise PaidNotFinishedError(
-            f"What was measured for {work.target} is damaged. Run the same command again: the answers are kept apart."
-        ) from None
+        raise PaidNotFinishedError(_damaged(work, note)) from None
     if note["intervals"]:
         from tallytree.publish.intervals import with_intervals  # loads the simulation
 
         made = with_intervals(made, copies=note["intervals"])
     return made
+
+
+def _damaged(work: Work, note: dict[str, Any]) -> str:
+    """What to do where the tables of what was measured are damaged: the answers are kept once more, each by itself."""
+    told = f"What was measured for {work.target} is damaged."
+    if not any((work.path / ANSWERS).glob("*.answer")):
+        return f"{told} Its answers are lost: give its payment up and begin anew (tallytree clean {work.target})."
+    work.write_note(note | {"state": "paid", "sealed": True})
+    return f"{told} Run the same command again: the answers are kept apart, and no other is drawn."
 
 
 def clean(target: str | Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,7 @@ import numpy as np
 from tallytree.errors import InputError
 from tallytree.kernels.queries import largest_sizes
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import UNALTERED, Altered, Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
@@ -73,6 +74,11 @@ class ConfidentialSizes(Confidential):
     def n_groups(self) -> int | None:
         """Public: how many groups or nodes there are; None where that is confidential."""
         return int(self.counts.count.sum()) if self.number is None else None
+
+    def facts(self) -> Iterator[Fact]:
+        """As in :class:`~tallytree.model.confidential.ExactValues`."""
+        yield repr((self.query, self.unit, self.max_quantity))
+        yield from self.counts.facts()
 
 
 def measure_sorted_counts(

@@ -43,6 +43,11 @@ class Bins:
         read_only(self.edges)
 
     @property
+    def spelled(self) -> str:
+        """The edges, in all digits, and the names."""
+        return repr((self.edges.tolist(), self.categories))
+
+    @property
     def n_bins(self) -> int:
         """Number of bins."""
         return len(self.edges) - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn, Protocol, SupportsIndex, TypeVar
@@ -23,6 +23,8 @@ from tallytree.model.people import NO_PEOPLE, People
 from tallytree.model.unit import ONE_ROW, Unit
 
 Counts = TypeVar("Counts", bound="ConfidentialCounts")
+Fact = IntArray | str
+"""One of the values that mechanisms see: an array of whole numbers, or a name."""
 
 
 class Confidential:
@@ -47,6 +49,13 @@ class Confidential:
 
     def __reduce__(self) -> NoReturn:
         self.__reduce_ex__(0)
+
+
+class ExactValues(Protocol):
+    """Exact values that a release is measured from."""
+
+    def facts(self) -> Iterator[Fact]:
+        """Confidential: everything that mechanisms see, in one order; for a keyed fingerprint of it alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,6 +238,17 @@ class ConfidentialCounts(Confidential):
         cells = self.leaf_counts if self.cell_counts is None else self.cell_counts
         shape = (cells.n_regions, self.people.classes.n_cells)
         return entity_counts.shape == shape and np.array_equal(entity_counts.sum(axis=1), cells.n_entities())
+
+    def facts(self) -> Iterator[Fact]:
+        """As in :class:`ExactValues`."""
+        yield self.hierarchy.fingerprint
+        yield repr((self.attributes, self.people, self.classes, self.unit, self.max_quantity, self.least_size))
+        yield self.n_groups
+        yield from self.leaf_counts.facts()
+        if self.cell_counts is not None:
+            yield from self.cell_counts.facts()
+        if self.entity_counts is not None:
+            yield self.entity_counts
 
     @cached_property
     def _counts_by_level(self) -> list[CountsBySize]:

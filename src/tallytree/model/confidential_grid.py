@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,7 @@ from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums
-from tallytree.model.confidential import UNALTERED, Altered, Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.frame import Box, Frame
 from tallytree.model.limits import saturated
@@ -63,6 +64,12 @@ class ConfidentialGrid(Confidential):
         if not self.counts.ndim == len(self.box) == len(self.columns):
             raise RequestError("A grid has as many sides in its box and as many columns as dimensions.")
         object.__setattr__(self, "counts", read_only(saturated(self.counts)))
+
+    def facts(self) -> Iterator[Fact]:
+        """As in :class:`~tallytree.model.confidential.ExactValues`."""
+        axes = None if self.axes is None else [axis.spelled for axis in self.axes]
+        yield repr((self.box, self.columns, axes, self.unit))
+        yield self.counts
 
     @cached_property
     def frame(self) -> Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.bins import Bins
-from tallytree.model.confidential import UNALTERED, Altered, Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.limits import saturated
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
@@ -48,6 +49,11 @@ class ConfidentialHistogram(Confidential):
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):
             raise InputError("Counts of a histogram are whole numbers of at least 0.")
         object.__setattr__(self, "counts", read_only(saturated(self.counts)))
+
+    def facts(self) -> Iterator[Fact]:
+        """As in :class:`~tallytree.model.confidential.ExactValues`."""
+        yield repr(([axis.spelled for axis in self.axes], self.unit))
+        yield self.counts
 
     def _shown(self) -> str:
         return f"{', '.join(map(repr, self.axes))}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
-from tallytree.model.confidential import UNALTERED, Altered, Confidential
+from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
@@ -50,6 +51,11 @@ class ConfidentialArrivals(Confidential):
     def up_to(self, n_steps: int) -> ConfidentialArrivals:
         """The arrivals of the first steps alone."""
         return replace(self, counts=self.counts[:n_steps])
+
+    def facts(self) -> Iterator[Fact]:
+        """As in :class:`~tallytree.model.confidential.ExactValues`."""
+        yield repr(self.unit)
+        yield self.counts
 
     def _shown(self) -> str:
         return f"{self.n_steps:,} steps"

@@ -7,6 +7,7 @@ the last as runs ``(size, how many groups)``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,10 @@ class CountsBySize:
     def n_regions(self) -> int:
         """Number of regions."""
         return len(self.offsets) - 1
+
+    def facts(self) -> Iterator[IntArray]:
+        """All that there is, in the one order that it has."""
+        yield from (self.offsets, self.size, self.count)
 
     def region(self, region: int) -> CountsBySize:
         """The counts of one region alone."""

@@ -31,9 +31,13 @@ _MAGIC = b"tallytree answers 1\n"
 
 @dataclass(eq=False)
 class Journal:
-    """The answers of one release, in a folder of their own, one file per answer, numbered as they were given."""
+    """The answers of one release, in a folder of their own, one file per answer, numbered as they were given.
+
+    A ``sealed`` one holds all of them: no other is drawn.
+    """
 
     folder: Path
+    sealed: bool = False
     _files: dict[str, Path] = field(default_factory=dict, repr=False)
     _checksums: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -48,6 +52,8 @@ class Journal:
     def answer(self, place: str, n_values: int, draw: Callable[[], IntArray]) -> IntArray:
         """The answer that is kept for a place, or else a fresh one, which is kept before it is given out."""
         if place not in self._files:
+            if self.sealed:
+                raise VerificationError(f"{self.folder} lacks an answer that this run asks for, and no other is drawn.")
             drawn = draw()
             self._keep(place, drawn)
             return drawn

@@ -106,7 +106,7 @@ def make_degrees(source: Any, options: DegreesOptions, keeping: Keeping) -> Degr
     manifest = degrees_manifest(sizes, budget, queries, mechanism=promised, secure=options.insecure_seed is None)
     noise, of_number = queries[-1].noise, queries[0].noise if sizes.number is not None else None
     tell = sizes.altered if options.tell_owner else None
-    with paid_noise(keeping, manifest, options.insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, options.insecure_seed, read=sizes, tell=tell) as paid:
         noisy = measure_sorted_counts(sizes, noise, paid.stream, of_number)
         paid.measured(paid.manifest, {"noisy.parquet": sorted_table(noisy)})
     return degrees_from_noisy(noisy, noise, paid.manifest)

@@ -195,8 +195,8 @@ def _release(
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     tell = _altered(counts, plan) if options.tell_owner else None
-    elsewhere, n_answers = not isinstance(counts, ConfidentialCounts), int(sum(cells))
-    with paid_noise(keeping, manifest, insecure_seed, n_answers=n_answers, tell=tell, elsewhere=elsewhere) as paid:
+    read, n_answers = counts if isinstance(counts, ConfidentialCounts) else None, int(sum(cells))
+    with paid_noise(keeping, manifest, insecure_seed, read=read, n_answers=n_answers, tell=tell) as paid:
         stream, manifest = paid.stream, paid.manifest
         people: tuple[NoisyLevel, ...] = ()
 

@@ -159,7 +159,7 @@ def release_histogram(
         secure=insecure_seed is None,
     )
     bins = confidential.axes[0]
-    with paid_noise(keeping, manifest, insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, insecure_seed, read=confidential, tell=tell) as paid:
         noisy = measure_histogram(confidential, plan, paid.stream)
         keep_answers(paid, noisy, paid.manifest, bins)
     return histogram_from_noisy(bins, noisy, paid.manifest)
@@ -208,7 +208,7 @@ def release_after_look(
     planned = planned_manifest(grid, plan.budget, MethodOptions(), published=ways, secure=secure)
     planned = box_histogram_manifest(planned, "the number of rows is asked first")
     tell, bins = confidential.altered if options.tell_owner else None, confidential.axes[0]
-    with paid_noise(keeping, planned, options.insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, planned, options.insecure_seed, read=confidential, tell=tell) as paid:
         found = measure_unless_dense(grid, plan.budget, paid.stream)
         if isinstance(found, NoisyMap):
             looked = f"about {found.measurements[0].values[0]:,} points for {bins.n_bins:,} bins, not many"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from tallytree.errors import BudgetError, DuplicateReleaseError, PaidNotFinishedError, RequestError, VerificationError
-from tallytree.model.confidential import Altered
+from tallytree.model.confidential import Altered, ExactValues
 from tallytree.options.groups import Paying
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
@@ -31,6 +31,7 @@ from tallytree.publish.payment import (
     reserve_for,
     with_receipt,
 )
+from tallytree.publish.reading import forget_reading, keep_reading, now, refuse_measured
 from tallytree.released.opening import open_folder, reading
 from tallytree.released.published import Published
 from tallytree.storage.folder import Folder, Manifest, build_folder
@@ -112,16 +113,20 @@ class PaidNoise:
         Who paid, and where noisy answers are kept until the release is written.
     journal
         The noisy answers; None where nothing is kept.
+    read_at
+        When the data were read.
     """
 
     manifest: Manifest
     stream: KeyStream
     keeping: Keeping
     journal: Journal | None
+    read_at: str
 
     def measured(self, manifest: Manifest, tables: Mapping[str, Any], parts: Parts | None = None) -> None:
         """Say that everything is measured, before anything more is computed from it: the key is forgotten, all that is needed
-        to finish the release without the data is kept, and the ledger notes the digest of the answers.
+        to finish the release without the data is kept, the fingerprint of the data is deleted, and the ledger notes the digest
+        of the answers.
 
         ``parts`` are tables that other machines have written, in the folder that :meth:`folder_for_parts` gave them.
         """
@@ -131,7 +136,8 @@ class PaidNoise:
             shutil.rmtree(work.path / MEASURED, ignore_errors=True)
             build_folder(work.path / MEASURED, tables, manifest, parts)
             digest = digest_of_parts(parts) if parts else journal.digest()
-            work.write_note(work.note() | {"state": "measured", "answers": digest})
+            work.write_note(work.note() | {"state": "measured", "answers": digest, "read": self.read_at})
+            forget_reading(work)
             tell_measured(work, self.keeping.payment)
 
     def folder_for_parts(self) -> Path | None:
@@ -152,9 +158,9 @@ def paid_noise(
     manifest: Manifest,
     insecure_seed: int | None,
     *,
+    read: ExactValues | None,
     n_answers: int = 0,
     tell: Altered | None = None,
-    elsewhere: bool = False,
 ) -> Iterator[PaidNoise]:
     """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
 
@@ -169,13 +175,14 @@ def paid_noise(
         Everything that will be said about the release; written from its plan, so nothing in it is confidential.
     insecure_seed
         For tests and experiments only.
+    read
+        What is measured, so that a run that goes on measures the same. None where other machines hold it and draw the noise, so
+        that answers are kept all together or not at all: what a run that died has left of them is deleted before there is
+        another key, and once all are there no others are drawn.
     n_answers
         How many numbers will be measured, as far as it is known: without room on disk for them nothing is paid.
     tell
         What the owner asked to be told once the release is paid for.
-    elsewhere
-        Whether other machines draw the noise, so that answers are kept all together or not at all: what a run that died has
-        left of them is deleted before there is another key, and once all are there no others are drawn.
     """
     work, journal = keeping.work, None
     if work is None:
@@ -183,19 +190,21 @@ def paid_noise(
     else:
         work.require_room(n_answers * BYTES_PER_ANSWER)
         paid, measured = _paid_once(work, keeping, manifest)
-        if elsewhere:
+        if read is None:
             _drop_answers(work)
-        journal = Journal(work.folder(ANSWERS))
+        journal = Journal(work.folder(ANSWERS), sealed=work.note().get("sealed", False))
         if measured and journal.digest() != measured:
             raise VerificationError(
                 f"The answers in {work.path} are not those that the ledger noted, and no others may be drawn for this payment."
             )
+        if read is not None and not journal.sealed:
+            keep_reading(work, journal, read)
     if tell is not None:
         tell_owner(tell)
     seed = insecure_seed
     stream = KeyStream.from_system(journal) if seed is None else KeyStream.from_insecure_seed(seed, journal)
     try:
-        yield PaidNoise(paid, stream, keeping, journal)
+        yield PaidNoise(paid, stream, keeping, journal, now())
     finally:
         stream.forget()
 
@@ -312,9 +321,8 @@ def release_to(
         raise RequestError("out= (--out) is missing: the folder to write.")
     if payment is not None and is_released(payment, target.out):
         try:
-            make(
-                Keeping(payment)
-            )  # pays and draws nothing, since the key was used; another request under it is refused
+            # Pays and draws nothing, since the key was used; another request under it is refused.
+            make(Keeping(payment))
         except DuplicateReleaseError:
             report_release(payment, target.out)
             left = reopen(target.out)
@@ -325,6 +333,7 @@ def release_to(
         raise AssertionError("a key that was used has paid again")
     work = claim(target.out, overwrite=target.overwrite)
     with kept_on_failure(work):
+        refuse_measured(work)
         made = make(Keeping(payment, work, target.noisy, target.intervals))
         finish(work, made, payment=payment, noisy=target.noisy)
     return made, False
@@ -356,10 +365,13 @@ def _leave(work: Work, error: BaseException) -> None:
         work.release()
         return
     work.leave()
+    if isinstance(error, PaidNotFinishedError):  # says itself what to do
+        return
     if isinstance(error, Exception | KeyboardInterrupt):
         told = "It was stopped." if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
         paid = "may be paid for already, which the ledger knows," if state == "paying" else "is paid for"
+        again = "" if state == "measured" else ", or the same command again"
         raise PaidNotFinishedError(
             f"{told} The release to {work.target} {paid} and not finished; what was measured is kept and nothing is paid "
-            f"twice. {work.standing()}To finish it: tallytree resume {work.target}, or the same command again."
+            f"twice. {work.standing()}To finish it: tallytree resume {work.target}{again}."
         ) from error

@@ -137,7 +137,7 @@ def release_map(
     refuse_unfit(options.mechanism, len(grid.shape))
     published = {"nonnegative": nonnegative, "integers": bool(integers)}
     manifest = described(planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None))
-    with paid_noise(keeping, manifest, insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, insecure_seed, read=grid, tell=tell) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
         manifest = keep_measured(paid, noisy, paid.manifest, grid)
     return map_from_noisy(noisy.tree, noisy.leaves, noisy.measurements, manifest, grid.axes)

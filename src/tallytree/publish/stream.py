@@ -43,6 +43,7 @@ from tallytree.options.stream import StreamOptions
 from tallytree.planning.streams import planned_stream
 from tallytree.publish.keeping import Keeping, finish, kept_on_failure, paid_noise
 from tallytree.publish.payment import Payment, payment_from, report_release
+from tallytree.publish.reading import refuse_measured, refuse_measured_at
 from tallytree.ranges.streams import estimate_stream
 from tallytree.released.opening import open_folder
 from tallytree.released.published import NO_MEASUREMENTS
@@ -86,6 +87,8 @@ def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> Stream
     (3, True)
     """
     plan = planned_stream(options.loss(), options, contributions=options.contributions)
+    if options.out is not None:
+        refuse_measured_at(options.out)
     steps, payment = steps_from(options.start, options.every), payment_from(options)
     arrivals = _confidential(source, counts, steps, options)
     seed = options.insecure_seed
@@ -118,6 +121,7 @@ def _run(
     tell: Altered | None,
 ) -> StreamRelease:
     """Start the stream of a folder or go on with it: up to where a run that died was going, or else to the last step."""
+    refuse_measured(work)
     earlier = _earlier(work.target, manifest, payment)
     n_steps, done = work.note().get("n_steps", arrivals.n_steps), 0 if earlier is None else earlier.n_steps
     for reached, told in ((done, "is released"), (n_steps, "is being released")):
@@ -149,7 +153,7 @@ def _measured(
     plan, n_steps = stream_plan(manifest), arrivals.n_steps
     first, known = (0, np.zeros(0, dtype=np.int64)) if earlier is None else (earlier.n_steps, earlier.noisy)
     assert known is not None
-    with paid_noise(keeping, manifest, insecure_seed, tell=tell) as paid:
+    with paid_noise(keeping, manifest, insecure_seed, read=arrivals, tell=tell) as paid:
         rows = np.concatenate([known, measure_arrivals(plan, arrivals, paid.stream, first=first)])
         tables = {"noisy.parquet": noisy_table(plan, n_steps, rows)}
         if earlier is not None:

@@ -88,7 +88,7 @@ class StreamCounter(Confidential):
         )
         payment = payment_from(Paying(ledger=ledger, dataset=dataset))
         self._lock, self._end = Lock(), ExitStack()
-        paid = self._end.enter_context(paid_noise(Keeping(payment), manifest, insecure_seed))
+        paid = self._end.enter_context(paid_noise(Keeping(payment), manifest, insecure_seed, read=None))
         self._manifest, self._stream = paid.manifest, paid.stream
         self._arrivals = np.zeros(64, dtype=np.int64)
         self._rows: list[IntArray] = []

@@ -22,10 +22,13 @@ from tallytree.storage.rename import move_new, swap
 
 SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
+READING = "reading"
+"""What says which data the answers are from: as confidential as the data, and deleted before all else."""
 PARTS = "parts-"  # and a name that is new for every run
 # Manifests, notes and a small release.
 _LEAST_ROOM = 1 << 20
 _LOCK, _NOTE = "lock", "note.json"
+_LAST = {_NOTE: 1, _LOCK: 2}  # to be removed, after all else
 # Of what a work folder holds; newer ones are refused.
 FORMAT_VERSION = 1
 # Files that the program itself puts beside the tables of a release after it was written.
@@ -158,7 +161,7 @@ class Work:
         """
         with suppress(OSError):
             for entry in sorted(
-                self.path.iterdir(), key=lambda entry: (entry.name in (_NOTE, _LOCK), entry.name == _LOCK)
+                self.path.iterdir(), key=lambda entry: (_LAST.get(entry.name, 0), not entry.name.startswith(READING))
             ):
                 if entry.is_dir():
                     shutil.rmtree(entry, ignore_errors=True)
