@@ -35,7 +35,9 @@ SOLVED = ("tree-exact", "tree-program", "cumulative-exact")
 
 def read(source: Any, **options: Any) -> Any:
     """Every table of these cases is read here."""
-    if not options.keys() & {"public", "groups"}:
+    if "unit" in options and "public" not in options:  # totals cannot be read off rows that go with their unit
+        options["groups"] = source.group_by([options["group"], *options.get("levels", ())]).aggregate([])
+    elif not options.keys() & {"public", "groups"}:
         options["public"] = "groups"
     return tt.read(source, **options)
 
@@ -317,7 +319,7 @@ def degrees() -> Iterator[Case]:
     yield "degrees, column", lambda: tt.degrees(PEOPLE, column="household", **seeded, public="groups")
     yield (
         "degrees, unit",
-        lambda: tt.degrees(PEOPLE, column="household", unit="person", contributions=2, **seeded, public="groups"),
+        lambda: tt.degrees(read(PEOPLE, group="household", unit="person", contributions=2), **seeded),
     )
     yield (
         "degrees, quantity",

@@ -162,7 +162,7 @@ FAILURES: dict[str, Callable[[], Any]] = {
         pa.table(PEOPLE), **READ, groups=pa.table({"household": ["b", "c"], "state": ["GA", "NY"]})
     ),
     "missing unit": lambda: tt.read(
-        pa.table({**PEOPLE, "who": [WORD, None, "x", "y"]}), **READ, unit="who", contributions=1
+        pa.table({**PEOPLE, "who": [WORD, None, "x", "y"]}), **READ | {"public": "regions"}, unit="who", contributions=1
     ),
     "outside the bins": lambda: tt.histogram([int(SECRET), 1, 2], bins=[0, 5, 9], epsilon=1, outside="error"),
     "not a category": lambda: tt.histogram([WORD, "b"], categories=["a", "b"], epsilon=1, outside="error"),

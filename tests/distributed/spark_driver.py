@@ -36,8 +36,8 @@ from tallytree.privacy.randomness import KeyStream
 
 MASTER = "local-cluster[2,1,1024]"
 READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US", "public": "groups"}
-BOUNDED: dict[str, Any] = {**READING, "unit": "owner", "contributions": 2}
 PRIVATE: dict[str, Any] = {**READING, "public": "regions"}
+BOUNDED: dict[str, Any] = {**PRIVATE, "unit": "owner", "contributions": 2}
 HOW: dict[str, Any] = {"epsilon": 1}
 
 

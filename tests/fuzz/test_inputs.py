@@ -109,7 +109,7 @@ def uses(source: Any, names: list[str], dice: random.Random) -> Callable[[], Any
         lambda: tt.read(source, levels=[one], size=two, public="groups"),
         lambda: tt.read(source, group=one, quantity=two, max_quantity=3, public="groups"),
         lambda: tt.read(source, levels=[], size=one, count=two, public="groups"),
-        lambda: tt.read(source, group=one, unit=two, contributions=2, public="groups"),
+        lambda: tt.read(source, group=one, unit=two, contributions=2, public="regions"),
         lambda: tt.read(source, group=one, where=f"{two}=1", public="groups"),
         lambda: tt.histogram(source, column=one, bins=4, bounds=(0, 4), outside="clip", **loss),
         lambda: tt.degrees(source, column=one, public="groups", **loss),

@@ -31,7 +31,8 @@ TRIPS = [
         (5, "dan", 0), (1, "dan", 2), (6, "dan", 2), (6, "dan", 5), (3, "eve", 1),
     ]
 ]  # fmt: skip
-READ: dict[str, Any] = {"group": "taxi", "levels": ["city"], "unit": "driver", "public": "groups"}
+OF_DRIVER: dict[str, Any] = {"group": "taxi", "levels": ["city"], "unit": "driver"}
+READ: dict[str, Any] = OF_DRIVER | {"group_totals": pa.table({"city": ["A", "B"], "groups": [3, 3]})}
 
 
 def as_table(rows: list[dict[str, Any]]) -> pa.Table:
@@ -65,8 +66,9 @@ def test_a_bound_above_every_unit_changes_nothing() -> None:
 
 def test_public_groups_stay_when_their_rows_are_left_out_and_private_ones_go() -> None:
     rows = [{"taxi": taxi, "city": "A", "driver": "ann", "miles": 1} for taxi in (1, 2, 3)]
-    public = tt.read(as_table(rows), **READ, contributions=1)
-    private = tt.read(as_table(rows), **(READ | {"public": "regions"}), contributions=1)
+    totals = pa.table({"city": ["A"], "groups": [3]})
+    public = tt.read(as_table(rows), **OF_DRIVER, group_totals=totals, contributions=1)
+    private = tt.read(as_table(rows), **OF_DRIVER, public="regions", contributions=1)
     assert counts_as_dict(public) == {("A",): Counter({0: 2, 1: 1})}
     assert counts_as_dict(private) == {("A",): Counter({1: 1})}
     assert (public.n_groups.tolist(), private.n_groups.tolist()) == ([3], [1])
@@ -74,7 +76,13 @@ def test_public_groups_stay_when_their_rows_are_left_out_and_private_ones_go() -
 
 def test_a_table_of_groups_and_quantities_go_with_units(tmp_path: Path) -> None:
     groups = pa.table({"taxi": [1, 2, 3, 4, 5, 6, 7], "city": ["A", "A", "A", "B", "B", "B", "B"]})
-    options: dict[str, Any] = {**READ, "quantity": "miles", "max_quantity": 5, "groups": groups, "contributions": 2}
+    options: dict[str, Any] = {
+        **OF_DRIVER,
+        "quantity": "miles",
+        "max_quantity": 5,
+        "groups": groups,
+        "contributions": 2,
+    }
     counts = tt.read(as_table(TRIPS), **options)
     lowered = [dict(row, quantity=min(row["miles"], 5)) for row in TRIPS]
     marked = bounded(lowered, "driver", ["taxi", "city", "quantity"], 2)
@@ -89,7 +97,7 @@ def test_a_table_of_groups_and_quantities_go_with_units(tmp_path: Path) -> None:
 
 
 def test_the_group_itself_may_be_the_unit() -> None:
-    counts = tt.read(as_table(TRIPS), group="taxi", levels=["city"], unit="taxi", contributions=2, public="groups")
+    counts = tt.read(as_table(TRIPS), group="taxi", levels=["city"], unit="taxi", contributions=2, public="regions")
     assert counts.leaf_counts.size.max() == 2
 
 
@@ -115,7 +123,7 @@ def test_rows_without_a_unit_are_refused_and_a_missing_column_is_named() -> None
     with pytest.raises(InputError, match=r"'driver' of .* has missing values; every row needs a protected unit"):
         tt.read(table, **READ, contributions=2)
     with pytest.raises(InputError, match="no column 'pilot'"):
-        tt.read(table, group="taxi", levels=["city"], unit="pilot", contributions=2, public="groups")
+        tt.read(table, group="taxi", levels=["city"], unit="pilot", contributions=2, public="regions")
 
 
 def test_the_statement_and_the_noise_are_for_the_unit() -> None:
@@ -160,7 +168,7 @@ def test_releases_of_every_kind_name_the_unit() -> None:
         tt.histogram(table, column="miles", bins=5, bounds=(0, 10), unit="driver", contributions=2, epsilon=1),
         tt.histogram(table, column="city", categories=["A", "B"], unit="driver", epsilon=1),
         tt.spatial(table, columns=["taxi", "miles"], box=[(0, 9), (0, 9)], unit="driver", contributions=2, epsilon=1),
-        tt.degrees(table, column="taxi", unit="driver", contributions=2, epsilon=1, public="groups"),
+        tt.degrees(tt.read(table, **READ, contributions=2), epsilon=1),
     ]
     for release, k in zip(made, (2, 1, 2, 2), strict=True):
         privacy = release.manifest["privacy"]
@@ -238,7 +246,7 @@ def neighbours(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def test_removing_one_unit_stays_within_the_sensitivity(private: bool, quantity: bool) -> None:
     dice = random.Random(11)
     largest: dict[tuple[str, int], tuple[int, int]] = {}
-    options: dict[str, Any] = {**READ, "public": "regions" if private else "groups"}
+    options: dict[str, Any] = OF_DRIVER | ({"public": "regions"} if private else {})
     bounds: dict[str, int] = {}
     if quantity:
         bounds = {"max_quantity": 2}

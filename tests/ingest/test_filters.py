@@ -84,7 +84,7 @@ def test_values_points_and_edges_of_a_part() -> None:
 
 
 def test_rows_of_a_unit_are_bounded_after_the_filter() -> None:
-    shape: dict[str, Any] = {"group": "household", "unit": "person", "contributions": 1, "public": "groups"}
+    shape: dict[str, Any] = {"group": "household", "unit": "person", "contributions": 1, "public": "regions"}
     part = read(PEOPLE, where="state=Ohio", **shape)
     alone = read(kept("state", "Ohio"), **shape)
     assert_array_equal(part.leaf_counts.size, alone.leaf_counts.size)

@@ -27,11 +27,13 @@ PEOPLE = pa.table(
 )
 HOUSEHOLDS = PEOPLE.select(["household", "state"]).group_by(["household", "state"]).aggregate([])
 WHO: dict[str, Any] = {"unit": "who", "contributions": 1}
+TOTALS = HOUSEHOLDS.group_by("state").aggregate([("household", "count")]).rename_columns(["state", "groups"])
+WHO_OF_TOTALS: dict[str, Any] = WHO | {"group_totals": TOTALS}
 UNITS = "3 rows beyond the 1 that count of one who, left out"
 
 
 def groups(**how: Any) -> Any:
-    public = {} if "groups" in how else {"public": "groups"}
+    public = {} if "groups" in how or "group_totals" in how else {"public": "groups"}
     return tt.read(PEOPLE, group="household", levels=["state"], **public | how)
 
 
@@ -42,7 +44,7 @@ def lowered(**how: Any) -> Any:
 POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]])
 KINDS: dict[str, tuple[Callable[..., Any], str]] = {
     "nothing": (lambda **k: tt.release(groups(), **k), "no value lay outside the bounds"),
-    "contributions": (lambda **k: tt.release(groups(**WHO), **k), UNITS),
+    "contributions": (lambda **k: tt.release(groups(**WHO_OF_TOTALS), **k), UNITS),
     "private groups": (lambda **k: tt.release(groups(**WHO | {"public": "regions"}), **k), UNITS),
     "whole groups": (
         lambda **k: tt.release(
@@ -78,7 +80,7 @@ KINDS: dict[str, tuple[Callable[..., Any], str]] = {
         lambda **k: tt.spatial(PEOPLE, columns=["quantity", "day"], box=((0, 9), (0, 5)), resolution=2, **k),
         "2 values outside all bins or the box",
     ),
-    "degrees": (lambda **k: tt.degrees(PEOPLE, column="household", public="groups", **WHO, **k), UNITS),
+    "degrees": (lambda **k: tt.degrees(groups(**WHO_OF_TOTALS), **k), UNITS),
     "stream": (
         lambda **k: tt.stream(PEOPLE, column="day", start=1, until=6, horizon=9, **k),
         "1 entities before the first step, left out",
@@ -115,9 +117,9 @@ def test_nothing_is_told_before_it_is_paid(tmp_path: Path, capfd: pytest.Capture
     create_account(ledger, "people", Budget("pure", Fraction(1)), unit="who")
     paid = {"ledger": ledger, "dataset": "people", "idempotency_key": "first"}
     with pytest.raises(BudgetError):
-        tt.release(groups(**WHO), epsilon=2, tell_owner=True, **paid)
+        tt.release(groups(**WHO_OF_TOTALS), epsilon=2, tell_owner=True, **paid)
     assert capfd.readouterr().err == ""
-    tt.release(groups(**WHO), epsilon=1, tell_owner=True, **paid)
+    tt.release(groups(**WHO_OF_TOTALS), epsilon=1, tell_owner=True, **paid)
     assert UNITS in capfd.readouterr().err
 
 
@@ -125,7 +127,7 @@ def test_a_console_that_is_closed_changes_nothing(monkeypatch: pytest.MonkeyPatc
     closed = (tmp_path / "console").open("w")
     closed.close()
     monkeypatch.setattr("sys.stderr", closed)
-    assert tt.release(groups(**WHO), epsilon=1, tell_owner=True).verify().passed
+    assert tt.release(groups(**WHO_OF_TOTALS), epsilon=1, tell_owner=True).verify().passed
 
 
 def test_counts_on_a_cluster_are_not_counted_again() -> None:

@@ -211,7 +211,7 @@ def test_a_unit_column_needs_the_owners_word_too(ledger: str) -> None:
         parts = Parts("state", ("GA", "NY"), one_part)
         create_account(ledger, name, Budget("pure", Fraction(1)), unit="person", parts=parts)
     for name in ("persons", "whole persons"):
-        counts = tt.read(rows, group="household", unit="person", contributions=1, where="state=GA", public="groups")
+        counts = tt.read(rows, group="household", unit="person", contributions=1, where="state=GA", public="regions")
         payment = Payment(ledger, name, part=Part("state", "GA"))
         if name == "persons":
             with pytest.raises(RequestError, match="rows of one person may lie in several parts"):
@@ -233,7 +233,7 @@ def test_persons_and_then_households_are_refused(ledger: str) -> None:
         group="household",
         unit="person",
         contributions=2,
-        public="groups",
+        public="regions",
     )
     tt.release(rows, epsilon=1, ledger=ledger, dataset="people")
     with pytest.raises(RequestError, match="say entity='person'"):

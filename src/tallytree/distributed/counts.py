@@ -77,6 +77,7 @@ class SparkCounts(Confidential):
     max_quantity: int = 1
     group: str = "group"
     unit: Unit = ONE_ROW
+    alone: str = ""
     part: Part | None = None
     least_size: int = 0
     attributes: Attributes = NO_ATTRIBUTES

@@ -196,9 +196,22 @@ def description(opened: Opened, shape: RowShape, *, public: Declared, entity: st
             shape.contributions,
             group=(shape.group or "group") if shape.whole_groups else "",
         ),
+        "alone": _alone(opened, shape, public),
         "least_size": 0 if public.groups_public else shape.least_size,
         "part": opened.part,
     }
+
+
+def _alone(opened: Opened, shape: RowShape, public: Declared) -> str:
+    """Where nobody may be alone, because public facts were read off rows that go with their unit.
+
+    A row that is a group, or a region, stays when its last entity goes.
+    """
+    if not shape.rows_are_entities or opened.groups is not None or opened.totals is not None:
+        return ""
+    groups = [f"a {shape.group}"] if public.groups_public else []
+    regions = ["a region"] if shape.levels and opened.hierarchy is None else []
+    return " or ".join(groups + regions)
 
 
 def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool) -> tuple[Opened, Rows]:

@@ -106,9 +106,36 @@ def checked_shape(options: ReadOptions) -> RowShape:
             "unit='group' protects whole groups, so numbers of groups cannot be public: they would tell of the group. Say "
             'public="regions", or give a hierarchy=; the release pays for the numbers of groups.'
         )
+    _refuse_covering_nobody(shape, options)
     if not options.root:
         raise RequestError("root= is the label of the root, a text that is not empty.")
     return shape
+
+
+def _refuse_covering_nobody(shape: RowShape, options: ReadOptions) -> None:
+    """Refuse public facts read off rows that go with their unit, where its neighbours would have other public facts.
+
+    A unit of several rows may have all rows of a group. Where it always has, as with customers whose
+    groups are customers, nobody is covered, and the public numbers of groups are exact numbers of
+    units. Whether it always has cannot be known without a look at the data.
+    """
+    unit, listed = shape.unit, options.groups is not None or options.group_totals is not None
+    if unit is None or shape.whole_groups or listed:
+        return
+    if options.public in ("groups", "cells"):
+        whole = f", or unit='group' with it, which protects each {unit} with its place" if unit == shape.group else ""
+        raise RequestError(
+            f"With unit={unit!r} the numbers of groups cannot be read off the data (public={options.public!r}): all rows "
+            f"of a group may be those of one {unit}, whose removal takes the group away, so that the promise would not "
+            f'cover that {unit}. Say public="regions" (--public regions){whole}; the release then pays for the numbers of '
+            'groups (for degrees: public="none"). Or give a register of groups that does not depend on the rows: groups= '
+            "(--groups) or group_totals= (--group-totals)."
+        )
+    if unit in shape.levels and options.hierarchy is None:
+        raise RequestError(
+            f"With unit={unit!r} the regions cannot be read off the column {unit!r}: removing a {unit} would remove a "
+            "region, so that the promise would cover nobody. Give a public table of regions: hierarchy= (--hierarchy)."
+        )
 
 
 def _people(options: ReadOptions) -> People:

@@ -47,6 +47,8 @@ class ConfidentialSizes(Confidential):
         The rows that were read: those of one part, or all of them (None).
     number
         Sensitivity of how many groups or nodes there are, where that is confidential; None where it is public.
+    alone
+        In words, where a unit that is alone is not covered; see :class:`~tallytree.model.confidential.ConfidentialCounts`.
     altered
         Confidential: what was done to values outside public bounds.
     """
@@ -60,6 +62,7 @@ class ConfidentialSizes(Confidential):
     max_quantity: int = 1
     part: Part | None = None
     number: Sensitivity | None = None
+    alone: str = ""
     altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:

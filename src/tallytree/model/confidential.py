@@ -107,6 +107,8 @@ class Description(Protocol):
     @property
     def unit(self) -> Unit: ...  # noqa: D102
     @property
+    def alone(self) -> str: ...  # noqa: D102
+    @property
     def part(self) -> Part | None: ...  # noqa: D102
     @property
     def least_size(self) -> int: ...  # noqa: D102
@@ -146,6 +148,8 @@ class ConfidentialCounts(Confidential):
         What one group is called, for the privacy statement.
     unit
         What is protected.
+    alone
+        In words, where a unit that is alone is not covered, because what is public was read off the rows; empty if nowhere.
     part
         The rows that were read: those of one part, or all of them (None).
     least_size
@@ -177,6 +181,7 @@ class ConfidentialCounts(Confidential):
     max_quantity: int = 1
     group: str = "group"
     unit: Unit = ONE_ROW
+    alone: str = ""
     part: Part | None = None
     least_size: int = 0
     classes: SizeClasses | None = None

@@ -73,6 +73,11 @@ class Unit:
         return f"all rows of one {self.entity}, at most {self.contributions}"
 
     @property
+    def word(self) -> str:
+        """What one unit is called, without its bounds."""
+        return self.group or self.column or self.entity
+
+    @property
     def name(self) -> str:
         """By which accounts know the unit: its column, the name of a row, or ``"entity"`` for a row without a name.
 

@@ -46,6 +46,9 @@ class Guarantee:
         Whether the noise comes from the system's randomness; without it nothing is promised.
     adds
         Where one entity may add more than 1 to the size of its group: how much, and to what, in words; otherwise empty.
+    alone
+        Where what is fixed was read off the rows: a unit alone there would take a fixed fact with it, so that it has no
+        neighbour and is not covered; otherwise empty.
     """
 
     budget: Budget
@@ -53,6 +56,7 @@ class Guarantee:
     fixed: tuple[str, ...]
     secure: bool
     adds: str = ""
+    alone: str = ""
 
     @property
     def statement(self) -> str:
@@ -61,6 +65,7 @@ class Guarantee:
             return NOT_PRIVATE
         unit = self.unit.words.replace("one ", "any one ", 1) + (f" ({self.adds})" if self.adds else "")
         held = f"Held fixed, and so not protected: {'; '.join(self.fixed)}." if self.fixed else "Nothing is held fixed."
+        held += f" Not covered: any one {self.unit.word} alone in {self.alone}." if self.alone else ""
         loss = self.budget.of_replacing if self.budget.replacing else self.budget.total
         done = f"Replacing {unit} by another" if self.budget.replacing else f"Adding or removing {unit}"
         if self.budget.definition == "pure":
@@ -137,6 +142,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "group": unit.group or None,
         },
         "adds": guarantee.adds,
+        "alone": guarantee.alone,
         "neighbours": REPLACED if budget.replacing else NEIGHBOURS,
         "replacing": guarantee.replacing,
         "fixed": list(guarantee.fixed),
@@ -156,6 +162,7 @@ def guarantee_from_json(block: Mapping[str, Any]) -> Guarantee:
             tuple(fixed),
             block["private"] is True,
             str(block["adds"]),
+            str(block["alone"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"The privacy block of the manifest cannot be read: {_what(error)}.") from None

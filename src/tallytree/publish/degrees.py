@@ -207,6 +207,7 @@ def confidential_sizes(source: Any, contributions: int, *, private: bool = False
             source.max_quantity,
             source.part,
             number=None if public else group_totals_sensitivity(contributions=unit.contributions),
+            alone=source.alone if public else "",
             altered=source.altered,
         )
     counts = check_counts(source)

@@ -160,6 +160,8 @@ class DescribedSizes(Protocol):
     @property
     def fixed(self) -> str | None: ...  # noqa: D102
     @property
+    def alone(self) -> str: ...  # noqa: D102
+    @property
     def n_groups(self) -> int | None: ...  # noqa: D102
     @property
     def max_quantity(self) -> int: ...  # noqa: D102
@@ -197,7 +199,8 @@ def degrees_manifest(
 
     Where the number of groups is measured too, both queries are listed under ``side_queries``.
     """
-    words = sizes.unit.words
+    words, fixed = sizes.unit.words, (sizes.fixed,) if sizes.fixed else ()
+    guarantee = Guarantee(budget, sizes.unit, fixed, secure, alone=sizes.alone)
     records = tuple(
         MechanismRecord(mechanism["name"], None, one.query, words, one.sensitivity, one.noise, one.cost)
         for one in queries
@@ -208,7 +211,7 @@ def degrees_manifest(
         "kind": KIND,
         "mechanism": mechanism,
         "privacy": {
-            **guarantee_to_json(Guarantee(budget, sizes.unit, (sizes.fixed,) if sizes.fixed else (), secure)),
+            **guarantee_to_json(guarantee),
             **(alone if len(queries) == 1 else {"side_queries": listed}),
             "composition": record_to_json(records[0] if len(queries) == 1 else Composition("sequential", records)),
         },

@@ -64,6 +64,7 @@ _TOLD = (
     ("intervals",),
     ("privacy", "ledger"),
     ("privacy", "adds"),
+    ("privacy", "alone"),
     ("privacy", "statement"),
     ("public", "least_size"),  # releases of the first format that were saved again have none
 )
@@ -138,6 +139,7 @@ class _Counts:
     classes: SizeClasses | None
     attributes: Attributes
     people: People
+    alone: str = ""
 
 
 def group_sizes_again(folder: Folder) -> Manifest:
@@ -219,6 +221,7 @@ class _Sizes:
     max_quantity: int
     note: str
     part: Part | None
+    alone: str = ""
 
 
 def degrees_again(folder: Folder) -> Manifest:

@@ -122,7 +122,7 @@ def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
     if counts.max_quantity > 1 and not counts.unit.group:
         adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
     fixed = fixed_facts(groups_public=counts.groups_public, attributes=counts.attributes, people=counts.people)
-    return Guarantee(plan.budget, counts.unit, fixed, secure, adds)
+    return Guarantee(plan.budget, counts.unit, fixed, secure, adds, counts.alone)
 
 
 def fixed_facts(
