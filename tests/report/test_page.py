@@ -10,6 +10,7 @@ import pytest
 from tallytree import degrees, evaluate, histogram, release, with_intervals
 from tallytree.errors import RequestError
 from tallytree.kinds.showing import report_html, write_report
+from tallytree.options.asking import PageOptions
 from tallytree.reproduce.housing import housing_counts
 from tests.report.browsing import Visit
 
@@ -165,3 +166,27 @@ def test_labels_cannot_break_out_of_the_page() -> None:
     page = report_html(RELEASE)
     assert page.count("<script") == 2
     assert "__DATA__" not in page
+
+
+def test_a_title_is_a_title_whatever_it_says(browser: Any, tmp_path: Path) -> None:
+    """The page is filled in once: names of its own parts, in a title, stay words."""
+    title = "__DATA__ __SCRIPT__ __BODY__ <b>&amp;"
+    file = tmp_path / "report.html"
+    file.write_text(report_html(RELEASE, look=PageOptions(title=title)), encoding="utf-8")
+    visit = Visit(browser, file)
+    assert visit.page.inner_text("h1") == title
+    visit.assert_clean()
+
+
+def test_nothing_but_the_pages_own_script_runs(browser: Any, tmp_path: Path) -> None:
+    page = report_html(RELEASE)
+    assert "default-src 'none'" in page
+    smuggled = "<script>document.title = 'smuggled'</script><img src=x onerror=\"document.title = 'smuggled'\">"
+    fetched = "<img src='http://127.0.0.1:9/x.png'>"
+    file = tmp_path / "report.html"
+    file.write_text(page.replace("<noscript>", smuggled + fetched + "<noscript>"), encoding="utf-8")
+    visit = Visit(browser, file)
+    assert visit.page.title() != "smuggled"
+    refused = [line for line in visit.problems if "Content Security Policy" in line]
+    assert len(refused) >= 3
+    assert visit.page.locator("#bars rect").count() > 0

@@ -5,7 +5,10 @@ const short = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 
 const element = (tag, attributes = {}, ...children) => {
   const node = tag === "svg" || attributes.svg
     ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) if (name !== "svg" && value !== null) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "style") node.style.cssText = value;  // an attribute of that name is what the page's policy refuses
+    else if (name !== "svg" && value !== null) node.setAttribute(name, value);
+  }
   node.append(...children);
   return node;
 };
