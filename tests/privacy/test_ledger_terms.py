@@ -1,20 +1,16 @@
 """What an account fixes: exact labels of disjoint parts, and one unit by its name."""
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, insert, text
 
-from tallytree.errors import BudgetError, InputError, RequestError
+from tallytree.errors import InputError, RequestError
 from tallytree.model.part import Part, part_from
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.ledger import Purpose, create_account, migrate_account, read_history, reserve
-from tallytree.privacy.ledger_chain import FORMATS, Entry, summarise
+from tallytree.privacy.ledger_chain import Entry, summarise
 from tallytree.privacy.ledger_checks import check_history
-from tallytree.privacy.ledger_schema import entries
-from tallytree.privacy.ledger_tables import ledger_url
 from tallytree.privacy.ledger_terms import Parts, Unit, detail_of, parts_of
 
 ONE = Budget("pure", Fraction(1))
@@ -143,63 +139,6 @@ def test_the_first_name_for_a_row_stays(ledger: str) -> None:
         pay(ledger)
     pay(ledger, unit="person")
     assert spent(ledger) == 5
-
-
-def test_parts_claimed_before_the_account_had_any_are_charged_in_full(ledger: str) -> None:
-    create_account(ledger, "census", Budget("pure", Fraction(3)))
-    for number, spelling in enumerate(SPELLINGS):
-        write_first_format(ledger, Part("state", spelling), number)
-    assert spent(ledger) == 1
-    account = migrate_account(ledger, "census", parts=STATES)
-    assert (account.spent, account.remaining) == (4, -1)  # more than the total: nothing is given any more
-    assert spent(ledger) == 4
-    with pytest.raises(BudgetError, match="has ε = -1 left of 3"):
-        pay(ledger, Part("state", "Ohio"))
-
-
-def test_claims_of_listed_parts_keep_their_place(ledger: str) -> None:
-    create_account(ledger, "census", TEN)
-    for number, label in enumerate(("Georgia", "Ohio", "elsewhere")):
-        write_first_format(ledger, Part("state", label), number)
-    migrate_account(ledger, "census", parts=STATES)
-    assert spent(ledger) == 2  # one for Georgia and Ohio, one for what is no part
-    assert pay(ledger, Part("state", "Texas")).charge == 0
-    assert pay(ledger, Part("state", "Ohio")).charge == 1
-    assert spent(ledger) == 3
-
-
-def write_first_format(ledger: str, part: Part, number: int) -> None:
-    """A reservation as the first format had it: any text was a part. The account's rows before it are of that format too."""
-    history = [replace(entry, format=FORMATS[0]) for entry in read_history(ledger, "census")]
-    charge = Fraction(1 if number == 0 else 0)
-    last = history[-1]
-    history.append(
-        replace(
-            last,
-            kind="reserve",
-            position=last.position + 1,
-            key=f"claim {number}",
-            part_of=part.column,
-            part=part.value,
-            amount=Fraction(1),
-            charge=charge,
-            spent=last.spent + charge,
-        )
-    )
-    engine = create_engine(ledger_url(ledger))
-    with engine.begin() as connection:
-        if engine.dialect.name == "sqlite":
-            connection.execute(text("DROP TRIGGER IF EXISTS tallytree_ledger_no_delete"))
-        else:
-            connection.execute(text("DROP TRIGGER IF EXISTS tallytree_ledger_append_only ON tallytree_ledger"))
-        connection.execute(text("DELETE FROM tallytree_ledger"))
-        previous = "0" * 64
-        for entry in history:
-            entry = replace(entry, previous_hash=previous)
-            entry = replace(entry, hash=entry.seal())
-            previous = entry.hash
-            connection.execute(insert(entries).values(entry.as_row()))
-    engine.dispose()
 
 
 def test_parts_survive_being_written() -> None:

@@ -102,9 +102,7 @@ def migrate(
     units_in_one_part: OnePartOption = False,
     json: AsJson = False,
 ) -> None:
-    """Fix what an account left open, once: its parts, the name of its unit. Also brings an older ledger up to date.
-
-    Parts that releases claimed before, and that are none of the account's now, are charged in full.
+    """Fix what an account left open, once: its parts, the name of its unit.
 
     Example: tallytree ledger migrate --ledger ledger.db --dataset census --parts state=Georgia,Ohio
     """

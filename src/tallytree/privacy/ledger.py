@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sqlalchemy import Connection
+
 from tallytree.errors import BudgetError, DuplicateReleaseError, RequestError, VerificationError
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, UNNAMED, Unit
@@ -28,7 +30,6 @@ from tallytree.privacy.ledger_chain import (
     Entry,
     Receipt,
     cost_on_account,
-    loss_of,
     parallel_charge,
     parts_spent,
     plain_number,
@@ -47,7 +48,7 @@ from tallytree.privacy.ledger_rows import (
     standing,
     write_row,
 )
-from tallytree.privacy.ledger_tables import OpenLedger, ledger_transaction
+from tallytree.privacy.ledger_tables import ledger_transaction
 from tallytree.privacy.ledger_terms import (
     Parts,
     Terms,
@@ -132,20 +133,14 @@ def create_account(
 def migrate_account(ledger: str, dataset: str, *, unit: str = ENTITY, parts: Parts | None = None) -> Account:
     """Fix, once and for good, what an account left open: its parts, or the name of its unit.
 
-    Earlier reservations that claimed a part which is now none of the account's are charged in full: nothing shows that they
-    were about different rows. That may use the account up. Without ``unit`` and ``parts`` only the format of the ledger is
-    brought up to date.
+    Without ``unit`` and ``parts`` nothing changes.
     """
     with ledger_transaction(ledger, account=name_text(dataset, "dataset")) as opened:
         account = standing(opened, dataset)
         unit = account.terms.unit if unit in UNNAMED else name_text(unit, "unit")
         if unit != account.terms.unit or parts is not None:
             _refuse_fixed_terms(account.terms, unit, parts)
-            row = replace(account.next_row("terms"), unit=unit, detail=_checked_detail(parts))
-            if parts is not None:
-                earlier = read_rows(opened, dataset, kind="reserve")
-                row = replace(row, charge=loss_of(earlier, parts, account.opening.definition) - row.spent)
-            write_row(opened, replace(row, spent=row.spent + row.charge))
+            write_row(opened, replace(account.next_row("terms"), unit=unit, detail=_checked_detail(parts)))
         return summarise(read_rows(opened, dataset))
 
 
@@ -266,7 +261,7 @@ def complete(ledger: str, reservation: Entry, *, result_digest: str) -> Entry:
         return write_row(opened, replace(account.next_row("complete"), key=reservation.key, digest=digest))
 
 
-def _of_reservation(opened: OpenLedger, reservation: Entry, what: str) -> Standing:
+def _of_reservation(opened: Connection, reservation: Entry, what: str) -> Standing:
     account = standing(opened, reservation.dataset, reservation.key)
     if account.reserved != reservation:
         raise RequestError(f"The ledger holds no reservation {reservation.key!r} as it was made; nothing to {what}.")
@@ -330,12 +325,11 @@ def list_accounts(ledger: str) -> list[Account]:
         return [summarise(account_rows(opened, name)) for name in account_names(opened)]
 
 
-def _charge(opened: OpenLedger, entry: Entry, parts: Parts | None, account: Definition) -> Fraction:
+def _charge(opened: Connection, entry: Entry, parts: Parts | None, account: Definition) -> Fraction:
     cost = cost_on_account(entry.definition, entry.amount, account)
     if parts is None or entry.part_of is None or entry.part is None:
         return cost
-    # What was claimed for other labels, before the account had its parts, is charged in full and is no part of this.
-    earlier = [row for row in read_rows(opened, entry.dataset, part_of=entry.part_of) if row.part in parts.labels]
+    earlier = read_rows(opened, entry.dataset, part_of=entry.part_of)
     return parallel_charge(cost, entry.part, parts_spent(earlier, account))
 
 

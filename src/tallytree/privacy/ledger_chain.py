@@ -24,10 +24,8 @@ from tallytree.privacy.ledger_terms import Parts, Terms, parts_of
 Kind = Literal["create", "terms", "reserve", "measured", "complete", "close"]
 Receipt = dict[str, str | int]
 
-FORMATS = ("tallytree-ledger-1", "tallytree-ledger-2")
-"""Formats of rows, the oldest first. A row's format opens its seal; a change of the fields or of their meaning needs another
-name. In the first, an account had no list of parts, and its unit was a column or one row without a name."""
-FORMAT = FORMATS[-1]
+FORMAT = "tallytree-ledger-1"
+"""Format of rows. It opens a row's seal; a change of the fields or of their meaning needs another name."""
 
 # Beyond any that :func:`rational_text` writes; exponents, which would take all memory, are none of ours.
 _RATIONAL = re.compile(r"-?[0-9]{1,3100}(/[0-9]{1,3100})?")
@@ -63,7 +61,7 @@ class Entry:
     digest
         SHA-256: ``reserve``: of the request; ``measured``: of the noisy answers; ``complete``: of the manifest.
     format
-        One of :data:`FORMATS`.
+        :data:`FORMAT`.
     """
 
     dataset: str
@@ -97,7 +95,7 @@ class Entry:
 
     def receipt(self) -> Receipt:
         """What a manifest records of a reservation: enough to notice when the ledger later loses or changes the row."""
-        named = self.format != FORMATS[0] and self.part_of is not None and self.part is not None
+        named = self.part_of is not None and self.part is not None
         return {
             "dataset": self.dataset,
             "position": self.position,
@@ -159,8 +157,7 @@ def plain_number(value: Fraction) -> str:
 def entry_from_row(row: Mapping[str, Any]) -> Entry:
     """Read a stored or exported row; amounts are exact rationals as text, as :meth:`Entry.as_row` writes them."""
     try:
-        known = {"format": FORMATS[0], **row}
-        return Entry(**{name: _field(name, known[name]) for name in COLUMNS})
+        return Entry(**{name: _field(name, row[name]) for name in COLUMNS})
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise InputError(f"A row of the ledger cannot be read: {FORMAT} is expected, with all of its fields.") from None
 
@@ -179,7 +176,7 @@ def _field(name: str, value: Any) -> Any:
         if not _RATIONAL.fullmatch(value):
             raise ValueError
         return Fraction(value)
-    known: Mapping[str, tuple[str, ...]] = {"kind": get_args(Kind), "definition": tuple(SYMBOL), "format": FORMATS}
+    known: Mapping[str, tuple[str, ...]] = {"kind": get_args(Kind), "definition": tuple(SYMBOL), "format": (FORMAT,)}
     if value not in known.get(name, (value,)):
         raise ValueError
     return value
@@ -212,18 +209,6 @@ def parallel_charge(cost: Fraction, part: str, spent_by_part: Mapping[str, Fract
     """What a release on one part of a partition adds to the account: parallel composition charges the largest part."""
     highest = max(spent_by_part.values(), default=Fraction(0))
     return max(Fraction(0), spent_by_part.get(part, Fraction(0)) + cost - highest)
-
-
-def loss_of(reservations: Iterable[Entry], parts: Parts, account: Definition) -> Fraction:
-    """What reservations cost together: of those about one of the parts the costliest part, all others in full."""
-    whole, by_part = Fraction(0), defaultdict[str, Fraction](Fraction)
-    for entry in reservations:
-        cost = cost_on_account(entry.definition, entry.amount, account)
-        if parts.covers(entry.part_of, entry.part):
-            by_part[entry.part or ""] += cost
-        else:
-            whole += cost
-    return whole + max(by_part.values(), default=Fraction(0))
 
 
 def terms_of(rows: Iterable[Entry]) -> Terms:
@@ -274,13 +259,13 @@ def history_as_json(history: Sequence[Entry]) -> str:
 
 
 def history_from_json(exported: str) -> list[Entry]:
-    """Read back what :func:`history_as_json` wrote, in any of the formats."""
+    """Read back what :func:`history_as_json` wrote."""
     try:
         contents = json.loads(exported)
         form, rows = contents["format"], contents["entries"]
     except (ValueError, KeyError, TypeError, RecursionError):
         form, rows = None, None
-    if form not in FORMATS or not isinstance(rows, list):
+    if form != FORMAT or not isinstance(rows, list):
         raise InputError(f"This is not an exported ledger history: an object of format {FORMAT} is expected.")
     return [entry_from_row(row) for row in rows]
 

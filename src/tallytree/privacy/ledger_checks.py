@@ -10,12 +10,11 @@ from fractions import Fraction
 from tallytree.errors import TallytreeError
 from tallytree.model.unit import ENTITY
 from tallytree.privacy.ledger_chain import (
-    FORMATS,
+    FORMAT,
     NO_HASH,
     Entry,
     Receipt,
     cost_on_account,
-    loss_of,
     parallel_charge,
 )
 from tallytree.privacy.ledger_terms import Parts, parts_of
@@ -61,7 +60,7 @@ def check_manifest(history: Sequence[Entry], receipt: Receipt, manifest_digest: 
 
 def _check_seals(history: Sequence[Entry]) -> list[str]:
     failures = []
-    previous_hash, form = NO_HASH, FORMATS[0]
+    previous_hash = NO_HASH
     for position, entry in enumerate(history):
         if entry.position != position:
             failures.append(f"row {entry.position}: row {position} is expected here, rows are missing or out of order")
@@ -69,10 +68,8 @@ def _check_seals(history: Sequence[Entry]) -> list[str]:
             failures.append(f"row {entry.position}: its contents do not match its hash, it was edited")
         if entry.previous_hash != previous_hash:
             failures.append(f"row {entry.position}: it does not follow the row before it")
-        if entry.format not in FORMATS or FORMATS.index(entry.format) < FORMATS.index(form):
-            failures.append(f"row {entry.position}: its format is unknown, or older than that of the row before it")
-        else:
-            form = entry.format
+        if entry.format != FORMAT:
+            failures.append(f"row {entry.position}: its format is unknown")
         previous_hash = entry.hash
     return failures
 
@@ -107,7 +104,6 @@ def _check_sums(history: Sequence[Entry]) -> list[str]:
         replay.spent += charge
         if entry.charge != charge or entry.spent != replay.spent:
             failures.append(f"{where}: the charge or the running total does not add up")
-        # Terms may raise the loss of what was reserved before them; nothing is reserved after that.
         if replay.spent > replay.first.amount and entry.kind == "reserve":
             failures.append(f"{where}: more is reserved than the account's total")
     return failures
@@ -116,7 +112,7 @@ def _check_sums(history: Sequence[Entry]) -> list[str]:
 def _is_of_unit(replay: _Replay, entry: Entry) -> bool:
     if entry.unit == replay.unit:
         return True
-    if entry.format == FORMATS[0] or replay.unit != ENTITY:
+    if replay.unit != ENTITY:
         return False
     if entry.kind == "terms":
         return replay.named in ("", entry.unit)
@@ -133,8 +129,6 @@ def _step(replay: _Replay, entry: Entry) -> tuple[Fraction, list[str]]:
         case "terms":
             complaints = _fix_parts(replay, entry)
             replay.unit = entry.unit
-            if not complaints and replay.parts is not None and entry.detail and _charges_are_sound(replay):
-                return _recharge(replay, replay.parts), []
         case "reserve":
             if replay.closed or entry.key in known["reserve"]:
                 complaints.append("it reserves after the account was closed, or under a used key")
@@ -159,7 +153,7 @@ def _step(replay: _Replay, entry: Entry) -> tuple[Fraction, list[str]]:
 
 
 def _is_known_part(replay: _Replay, entry: Entry) -> bool:
-    if entry.part_of is None or entry.format == FORMATS[0]:
+    if entry.part_of is None:
         return True
     return replay.parts is not None and replay.parts.covers(entry.part_of, entry.part)
 
@@ -173,21 +167,6 @@ def _fix_parts(replay: _Replay, entry: Entry) -> list[str]:
         return ["it fixes parts that were fixed before"]
     replay.parts = parts or replay.parts
     return []
-
-
-def _charges_are_sound(replay: _Replay) -> bool:
-    account = replay.first.definition
-    return all(entry.definition == account or account == "zcdp" for entry in replay.reservations)
-
-
-def _recharge(replay: _Replay, parts: Parts) -> Fraction:
-    """What earlier claims of parts that the account does not have add, now that they are paid in full."""
-    kept: dict[str, Fraction] = defaultdict(Fraction)
-    for entry in replay.reservations:
-        if parts.covers(entry.part_of, entry.part):
-            kept[entry.part or ""] += cost_on_account(entry.definition, entry.amount, replay.first.definition)
-    replay.partitions = defaultdict(dict, {parts.column: dict(kept)})
-    return loss_of(replay.reservations, parts, replay.first.definition) - replay.spent
 
 
 def _charge_of(replay: _Replay, entry: Entry) -> Fraction:

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, insert, select
 
 from tallytree.errors import InputError, RequestError, VerificationError
 from tallytree.privacy.ledger_chain import Entry, Kind, entry_from_row, terms_of
 from tallytree.privacy.ledger_schema import DECIDING_ROWS, entries
-from tallytree.privacy.ledger_tables import OpenLedger
 from tallytree.privacy.ledger_terms import Terms
 
 
@@ -50,9 +49,9 @@ class Standing:
         )
 
 
-def standing(ledger: OpenLedger, dataset: str, key: str | None = None) -> Standing:
+def standing(ledger: Connection, dataset: str, key: str | None = None) -> Standing:
     """Read the rows that decide what may be added to an account; their seals must hold."""
-    found = ledger.connection.execute(DECIDING_ROWS, {"dataset": dataset, "key": key})
+    found = ledger.execute(DECIDING_ROWS, {"dataset": dataset, "key": key})
     by_position = {row.position: row for row in (entry_from_row(one._asdict()) for one in found)}
     rows = [by_position[position] for position in sorted(by_position)]
     if not rows:
@@ -86,33 +85,32 @@ def edited(dataset: str) -> VerificationError:
     )
 
 
-def read_rows(ledger: OpenLedger, dataset: str, **conditions: Any) -> list[Entry]:
+def read_rows(ledger: Connection, dataset: str, **conditions: Any) -> list[Entry]:
     """The rows of an account in order, those whose columns have the given values."""
-    rows = ledger.rows
-    query = select(rows).where(
-        rows.c.dataset == dataset, *(rows.c[name] == value for name, value in conditions.items())
+    query = select(entries).where(
+        entries.c.dataset == dataset, *(entries.c[name] == value for name, value in conditions.items())
     )
-    found = ledger.connection.execute(query.order_by(rows.c.position))
+    found = ledger.execute(query.order_by(entries.c.position))
     return [entry_from_row(row._asdict()) for row in found]
 
 
-def account_names(ledger: OpenLedger) -> list[str]:
+def account_names(ledger: Connection) -> list[str]:
     """All accounts."""
-    name = ledger.rows.c.dataset
-    names = list(ledger.connection.execute(select(name).distinct().order_by(name)).scalars())
+    name = entries.c.dataset
+    names = list(ledger.execute(select(name).distinct().order_by(name)).scalars())
     if not all(isinstance(one, str) for one in names):
         raise InputError("A row of the ledger cannot be read: it belongs to no account. The ledger is damaged.")
     return names
 
 
-def write_row(ledger: OpenLedger, entry: Entry) -> Entry:
+def write_row(ledger: Connection, entry: Entry) -> Entry:
     """Seal a row and add it."""
     sealed = replace(entry, hash=entry.seal())
-    ledger.connection.execute(insert(entries).values(sealed.as_row()))
+    ledger.execute(insert(entries).values(sealed.as_row()))
     return sealed
 
 
-def account_rows(ledger: OpenLedger, dataset: str) -> list[Entry]:
+def account_rows(ledger: Connection, dataset: str) -> list[Entry]:
     """All rows of an account in order; refuses when there are none."""
     rows = read_rows(ledger, dataset)
     if not rows:
@@ -120,7 +118,7 @@ def account_rows(ledger: OpenLedger, dataset: str) -> list[Entry]:
     return rows
 
 
-def no_account(ledger: OpenLedger, dataset: str) -> NoReturn:
+def no_account(ledger: Connection, dataset: str) -> NoReturn:
     """Refuse an account that is not there, naming those that are."""
     known = ", ".join(repr(name) for name in account_names(ledger)[:10]) or "none"
     raise RequestError(

@@ -1,15 +1,4 @@
-"""The ledger's tables, by version of their format, and the way from an older one to this.
-
-=======  ==========================================================================================
-version  what it holds
-=======  ==========================================================================================
-1        ``tallytree_ledger`` with rows of the first format; no table of versions
-2        rows have a ``format`` and the kinds ``terms`` and ``measured``; ``tallytree_ledger_version``
-=======  ==========================================================================================
-
-Rows of an older format keep it and their seals. Programs that know only version 1 cannot write to version 2, whose rows need
-a ``format``: they would not hold to the parts of an account.
-"""
+"""The ledger's tables: ``tallytree_ledger`` with a row per entry, ``tallytree_ledger_version`` with their format."""
 
 from __future__ import annotations
 
@@ -29,7 +18,6 @@ from sqlalchemy import (
     bindparam,
     func,
     insert,
-    literal,
     select,
     text,
     union_all,
@@ -37,9 +25,9 @@ from sqlalchemy import (
 
 from tallytree.errors import StorageError
 from tallytree.model.unit import ENTITY
-from tallytree.privacy.ledger_chain import FORMATS, Kind
+from tallytree.privacy.ledger_chain import Kind
 
-VERSION = len(FORMATS)
+VERSION = 1
 
 _KINDS = ", ".join(f"'{kind}'" for kind in get_args(Kind))
 
@@ -73,11 +61,7 @@ entries = Table(
     CheckConstraint(f"kind IN ({_KINDS})", name="tallytree_ledger_kind"),
 )
 Index("tallytree_ledger_part", entries.c.dataset, entries.c.part_of)
-_by_unit = Index("tallytree_ledger_unit", entries.c.dataset, entries.c.unit)
-
-_first_columns = [column for column in entries.c if column.name != "format"]
-first_entries = select(*_first_columns, literal(FORMATS[0]).label("format")).subquery()
-"""The rows of a ledger of version 1, as those of this one."""
+Index("tallytree_ledger_unit", entries.c.dataset, entries.c.unit)
 
 _of_account = entries.c.dataset == bindparam("dataset")
 _of_key = entries.c.key == bindparam("key")
@@ -135,9 +119,7 @@ def stored_version(connection: Connection) -> int:
     there = set(connection.execute(text(_TABLES_THERE[connection.dialect.name]), names).scalars())
     if entries.name not in there:
         return 0
-    if versions.name not in there:
-        return 1
-    version = connection.execute(select(func.max(versions.c.version))).scalar()
+    version = connection.execute(select(func.max(versions.c.version))).scalar() if versions.name in there else None
     if not isinstance(version, int) or version < 1:
         raise StorageError("The ledger does not say which format it has; it is damaged. Nothing may be released.")
     return version
@@ -146,46 +128,8 @@ def stored_version(connection: Connection) -> int:
 def make_schema(connection: Connection) -> None:
     """Make the tables of this version."""
     metadata.create_all(connection)
-    _finish(connection)
-
-
-def upgrade_schema(connection: Connection) -> None:
-    """Bring the tables of version 1 to this version, in the transaction of the caller. No row changes."""
-    if connection.dialect.name == "sqlite":
-        # SQLite cannot change the kinds that a table takes; dropping the old table fires no trigger.
-        connection.exec_driver_sql("ALTER TABLE tallytree_ledger RENAME TO tallytree_ledger_1")
-        connection.exec_driver_sql("DROP INDEX IF EXISTS tallytree_ledger_part")
-        metadata.create_all(connection)
-        columns = ", ".join(column.name for column in _first_columns)
-        connection.execute(
-            text(
-                f"INSERT INTO tallytree_ledger ({columns}, format) SELECT {columns}, :format FROM tallytree_ledger_1 "
-                "ORDER BY dataset, position"
-            ),
-            {"format": FORMATS[0]},
-        )
-        connection.exec_driver_sql("DROP TABLE tallytree_ledger_1")
-        _finish(connection)
-        return
-    for change in (
-        f"ADD COLUMN format TEXT NOT NULL DEFAULT '{FORMATS[0]}'",
-        "ALTER COLUMN format DROP DEFAULT",
-        "DROP CONSTRAINT tallytree_ledger_kind",
-        f"ADD CONSTRAINT tallytree_ledger_kind CHECK (kind IN ({_KINDS}))",
-    ):
-        connection.exec_driver_sql(f"ALTER TABLE tallytree_ledger {change}")
-    _by_unit.create(connection)
-    versions.create(connection)
-    _note_version(connection)
-
-
-def _finish(connection: Connection) -> None:
     for statement in _APPEND_ONLY[connection.dialect.name]:
         connection.exec_driver_sql(statement)
-    _note_version(connection)
-
-
-def _note_version(connection: Connection) -> None:
     connection.execute(insert(versions).values(version=VERSION))
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("GRANT SELECT ON tallytree_ledger_version TO PUBLIC")

@@ -11,30 +11,19 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, FromClause, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tallytree.errors import MissingExtraError, RequestError, StorageError
 from tallytree.model.address import check_address, without_secrets
-from tallytree.privacy.ledger_schema import VERSION, entries, first_entries, make_schema, stored_version, upgrade_schema
+from tallytree.privacy.ledger_schema import VERSION, make_schema, stored_version
 
 WAIT_SECONDS = 120
 """How long a writer waits for the others before it gives up; a turn takes milliseconds."""
-
-_INSUFFICIENT_PRIVILEGE = "42501"
-
-
-@dataclass(frozen=True)
-class OpenLedger:
-    """A ledger inside a transaction; ``rows`` is what to read from: all rows, whatever format the ledger has."""
-
-    connection: Connection
-    rows: FromClause
 
 
 def ledger_url(ledger: str) -> URL:
@@ -63,7 +52,7 @@ def shown(url: URL) -> str:
 
 
 @contextmanager
-def ledger_transaction(ledger: str, *, account: str | None = None, create: bool = False) -> Iterator[OpenLedger]:
+def ledger_transaction(ledger: str, *, account: str | None = None, create: bool = False) -> Iterator[Connection]:
     """One transaction on the ledger.
 
     Parameters
@@ -75,8 +64,7 @@ def ledger_transaction(ledger: str, *, account: str | None = None, create: bool 
 
     Notes
     -----
-    A ledger of an older format is read as it is, and brought to this one by the first transaction that writes; its rows stay
-    as they are. One of a newer format is refused.
+    A ledger of a newer format is refused.
     """
     url = ledger_url(ledger)
     engine = _engine(url, writes=account is not None, create=create)
@@ -84,10 +72,10 @@ def ledger_transaction(ledger: str, *, account: str | None = None, create: bool 
         with engine.begin() as connection:
             if engine.dialect.name == "postgresql":
                 _prepare_server(connection)
-            version = _bring_up_to_date(connection, shown(url), writes=account is not None, create=create)
+            _check_version(connection, shown(url), create=create)
             if account is not None:
                 _take_turn(connection, f"account {account}")
-            yield OpenLedger(connection, entries if version == VERSION else first_entries)
+            yield connection
     except IntegrityError as error:
         raise StorageError(
             f"Another program wrote to the ledger {shown(url)} without waiting for its turn; nothing was recorded. Try again."
@@ -104,17 +92,15 @@ def ledger_transaction(ledger: str, *, account: str | None = None, create: bool 
         ) from error
 
 
-def _bring_up_to_date(connection: Connection, name: str, *, writes: bool, create: bool) -> int:
-    """Version of the ledger's format, after making or upgrading it where that was asked for."""
+def _check_version(connection: Connection, name: str, *, create: bool) -> None:
+    """Refuse a ledger that is not there, unless it is to be made, and one of a newer format."""
     version = stored_version(connection)
-    if (version == 0 and create) or (0 < version < VERSION and writes):
+    if version == 0 and create:
         _take_turn(connection, "table")
         version = stored_version(connection)
         if version == 0:
             make_schema(connection)
-        elif version < VERSION:
-            _upgrade(connection, name)
-        version = max(version, VERSION)
+            version = VERSION
     if version == 0:
         raise RequestError(f"{name} holds no ledger yet. Open an account first: tallytree ledger create")
     if version > VERSION:
@@ -122,18 +108,6 @@ def _bring_up_to_date(connection: Connection, name: str, *, writes: bool, create
             f"The ledger {name} has format {version}, which a newer tallytree wrote; this one knows up to {VERSION}. Upgrade "
             "tallytree; nothing may be released until then."
         )
-    return version
-
-
-def _upgrade(connection: Connection, name: str) -> None:
-    try:
-        upgrade_schema(connection)
-    except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) != _INSUFFICIENT_PRIVILEGE:
-            raise
-        raise StorageError(
-            f"The ledger {name} has an older format, and only the owner of its table can upgrade it: tallytree ledger migrate"
-        ) from None
 
 
 @lru_cache(maxsize=16)
