@@ -1,6 +1,7 @@
 """Each kind of bad input gets one sentence that names the column and shows no value."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,52 @@ def table(**columns: Any) -> pa.Table:
 def test_missing_column_lists_those_there_are_and_guesses() -> None:
     message = refusal(table(), group="g", levels=["State"])
     assert message == "the Arrow table has no column 'State'; its columns are 'g', 'state', 'n'. Did you mean 'state'?"
+
+
+FIRST_ROWS = (
+    "4711,Jane Doe,HIV+,{}\n4712,John Roe,none,{}\n",
+    "SECRETNAME,Ohio,positive,{}\nJonas,Ohio,negative,{}\n",
+    "SECRETNAME,Jane,SECRETNAME,{}\n",
+    "1987-05-04,SECRETNAME,,{}\n",
+    "jane@example.org;SECRETNAME;f;{}\n",
+)
+
+
+@pytest.mark.parametrize("rows", FIRST_ROWS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"group": "household", "levels": ["state"]},
+        {"group": "household", "levels": ["ohio"]},
+        {"group": "4712", "public": "regions"},
+        {"group": "household", "where": "state=SECRET"},
+    ],
+)
+def test_a_first_row_of_values_is_not_shown(rows: str, options: dict[str, Any], tmp_path: Path) -> None:
+    """A file without a line of names: what it holds instead are values."""
+    file = tmp_path / "people.csv"
+    file.write_text(rows.format("SECRETGROUP", "SECRETGROUP"))
+    message = refusal(str(file), **options)
+    assert "looks like data" in message
+    values = {value for value in re.split("[,;\n]", rows) if len(value) > 1} - {"{}", options["group"]}
+    assert not [value for value in values if value in message]
+
+
+def test_names_of_a_table_that_look_like_values_are_not_shown() -> None:
+    """A file without a line of names, as pandas reads it."""
+    people = pd.DataFrame({"4711": [4712], "Jane Doe": ["John Roe"], "SECRETGROUP": ["b"]})
+    assert "looks like data" in refusal(people, group="household", levels=["state"])
+    assert "its columns are '0', '1'" in refusal(pd.DataFrame([[1, 2]]), group="household")
+
+
+def test_names_that_are_names_are_shown_whatever_they_look_like(tmp_path: Path) -> None:
+    """One column that is there tells that the first row holds names."""
+    file = tmp_path / "people.csv"
+    file.write_text("household,Home State,2020\n1,Ohio,3\n")
+    assert "its columns are 'household', 'Home State', '2020'" in refusal(
+        str(file), group="household", levels=["state"]
+    )
+    assert "Home State" not in refusal(str(file), group="homes", levels=["state"])
 
 
 @pytest.mark.parametrize("form", SOME_FORMATS)

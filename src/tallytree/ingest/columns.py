@@ -12,6 +12,7 @@ import ibis.expr.datatypes as dt
 from ibis.expr import operations as ops
 
 from tallytree.errors import InputError
+from tallytree.ingest.headers import may_be_values
 from tallytree.model.limits import LARGEST_NUMBER, MOST_ENTITIES
 
 
@@ -39,13 +40,24 @@ class Problem(IntEnum):
     UNIT_MISSING = -15
 
 
-def require_columns(wanted: Sequence[str], present: Sequence[str], source: str) -> None:
-    """Refuse a column that is not there, naming those that are."""
+def require_columns(wanted: Sequence[str], present: Sequence[str], source: str, *, named: bool = True) -> None:
+    """Refuse a column that is not there, naming those that are, but for what may be values of a first row.
+
+    ``named`` is false where a look at the rows has shown that the first one is none of names.
+    """
+    sure = any(column in present for column in wanted) and wanted is not present
+    hidden = not sure and (not named or may_be_values(present))
     for column in wanted:
         if not column:
             raise InputError(f"A column of {source} without a name cannot be used; name it first.")
         if present.count(column) > 1:
-            raise InputError(f"{source} has several columns called {column!r}; rename them so that each is unique.")
+            several = "twice the same in its first row" if hidden else f"several columns called {column!r}"
+            raise InputError(f"{source} has {several}; name its columns so that each name is unique.")
+        if column not in present and hidden:
+            raise InputError(
+                f"{source} has no column {column!r}. Its first row looks like data, so it is not shown here: give the file a "
+                "first line with the names of its columns. Where that is what it has, ask for one of these names as it stands."
+            )
         if column not in present:
             close = difflib.get_close_matches(column.lower(), [name.lower() for name in present], n=1)
             meant = [name for name in present if close and name.lower() == close[0]]

@@ -233,7 +233,7 @@ def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_pri
     source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), inputs.place)
     source = rows_of_part(source, inputs.where)
     own_shape = shape if any(label in source.columns for label in shape.labels) else bare
-    require_columns(own_shape.columns, source.columns, source.name)
+    require_columns(own_shape.columns, source.columns, source.name, named=source.named)
     rows = with_bounded_units(session, rows_of(source, own_shape), own_shape, source.name, groups_private=False)
     if session.engine_of(rows.table) is not session.engine_of(groups.table):
         rows = replace(rows, table=session.bring(compacted(rows), source.name))

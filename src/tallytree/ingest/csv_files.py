@@ -13,22 +13,24 @@ import pyarrow.csv
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.encodings import LOOKED_AT, UTF8, encoding_of
 from tallytree.ingest.engine import Session, guarded
+from tallytree.ingest.headers import recur_below
 
 COMPRESSED = (".gz", ".zst", ".bz2")
 
 
 def open_csv(
     session: Session, files: list[str], path: str, encoding: str | None, *, remote: bool
-) -> tuple[Any, tuple[str, ...]]:
-    """A table over CSV files, and the names of its columns as they stand there."""
+) -> tuple[Any, tuple[str, ...], bool]:
+    """A table over CSV files, the names of its columns as they stand there, and whether the rows below let them be names."""
     if remote:
         if encoding is not None:
             raise RequestError("encoding= goes with files on this machine; those elsewhere are read as UTF-8.")
         table = guarded(lambda: _scanned(session, files, None), path)
-        return table, tuple(table.columns)
+        return table, tuple(table.columns), True
     start = guarded(lambda: _start(files[0]), path)
     written = encoding_of(start, path, encoding)
-    header = start.decode(written, errors="replace").lstrip("\ufeff").partition("\n")[0].strip("\r")
+    text = start.decode(written, errors="replace").lstrip("\ufeff")
+    header = text.partition("\n")[0].strip("\r")
     if not header:
         raise InputError(f"{files[0]} is empty; a CSV file needs a line with the names of its columns.")
     separator = max(",;\t|", key=header.count)
@@ -39,7 +41,8 @@ def open_csv(
     else:
         names = guarded(lambda: next(csv.reader([header], delimiter=separator)), path)
         table = guarded(lambda: session.load(_decoded(files, names, separator, written)), path)
-    return table, _names_in(header, separator, tuple(table.columns))
+    found = _names_in(header, separator, tuple(table.columns))
+    return table, found, not recur_below(found, text, separator)
 
 
 def _scanned(session: Session, files: list[str], separator: str | None) -> Any:

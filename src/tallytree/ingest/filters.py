@@ -22,6 +22,6 @@ def rows_of_part(opened: Source, part: Part | None) -> Source:
     """
     if part is None:
         return opened
-    require_columns([part.column], opened.columns, opened.name)
+    require_columns([part.column], opened.columns, opened.name, named=opened.named)
     labels = identifier(opened.table, part.column, opened.name).cast("string")
     return replace(opened, table=opened.table.filter(labels == part.value))

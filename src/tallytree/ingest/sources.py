@@ -42,11 +42,14 @@ class Source:
         All columns of the input.
     name
         What messages call the input.
+    named
+        Whether the names of the columns can be names: those of a CSV file may be the values of its first row.
     """
 
     table: Any
     columns: tuple[str, ...]
     name: str
+    named: bool = True
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,13 @@ class Wanted:
     required: Sequence[str] | None = None
     optional: Sequence[str] = ()
 
-    def places(self, columns: Sequence[str], name: str) -> list[int]:
+    def places(self, columns: Sequence[str], name: str, *, named: bool = True) -> list[int]:
         """Positions of the wanted columns; refuses when one is missing or ambiguous."""
         if self.required is None:
-            require_columns(columns, columns, name)
+            require_columns(columns, columns, name, named=named)
             return list(range(len(columns)))
         found = [*self.required, *(column for column in self.optional if column in columns)]
-        require_columns(found, columns, name)
+        require_columns(found, columns, name, named=named)
         return sorted({columns.index(column) for column in found})
 
 
@@ -80,7 +83,7 @@ def open_source(session: Session, source: Any, wanted: Wanted, place: Place = AN
     else:
         _refuse_encoding(place.encoding, "A table in memory")
         opened = _open_in_memory(session, source, wanted)
-    used = [opened.columns[place] for place in wanted.places(opened.columns, opened.name)]
+    used = [opened.columns[place] for place in wanted.places(opened.columns, opened.name, named=opened.named)]
     if any(opened.table[column].type().is_floating() for column in used):
         session.look_for_nan()
     return opened
@@ -195,5 +198,5 @@ def _open_named(session: Session, path: str, encoding: str | None) -> Source:
         # Folders such as county=01001 name regions too: their zeros must stay.
         table = guarded(lambda: session.connection.read_parquet(files, hive_types_autocast=False), name)
         return Source(table, tuple(table.columns), name)
-    table, columns = open_csv(session, files, name, encoding, remote=remote)
-    return Source(table, columns, name)
+    table, columns, named = open_csv(session, files, name, encoding, remote=remote)
+    return Source(table, columns, name, named)
