@@ -68,3 +68,11 @@ def command_complaint(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
     if code not in range(5):
         return f"exit code {code}: {err}"
     return f"a traceback was shown: {err}" if "Traceback" in err else None
+
+
+def ended(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> int:
+    """The exit code of a command that must say something where it fails, in lines and without a traceback."""
+    capsys.readouterr()
+    with at_most(), pytest.raises(SystemExit) as end:
+        main(arguments)
+    return int(end.value.code or 0)

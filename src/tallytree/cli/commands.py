@@ -18,6 +18,7 @@ import typer
 
 from tallytree.cli.app import say
 from tallytree.errors import RequestError, StorageError
+from tallytree.model.nested import parse_toml
 from tallytree.options.base import Options, Spelling, fields_of, spelling_of, types_of
 from tallytree.options.checks import alternatives
 from tallytree.options.choices import did_you_mean
@@ -94,14 +95,15 @@ def flag_of(options: Options, name: str) -> str:
 def read_config(path: str, fields: Mapping[str, Field[Any]]) -> dict[str, Any]:
     """The source and the options of a TOML file, named like flags or Python's keywords: ``max-size`` or ``max_size``."""
     try:
-        with Path(path).open("rb") as file:
-            config = tomllib.load(file)
+        config = parse_toml(Path(path).read_bytes())
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from None
     except tomllib.TOMLDecodeError as error:
         raise RequestError(f"{path} is not valid TOML: {' '.join(str(error).split())}.") from None
-    except (ValueError, RecursionError):
-        raise RequestError(f"{path} is not valid TOML: it is not text in UTF-8, or nested too deeply.") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{path} is not valid TOML: it is not text in UTF-8.") from None
+    except ValueError as error:
+        raise RequestError(f"{path} cannot be a request: {error}.") from None
     flags = {spelling_of(field).flag or name: field for name, field in fields.items()}
     options: dict[str, Any] = {}
     for key, value in config.items():

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from tallytree.errors import InputError
 from tallytree.ingest.encodings import LOOKED_AT, encoding_of
 from tallytree.model.arrays import BoolArray, FloatArray
+from tallytree.model.nested import parse_json
 
 GEOJSON, SHAPEFILE, PARQUET = (".geojson", ".json"), (".shp",), (".parquet", ".pq", ".parq")
 LONGITUDE_LATITUDE, X_Y = ("longitude", "latitude"), ("x", "y")
@@ -55,7 +56,7 @@ def describe_points(source: Any) -> PointFile | None:
             return _shapefile_system(path)
         geo = _geo_metadata(path) if suffix in PARQUET else None
         return None if geo is None else _parquet_system(geo)
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, struct.error, pa.ArrowException):
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, struct.error, pa.ArrowException):
         return None  # opening it says what is wrong
 
 
@@ -87,7 +88,7 @@ def read_points_file(path: str, encoding: str | None = None, columns: Sequence[s
 
 
 def _geojson(path: Path) -> dict[str, Any]:
-    facts = json.loads(path.read_text(encoding="utf-8-sig"))
+    facts = parse_json(path.read_text(encoding="utf-8-sig"))
     if not isinstance(facts, dict) or facts.get("type") != "FeatureCollection":
         raise InputError(f"{path} is no GeoJSON file: a FeatureCollection is expected.")
     return facts
@@ -143,7 +144,7 @@ def _with_coordinates(system: PointFile, places: FloatArray, others: dict[str, A
 
 def _geo_metadata(path: Path) -> dict[str, Any] | None:
     metadata = pq.read_schema(path).metadata or {}
-    return json.loads(metadata[b"geo"]) if b"geo" in metadata else None
+    return parse_json(metadata[b"geo"]) if b"geo" in metadata else None
 
 
 def _parquet_system(geo: dict[str, Any]) -> PointFile:

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from tallytree.errors import InputError, RequestError
+from tallytree.model.nested import parse_json
 from tallytree.privacy.budget import Definition
 from tallytree.privacy.ledger_terms import Parts, Terms, parts_of
 
@@ -261,9 +262,9 @@ def history_as_json(history: Sequence[Entry]) -> str:
 def history_from_json(exported: str) -> list[Entry]:
     """Read back what :func:`history_as_json` wrote."""
     try:
-        contents = json.loads(exported)
+        contents = parse_json(exported)
         form, rows = contents["format"], contents["entries"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         form, rows = None, None
     if form != FORMAT or not isinstance(rows, list):
         raise InputError(f"This is not an exported ledger history: an object of format {FORMAT} is expected.")

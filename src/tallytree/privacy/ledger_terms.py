@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import InputError, RequestError
+from tallytree.model.nested import parse_json
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, Unit
 
@@ -86,14 +87,14 @@ def parts_of(detail: str) -> Parts | None:
     if not detail:
         return None
     try:
-        stated = json.loads(detail)["parts"]
+        stated = parse_json(detail)["parts"]
         column, labels, one = stated["column"], stated["labels"], stated["units_in_one_part"]
         if not (isinstance(column, str) and isinstance(labels, list) and isinstance(one, bool)):
             raise TypeError
         if not all(isinstance(label, str) for label in labels):
             raise TypeError
         return Parts(column, tuple(labels), one)
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (KeyError, TypeError, ValueError):
         raise InputError("The parts of an account cannot be read; the ledger is damaged.") from None
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tallytree.errors import InputError, StorageError
+from tallytree.errors import InputError, StorageError, TallytreeError
 from tallytree.model.arrays import FloatArray
+from tallytree.model.nested import parse_json
 
 Polygon = tuple[FloatArray, ...]
 """Rings of corners, shape (n, 2): the outer one first, then holes. The first corner of a ring is its last."""
@@ -48,6 +49,11 @@ def read_outlines(path: str | Path, identifier: str | None = None, *, layer: str
     layer
         Of TopoJSON: the object to take; the one with the most shapes where left out.
     """
+    with _well_formed(path):
+        return _read_outlines(path, identifier, layer)
+
+
+def _read_outlines(path: str | Path, identifier: str | None, layer: str | None) -> Outlines:
     features = _features(path, layer)
     by_property = identifier is not None and any(identifier in (one.get("properties") or {}) for one, _ in features)
     polygons: dict[str, tuple[Polygon, ...]] = {}
@@ -70,7 +76,22 @@ def read_outlines(path: str | Path, identifier: str | None = None, *, layer: str
 
 def read_polygons(path: str | Path) -> list[Polygon]:
     """All outlines of a file, whatever they are called."""
-    return [part for _, geometry in _features(path, None) for part in _polygons(geometry)]
+    with _well_formed(path):
+        return [part for _, geometry in _features(path, None) for part in _polygons(geometry)]
+
+
+@contextmanager
+def _well_formed(path: str | Path) -> Iterator[None]:
+    """One sentence for whatever is not where these formats have it; deep nesting makes Python run out of calls."""
+    try:
+        yield
+    except TallytreeError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        damaged = InputError(f"{path} is not GeoJSON or TopoJSON as it should be: a shape lacks what it needs.")
+    else:
+        return
+    raise damaged
 
 
 def _features(path: str | Path, layer: str | None) -> list[tuple[Any, Any]]:
@@ -88,10 +109,10 @@ def _features(path: str | Path, layer: str | None) -> list[tuple[Any, Any]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(f"{path} is no JSON file; outlines are read from GeoJSON or TopoJSON.") from None
     return facts if isinstance(facts, dict) else {}
 
