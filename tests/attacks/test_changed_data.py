@@ -103,7 +103,7 @@ CASES: dict[str, Callable[..., Any]] = {
     "adaptive": lambda n, **how: released(people(n), **how),
     "adaptive, zcdp": lambda n, **how: released(people(n), **ZCDP, **how),
     "adaptive, quantities": lambda n, **how: released(people(n, quantity="miles", max_quantity=3), **how),
-    "adaptive, units": lambda n, **how: released(people(n, unit="person", contributions=2), **how),
+    "adaptive, units": lambda n, **how: released(people(n, unit="person", contributions=2, public="regions"), **how),
     "adaptive, private groups": lambda n, **how: released(people(n, public="regions"), **how),
     "adaptive, classes": lambda n, **how: released(people(n, classes="1,2-3,4+"), **how),
     "adaptive, people": lambda n, **how: released(people(n, people={"sex": ["f", "m"]}), **how),

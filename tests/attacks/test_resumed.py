@@ -12,6 +12,7 @@ from tallytree.errors import PaidNotFinishedError
 from tallytree.privacy import noise
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.journal import Journal
+from tallytree.privacy.journal import Question as Kept
 from tallytree.privacy.randomness import Places
 from tallytree.publish.group_sizes import release as release_counts  # with all that measures, before anything stands in
 from tests.attacks.inputs import Households
@@ -46,8 +47,8 @@ def run_until(case: str, folder: Path, dies_after: int | None, drawn: list[Asked
             drawn.append(Asked(question, truth, given.reshape(truth.shape)))
             return given
 
-        place = f"{question.level}: {question.query}, {question.place}"
-        return journal.answer(place, truth.size, draw).reshape(truth.shape)
+        asked = Kept(f"{question.level}: {question.query}, {question.place}", question.about)
+        return journal.answer(asked, truth.size, draw).reshape(truth.shape)
 
     with standing_in(answer):
         return release(HOUSEHOLDS, case)

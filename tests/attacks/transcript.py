@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 from tallytree.kernels.boxes.partitions import cheapest_cut
 from tallytree.privacy.comparisons import cheapest_parts, exceed_zero
 from tallytree.privacy.exponential import choose_candidates
+from tallytree.privacy.fingerprint import public_digest
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise, add_noise
 
 DOORS: dict[str, Any] = {
@@ -51,7 +52,10 @@ class Tiling:
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked, as far as it may be known to everyone; ``law`` is the noise, or the rate or the law of a choice."""
+    """What was asked, as far as it may be known to everyone; ``law`` is the noise, or the rate or the law of a choice.
+
+    ``about`` is the digest of the public numbers that say what is counted, as journals keep it.
+    """
 
     level: int
     query: str
@@ -59,6 +63,7 @@ class Question:
     shape: tuple[int, ...]
     offsets: tuple[int, ...] | None
     place: tuple[int, int]
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,20 +87,24 @@ def standing_in(answer: Callable[[Question, Any], Any]) -> Iterator[None]:
         offsets = place.get("offsets")
         ends = None if offsets is None else tuple(offsets.tolist())
         start = place.get("first_region", 0), place.get("first_draw", 0)
-        return answer(Question(level, query, noise, values.shape, ends, start), np.array(values)).copy()
+        about = public_digest(place.get("question", ()))
+        return answer(Question(level, query, noise, values.shape, ends, start, about), np.array(values)).copy()
 
-    def chosen(scores: Any, offsets: Any, rate: Fraction, source: Any, *, level: int, query: str) -> Any:
-        question = Question(level, query, rate, scores.shape, tuple(offsets.tolist()), (0, 0))
-        return answer(question, np.array(scores)).copy()
+    def chosen(scores: Any, offsets: Any, rate: Fraction, source: Any, *, level: int, query: str, question: Any) -> Any:
+        about = public_digest(question)
+        asked = Question(level, query, rate, scores.shape, tuple(offsets.tolist()), (0, 0), about)
+        return answer(asked, np.array(scores)).copy()
 
-    def above(values: Any, noise: DiscreteLaplace, source: Any, *, level: int, query: str) -> Any:
-        return answer(Question(level, query, Above(noise), values.shape, None, (0, 0)), np.array(values)).copy()
+    def above(values: Any, noise: DiscreteLaplace, source: Any, *, level: int, query: str, question: Any) -> Any:
+        asked = Question(level, query, Above(noise), values.shape, None, (0, 0), public_digest(question))
+        return answer(asked, np.array(values)).copy()
 
     def tiled(
-        costs: Any, price: int, starts: Any, noise: DiscreteLaplace, source: Any, *, level: int, query: str
+        costs: Any, price: int, starts: Any, noise: Any, source: Any, *, level: int, query: str, question: Any
     ) -> Any:
         law = Tiling(noise, price, tuple(starts.tolist()))
-        return answer(Question(level, query, law, costs.shape, None, (0, 0)), np.array(costs)).copy()
+        asked = Question(level, query, law, costs.shape, None, (0, 0), public_digest(question))
+        return answer(asked, np.array(costs)).copy()
 
     replacements = {"add_noise": noisy, "choose_candidates": chosen, "exceed_zero": above, "cheapest_parts": tiled}
     replaced = [

@@ -163,10 +163,12 @@ def _noisy(
     place: Place,
     *,
     minuend: IntArray | None = None,
+    raised_to: IntArray | None = None,
 ) -> NoisyQuery:
     """The answers for each region plus noise, in blocks of regions, so that only the result needs memory.
 
-    With a ``minuend`` per region, they are taken from it afterwards.
+    With a ``minuend`` per region, they are taken from it afterwards. ``raised_to`` are the sizes per region that answers were
+    raised to.
     """
     assert plan.query is not None  # levels without a budget return before they get here
     noise = plan.query.noise
@@ -182,6 +184,7 @@ def _noisy(
             query=name,
             offsets=here - here[0],
             first_region=place.first_region + block.start,
+            question=[] if raised_to is None else [raised_to[block]],
         )
         if minuend is not None:
             here_values = values[here[0] : here[-1]]
@@ -267,4 +270,4 @@ def _measure_hybrid(
     def answer(block: slice) -> IntArray:
         return largest_sizes(truth.regions(block), lengths[block], thresholds[block])[0]
 
-    return below, _noisy("tail", answer, lengths, plan, place)
+    return below, _noisy("tail", answer, lengths, plan, place, raised_to=thresholds)

@@ -11,7 +11,7 @@ from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.ranges.plan import HistogramPlan
-from tallytree.ranges.strategies import exact_answers, query_name
+from tallytree.ranges.strategies import exact_answers, query_name, strategy_facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ def measure_histogram(
     histogram: ConfidentialHistogram, plan: HistogramPlan, stream: KeyStream, *, looked: int | None = None
 ) -> NoisyHistogram:
     """Answer every level of the plan exactly, in whole numbers, and add exact noise; ``looked`` was answered before."""
-    query = query_name(plan.strategy)
+    query, question = query_name(plan.strategy), strategy_facts(plan.strategy)
     answers = exact_answers(plan.strategy, histogram.counts.ravel())
     return NoisyHistogram(
         plan,
         tuple(
-            add_noise(truth, noise, stream, level=level, query=query)
+            add_noise(truth, noise, stream, level=level, query=query, question=question)
             if noise is not None
             else np.empty(0, dtype=np.int64)
             for level, (truth, noise) in enumerate(zip(answers, plan.noise))

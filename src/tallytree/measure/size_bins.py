@@ -21,7 +21,7 @@ from tallytree.privacy.randomness import KeyStream
 def measure_size_look(counts: ConfidentialCounts, edges: IntArray, query: QueryPlan, stream: KeyStream) -> IntArray:
     """Noisy numbers of groups of the root in each of the look's bins."""
     exact = SizeBins(edges).table_of(counts.counts_on_levels.region(0))[0]
-    return add_noise(exact, query.noise, stream, level=0, query="first look")
+    return add_noise(exact, query.noise, stream, level=0, query="first look", question=[edges])
 
 
 def measure_size_bins(truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stream: KeyStream) -> NoisyLevel:
@@ -33,7 +33,15 @@ def measure_size_bins(truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stre
     exact = answers_of(bins.table_of(truth), bins)
     offsets = np.arange(len(exact) + 1) * exact.shape[1]
     name = plan.question(plan.view)
-    noisy = add_noise(exact, plan.query.noise, stream, level=plan.level, query=name, offsets=offsets)
+    noisy = add_noise(
+        exact,
+        plan.query.noise,
+        stream,
+        level=plan.level,
+        query=name,
+        offsets=offsets,
+        question=[bins.edges, bins.block_starts, np.array(bins.weights)],
+    )
     return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),), plan.by)
 
 

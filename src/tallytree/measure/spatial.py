@@ -27,7 +27,7 @@ from tallytree.maps.grids import noisy_total
 from tallytree.maps.methods import grow, is_dense
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree, box_sums, paint
-from tallytree.model.confidential import Confidential
+from tallytree.model.confidential import Confidential, Fact
 from tallytree.model.confidential_grid import LARGEST_SUM, ConfidentialGrid
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
@@ -142,7 +142,7 @@ class PrivateSurvey(Confidential):
         noise = self.noise(share)
         self.steps.append(Step(query, share, len(low), noise, None))
         exact = box_sums(self.grid.sums, low, high)
-        return add_noise(exact, noise, self.stream, level=len(self.steps) - 1, query="count")
+        return add_noise(exact, noise, self.stream, level=len(self.steps) - 1, query="count", question=[low, high])
 
     def sums(self, low: IntArray, high: IntArray, cluster: IntArray, share: Fraction, query: str) -> IntArray:
         """Noisy number of points in each cluster of boxes: as these do not overlap, an entity is in one cluster at most."""
@@ -150,7 +150,8 @@ class PrivateSurvey(Confidential):
         noise, exact = self.noise(share), np.zeros(int(cluster.max()) + 1, dtype=np.int64)
         np.add.at(exact, cluster, box_sums(self.grid.sums, low, high))
         self.steps.append(Step(query, share, len(low), noise, None))
-        return add_noise(exact, noise, self.stream, level=len(self.steps) - 1, query="sum")
+        asked = [low, high, cluster]
+        return add_noise(exact, noise, self.stream, level=len(self.steps) - 1, query="sum", question=asked)
 
     def cut(self, low: IntArray, high: IntArray, axis: int, share: Fraction, query: str) -> IntArray:
         """A private median of each box: cut p is chosen with probability ∝ exp(−rate · |points below p − points above|)."""
@@ -161,7 +162,9 @@ class PrivateSurvey(Confidential):
         rate = exponential_rate(part, median_score_sensitivity(contributions=self.grid.unit.contributions).l1)
         self.steps.append(Step(query, share, len(low), None, rate))
         scores, offsets = median_scores(self.grid.sums, low, high, axis)
-        chosen = choose_candidates(scores, offsets, rate, self.stream, level=len(self.steps) - 1, query="cut")
+        asked: list[Fact] = [repr(axis), low, high]
+        level = len(self.steps) - 1
+        chosen = choose_candidates(scores, offsets, rate, self.stream, level=level, query="cut", question=asked)
         return low[:, axis] + 1 + chosen
 
     def part(self, low: IntArray, high: IntArray, share: Fraction, query: str, prior: Sequence[FloatArray]) -> IntArray:
@@ -178,13 +181,15 @@ class PrivateSurvey(Confidential):
         rate = exponential_rate(part, deviation_score_sensitivity(contributions=self.grid.unit.contributions).l1)
         self.steps.append(Step(query, share, len(low), None, rate))
         counts = np.minimum(self.grid.counts, LARGEST_SUM // self.grid.counts.size)
+        weights = [np.rint(weight / float(rate)).astype(np.int64) for weight in prior]
         scores = [
-            np.rint(weight / float(rate)).astype(np.int64) - cut_deviations(counts[a:b])
-            for a, b, weight in zip(low[:, 0].tolist(), high[:, 0].tolist(), prior)
+            weight - cut_deviations(counts[a:b])
+            for a, b, weight in zip(low[:, 0].tolist(), high[:, 0].tolist(), weights)
         ]
         offsets = np.concatenate([[0], np.cumsum([len(row) for row in scores])])
         level = len(self.steps) - 1
-        chosen = choose_candidates(np.concatenate(scores), offsets, rate, self.stream, level=level, query="part")
+        asked, joined = [low, high, *weights], np.concatenate(scores)
+        chosen = choose_candidates(joined, offsets, rate, self.stream, level=level, query="part", question=asked)
         return low[:, 0] + 1 + chosen
 
     def boundaries(self, n_parts: int, largest: int, share: Fraction, query: str) -> IntArray:
@@ -205,7 +210,8 @@ class PrivateSurvey(Confidential):
         for before in range(n_parts - 1, 0, -1):
             scores = -best.last_cuts(before, edges[-1])
             ends = np.array([0, len(scores)])
-            chosen = choose_candidates(scores, ends, rate, self.stream, level=level, query=f"boundary {before}")
+            name, asked = f"boundary {before}", [repr((largest, edges[-1]))]
+            chosen = choose_candidates(scores, ends, rate, self.stream, level=level, query=name, question=asked)
             edges.append(before + int(chosen[0]))
         return np.array(edges[:0:-1])
 
@@ -222,8 +228,16 @@ class PrivateSurvey(Confidential):
         noise = parts_noise(part, self.grid.unit.contributions)
         self.steps.append(Step(query, share, tree.n_nodes, None, None, compared=noise))
         costs, whole_price = tree_deviations(self.grid, tree), max(1, round(price + float(noise.scale)))
-        level = len(self.steps) - 1
-        return cheapest_parts(costs, whole_price, tree.child_starts, noise, self.stream, level=level, query="parts")
+        return cheapest_parts(
+            costs,
+            whole_price,
+            tree.child_starts,
+            noise,
+            self.stream,
+            level=len(self.steps) - 1,
+            query="parts",
+            question=[tree.low, tree.high],
+        )
 
     def descend(self, share: Fraction, query: str) -> PrivateDescent:
         """Decisions of a PrivTree, all of them together for one share."""
@@ -262,7 +276,8 @@ class PrivateDescent(Confidential):
             raise RequestError("A box of a descent lies inside one that the question before told to split.")
         delta = level_bias(self.noise, len(shape))
         biased = np.maximum(box_sums(self.survey.grid.sums, low, high) - self.depth * delta, -delta)
-        found = exceed_zero(biased, self.noise, self.survey.stream, level=self.level, query=f"split {self.depth}") == 1
+        name, asked = f"split {self.depth}", [low, high, np.array([delta])]
+        found = exceed_zero(biased, self.noise, self.survey.stream, level=self.level, query=name, question=asked) == 1
         self.low, self.high, self.depth = low[found], high[found], self.depth + 1
         step = self.survey.steps[self.level]
         self.survey.steps[self.level] = replace(step, boxes=step.boxes + len(low))

@@ -42,7 +42,7 @@ def measure_first_look(root: CountsBySize, query: QueryPlan, stream: KeyStream) 
     """Noisy sums of N over the fixed blocks of the first look at the root, whose exact counts are given."""
     ends = look_ends()
     exact = cells_between(root, np.zeros(1, dtype=np.int64), np.array([0, len(ends)]), ends)
-    return add_noise(exact, query.noise, stream, level=0, query="first look")
+    return add_noise(exact, query.noise, stream, level=0, query="first look", question=[ends])
 
 
 def measure_staircases(
@@ -90,7 +90,7 @@ def _measure_piece(
         if len(ends):
             first = np.full(n_regions, low, dtype=np.int64)
             exact = cells_between(truth, first, offsets, ends)
-            answers = _noisy(exact, noise, plan, f"blocks from {low}", offsets, place)
+            answers = _noisy(exact, noise, plan, f"blocks from {low}", offsets, place, ends)
             predictions = advance(prior, predictions, noise.variance, low, (offsets, ends), answers)
             rounds.append((offsets, ends, answers))
         low = high
@@ -102,7 +102,9 @@ def _measure_piece(
     )
 
 
-def _noisy(exact: IntArray, noise: Noise, plan: LevelPlan, name: str, offsets: IntArray, place: Place) -> IntArray:
+def _noisy(
+    exact: IntArray, noise: Noise, plan: LevelPlan, name: str, offsets: IntArray, place: Place, ends: IntArray
+) -> IntArray:
     return add_noise(
         exact,
         noise,
@@ -111,6 +113,7 @@ def _noisy(exact: IntArray, noise: Noise, plan: LevelPlan, name: str, offsets: I
         query=plan.question(name),
         offsets=offsets,
         first_region=place.first_region,
+        question=[ends],
     )
 
 
@@ -123,7 +126,8 @@ def _measure_rows(
     margin = ROW_MARGIN * (spread + 1)
     lengths = np.minimum(np.ceil(predictions.height + margin).astype(np.int64), n_groups)
     exact, offsets = largest_sizes(truth, lengths, predictions.stop)
-    return NoisyQuery("tail", plan.query.noise, offsets, _noisy(exact, plan.query.noise, plan, "tail", offsets, place))
+    noise = plan.query.noise
+    return NoisyQuery("tail", noise, offsets, _noisy(exact, noise, plan, "tail", offsets, place, predictions.stop))
 
 
 def _joined(rounds: list[tuple[IntArray, IntArray, IntArray]], n_regions: int) -> tuple[IntArray, IntArray, IntArray]:

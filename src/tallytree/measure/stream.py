@@ -7,11 +7,15 @@ noise of a row is a function of the key and of the row's place, and a row is dra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.kernels.stream_rows import MOST_ARRIVALS, block_sums, square_root_weights, weighted_rows
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import Fact
 from tallytree.model.confidential_stream import ConfidentialArrivals
 from tallytree.planning.streams import StreamPlan
 from tallytree.privacy.noise import Noise, add_noise
@@ -50,8 +54,9 @@ def _measure_epoch(plan: StreamPlan, number: int, counts: IntArray, first: int, 
     """Noisy rows of the steps from ``first`` on of one epoch, whose arrivals are ``counts``."""
     epoch, place = plan.epoch(number), number * _PLACES_PER_EPOCH
     if plan.strategy == "square-root":
-        exact = weighted_rows(square_root_weights(len(counts)), counts, first)
-        return _with_noise(exact, epoch.noise, stream, level=place, first=first)
+        weights = square_root_weights(len(counts))
+        exact = weighted_rows(weights, counts, first)
+        return _with_noise(exact, epoch.noise, stream, [weights], level=place, first=first)
     steps, rows = [], []
     for level in range(epoch.n_levels):
         width = epoch.branching**level
@@ -59,13 +64,16 @@ def _measure_epoch(plan: StreamPlan, number: int, counts: IntArray, first: int, 
         exact = block_sums(counts[before * width :], width)
         if len(exact) == 0:
             break  # nor is any wider block complete
-        rows.append(_with_noise(exact, epoch.noise, stream, level=place + level, first=before))
+        rows.append(_with_noise(exact, epoch.noise, stream, [f"{width} steps"], level=place + level, first=before))
         steps.append((np.arange(before, before + len(exact)) + 1) * width)
     # In the order of steps, then of levels, as if each step had been measured by itself.
     return np.concatenate(rows)[np.argsort(np.concatenate(steps), kind="stable")]
 
 
-def _with_noise(exact: IntArray, noise: Noise, stream: BitSource, *, level: int, first: int) -> IntArray:
+def _with_noise(
+    exact: IntArray, noise: Noise, stream: BitSource, question: Sequence[Fact], *, level: int, first: int
+) -> IntArray:
     """Each row is a region of its own, so that rows drawn one by one and together get the same noise."""
     ends = np.arange(len(exact) + 1, dtype=np.int64)
-    return add_noise(exact, noise, stream, level=level, query="stream", offsets=ends, first_region=first)
+    place: dict[str, Any] = {"level": level, "query": "stream", "offsets": ends, "first_region": first}
+    return add_noise(exact, noise, stream, **place, question=question)

@@ -7,10 +7,13 @@ a journal.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from tallytree.kernels.boxes.partitions import cheapest_cut
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import Fact
 from tallytree.privacy.noise import DiscreteLaplace, draws_at
 from tallytree.privacy.randomness import BitSource, Places, answer_once
 
@@ -18,8 +21,16 @@ from tallytree.privacy.randomness import BitSource, Places, answer_once
 LARGEST_SUM = 1 << 62
 
 
-def exceed_zero(values: IntArray, noise: DiscreteLaplace, source: BitSource, *, level: int, query: str) -> IntArray:
-    """1 where a value plus noise of its own is above 0, else 0.
+def exceed_zero(
+    values: IntArray,
+    noise: DiscreteLaplace,
+    source: BitSource,
+    *,
+    level: int,
+    query: str,
+    question: Iterable[Fact] = (),
+) -> IntArray:
+    """1 where a value plus noise of its own is above 0, else 0; ``question`` as of :func:`tallytree.privacy.noise.add_noise`.
 
     Examples
     --------
@@ -36,7 +47,7 @@ def exceed_zero(values: IntArray, noise: DiscreteLaplace, source: BitSource, *, 
         # x + z > 0, written so that nothing wraps around.
         return (drawn > -values).astype(np.int64)
 
-    return answer_once(source, places, len(values), decide)
+    return answer_once(source, places, len(values), decide, [repr(noise), *question])
 
 
 def cheapest_parts(
@@ -48,6 +59,7 @@ def cheapest_parts(
     *,
     level: int,
     query: str,
+    question: Iterable[Fact] = (),
 ) -> IntArray:
     """1 for the nodes of a tree that tile its root most cheaply, else 0; a node costs ``costs`` plus noise plus ``price``.
 
@@ -62,4 +74,5 @@ def cheapest_parts(
         noisy = np.clip(np.clip(costs, -most, most) + np.clip(drawn, -most, most), -most, most)
         return cheapest_cut(noisy + price, child_starts)
 
-    return answer_once(source, places, len(costs), choose)
+    asked = [repr((noise, price)), child_starts, *question]
+    return answer_once(source, places, len(costs), choose, asked)

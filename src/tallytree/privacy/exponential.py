@@ -10,7 +10,7 @@ it is. No floating point decides anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -19,6 +19,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray, read_only
+from tallytree.model.confidential import Fact
 from tallytree.privacy.budget import Budget, pure_loss
 from tallytree.privacy.probabilities import enclose, enclose_exp, floor_of
 from tallytree.privacy.randomness import BitSource, Places, answer_once
@@ -44,7 +45,14 @@ def exponential_rate(part: Budget, sensitivity: int) -> Fraction:
 
 
 def choose_candidates(
-    scores: IntArray, offsets: IntArray, rate: Fraction, source: BitSource, *, level: int, query: str
+    scores: IntArray,
+    offsets: IntArray,
+    rate: Fraction,
+    source: BitSource,
+    *,
+    level: int,
+    query: str,
+    question: Iterable[Fact] = (),
 ) -> IntArray:
     """One candidate for each list of scores, higher scores being likelier.
 
@@ -58,6 +66,8 @@ def choose_candidates(
         P(candidate) is proportional to exp(rate · score); see :func:`exponential_rate`.
     level, query
         The place in the stream; list ``i`` takes the bits of region ``i``.
+    question
+        As of :func:`tallytree.privacy.noise.add_noise`.
 
     Returns
     -------
@@ -77,7 +87,8 @@ def choose_candidates(
     if rate <= 0:
         raise RequestError(f"The rate of a choice must be greater than 0, got {rate}.")
     places = Places(level, query, np.arange(len(lengths) + 1, dtype=np.int64))
-    return answer_once(source, places, len(lengths), partial(_choices, scores, offsets, rate, source, places))
+    choose = partial(_choices, scores, offsets, rate, source, places)
+    return answer_once(source, places, len(lengths), choose, [repr(rate), offsets, *question])
 
 
 def _choices(scores: IntArray, offsets: IntArray, rate: Fraction, source: BitSource, places: Places) -> IntArray:

@@ -64,5 +64,10 @@ def keyed_digest(key: bytes, facts: Iterable[Fact]) -> bytes:
     return digest.digest()
 
 
+def public_digest(facts: Iterable[Fact]) -> str:
+    """The same without a key, for what is public: in hexadecimal digits."""
+    return keyed_digest(b"", facts).hex()
+
+
 def _checksum(written: bytes) -> bytes:
     return hashlib.sha256(written).digest()

@@ -13,6 +13,7 @@ the confidential values are.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,6 +25,7 @@ from tallytree.errors import RequestError
 from tallytree.kernels.jit import run_in_chunks
 from tallytree.kernels.sampling import add_in_place
 from tallytree.model.arrays import IntArray
+from tallytree.model.confidential import Fact
 from tallytree.privacy.randomness import BLOCK_WORDS, BitSource, Places, answer_once
 from tallytree.privacy.samplers import gaussian_sampler, laplace_sampler
 
@@ -157,10 +159,13 @@ def add_noise(
     offsets: IntArray | None = None,
     first_region: int = 0,
     first_draw: int = 0,
+    question: Iterable[Fact] = (),
 ) -> IntArray:
     """Values plus independent noise, in the shape of ``values``; see :func:`draw_noise` for the rest.
 
-    Without ``offsets`` all values belong to region ``first_region``. Never fails because of what the values are.
+    Without ``offsets`` all values belong to region ``first_region``. Never fails because of what the values are. ``question``
+    are the public numbers that say what the values count (ends of blocks, boxes …), where ``query`` and the offsets leave that
+    open: a run that goes on after another one has died is refused where it would ask for something else.
     """
     if not np.can_cast(values.dtype, np.int64):
         raise TypeError(f"Noise is added to integers of at most 64 bits, not to {values.dtype}.")
@@ -177,7 +182,7 @@ def add_noise(
         add_in_place(draws, flat, VALUE_LIMIT)
         return draws
 
-    return answer_once(stream, places, len(flat), noisy).reshape(values.shape)
+    return answer_once(stream, places, len(flat), noisy, [repr(noise), *question]).reshape(values.shape)
 
 
 def _places(level: int, query: str, offsets: IntArray, first_region: int, first_draw: int) -> Places:

@@ -19,7 +19,7 @@ import os
 import secrets
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
@@ -30,7 +30,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tallytree.errors import RequestError
 from tallytree.kernels.sampling import Span, fill_counters, gather_words_in_place
 from tallytree.model.arrays import IntArray
-from tallytree.privacy.journal import Journal
+from tallytree.model.confidential import Fact
+from tallytree.privacy.fingerprint import public_digest
+from tallytree.privacy.journal import Journal, Question
 
 WordArray = npt.NDArray[np.uint64]
 
@@ -274,11 +276,19 @@ class KeyStream:
         raise TypeError("A key stream is not pickled by accident; lend_key() hands it to a worker on purpose.")
 
 
-def answer_once(source: BitSource, places: Places, n_values: int, draw: Callable[[], IntArray]) -> IntArray:
-    """The answer at some places, which are claimed for it: one that was kept by a run that died, or else a fresh one."""
+def answer_once(
+    source: BitSource, places: Places, n_values: int, draw: Callable[[], IntArray], question: Iterable[Fact]
+) -> IntArray:
+    """The answer at some places, which are claimed for it: one that was kept by a run that died, or else a fresh one.
+
+    ``question`` is all that is public about what is asked there: the law of the noise, and what is counted.
+    """
     source.claim(places)
     journal: Journal | None = getattr(source, "journal", None)
-    return draw() if journal is None else journal.answer(places.name, n_values, draw)
+    if journal is None:
+        return draw()
+    asked = Question(places.name, public_digest([places.offsets, *question]))
+    return journal.answer(asked, n_values, draw)
 
 
 def _encrypt_in_place(subkey: bytes, counters: WordArray, n_counters: int) -> None:

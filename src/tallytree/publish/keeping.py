@@ -7,6 +7,7 @@ without the data. Everything after that is post-processing, and can be done agai
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -192,7 +193,8 @@ def paid_noise(
         paid, measured = _paid_once(work, keeping, manifest)
         if read is None:
             _drop_answers(work)
-        journal = Journal(work.folder(ANSWERS), sealed=work.note().get("sealed", False))
+        note = work.note()
+        journal = Journal(work.folder(ANSWERS), note.get("sealed", False), _to_owner(work, note))
         if measured and journal.digest() != measured:
             raise VerificationError(
                 f"The answers in {work.path} are not those that the ledger noted, and no others may be drawn for this payment."
@@ -207,6 +209,15 @@ def paid_noise(
         yield PaidNoise(paid, stream, keeping, journal, now())
     finally:
         stream.forget()
+
+
+def _to_owner(work: Work, note: dict[str, Any]) -> str:
+    """Which run began a release, and how to give it up, for messages to its owner."""
+    began = ", ".join(f"{name} {version}" for name, version in note.get("versions", {}).items())
+    return (
+        f"It was begun on {note.get('machine', 'an unknown machine')} with {began or 'unknown versions'}. Run the same command "
+        f"with these, on such a machine, or give the payment up and begin anew: tallytree clean {work.target}."
+    )
 
 
 def _drop_answers(work: Work) -> None:
@@ -248,6 +259,8 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
         "dataset": dataset,
         "receipt": None,
         "overwrite": work.overwrite,
+        "versions": manifest["versions"],
+        "machine": platform.machine() or "an unnamed processor",
     }
     # A stream goes on run by run; what a run that died was up to is finished before the next one goes further.
     facts |= {name: manifest[name] for name in ("n_steps",) if name in manifest}

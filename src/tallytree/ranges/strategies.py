@@ -13,6 +13,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray, read_only
+from tallytree.model.confidential import Fact
 from tallytree.model.range_tree import RangeTree
 from tallytree.planning.ranges.hats import Hats
 from tallytree.privacy.sensitivity import (
@@ -184,6 +185,19 @@ def sensitivities(strategy: Strategy, *, contributions: int = 1) -> list[Sensiti
         case HatStrategy():
             # Norms of a column need its coefficients, not the rows that they stand in.
             return [linear_queries_sensitivity(strategy.hats.coefficients, contributions=contributions)]
+
+
+def strategy_facts(strategy: Strategy) -> list[Fact]:
+    """All that says which combinations of bins a strategy asks for."""
+    match strategy:
+        case TreeStrategy():
+            return [repr(strategy.tree)]
+        case WaveletStrategy():
+            return [repr(strategy.n_bins)]
+        case MatrixStrategy():
+            return [strategy.rows]
+        case HatStrategy():
+            return [repr(strategy.hats.levels), *strategy.hats.peaks]
 
 
 def query_name(strategy: Strategy) -> str:
