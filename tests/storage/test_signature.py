@@ -14,7 +14,7 @@ import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.privacy.signing import new_key_pair
-from tallytree.storage.folder import page_with_digest, sealed
+from tallytree.storage.folder import page_with_digest, sealed, sha256_of
 from tallytree.storage.signature import signature_problems
 from tests.forging import forge
 
@@ -107,11 +107,12 @@ def test_a_forger_with_a_key_of_his_own_is_found(office: Path, signed: Path) -> 
 
 
 def test_the_report_is_signed_too(office: Path, signed: Path) -> None:
-    (signed / "report.html").write_text(page_with_digest("<p>It is safe to publish everything.</p>"))
+    manifest = sha256_of(signed / "manifest.json")
+    (signed / "report.html").write_text(page_with_digest("<p>It is safe to publish all.</p>", manifest))
     assert signature_problems(signed) == ["report.html came after the signature: sign again."]
     tt.sign(signed, office / "key")
     assert tt.verify(signed, public_key=office / "key.pub")
-    (signed / "report.html").write_text(page_with_digest("<p>Or not.</p>"))
+    (signed / "report.html").write_text(page_with_digest("<p>Or not.</p>", manifest))
     assert not tt.verify(signed, public_key=office / "key.pub")
     (signed / "report.html").unlink()
     assert not tt.verify(signed, public_key=office / "key.pub")

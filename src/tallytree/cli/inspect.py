@@ -46,10 +46,13 @@ def verify(
     else:
         result = verify_release(folder, public_key=public_key)
     if json:
-        print_json({"passed": result.passed, "checks": [vars(check) for check in result.checks]})
+        checks = [vars(check) for check in result.checks]
+        print_json({"passed": result.passed, "checks": checks, "notes": list(result.notes)})
     else:
         for check in result.checks:
             say(f"{'ok    ' if check.passed else 'FAILED'}  {check.name}{': ' + check.detail if check.detail else ''}")
+        for note in result.notes if result.passed else ():
+            say(f"note    {note}")
     if not result.passed:
         raise typer.Exit(CHECK_FAILED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,15 @@ from tallytree.options.spelled import spelled
 from tallytree.released.card import card_json, card_markdown
 from tallytree.released.opening import open_folder, reading
 from tallytree.released.published import Published
-from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, lasting_digest, page_with_digest, sealed
+from tallytree.storage.folder import (
+    CARD,
+    CARD_TEXT,
+    MANIFEST,
+    lasting_digest,
+    page_with_digest,
+    sealed,
+    sha256_of,
+)
 
 
 def write_report(
@@ -31,7 +40,8 @@ def write_report(
     made = load(folder)
     with reading(folder):
         text = report_html(made, evaluation, look)
-    return write_shown(target, text if evaluation is not None else page_with_digest(text))
+    digest = sha256_of(Path(folder) / MANIFEST)
+    return write_shown(target, text if evaluation is not None else page_with_digest(text, digest))
 
 
 def report_html(release: Published, evaluation: Any = None, look: PageOptions | None = None) -> str:
@@ -47,10 +57,20 @@ def report(release: Published, path: str | Path | None = None, **look: Any) -> P
     look
         What things are called, as for the command ``report``: ``title``, ``group_name``, ``source_note``, ``notes`` …
     """
-    page = Page(page_with_digest(report_html(release, None, PageOptions(**look))))
+    digest = "" if path is None else _manifest_beside(release, Path(path))
+    page = Page(page_with_digest(report_html(release, None, PageOptions(**look)), digest))
     if path is not None:
         page.save(path)
     return page
+
+
+def _manifest_beside(release: Published, page: Path) -> str:
+    """The checksum of the manifest in the folder of a page, where it is that of the release; else nothing."""
+    if not (page.parent / MANIFEST).is_file():
+        return ""
+    beside, manifest = load(page.parent), json.loads(json.dumps(release.saved_manifest()))
+    same = beside.saved_manifest() == manifest and beside.table().equals(release.table())
+    return sha256_of(page.parent / MANIFEST) if same else ""
 
 
 def plot(release: Published, path: str | Path | None = None, **what: Any) -> Picture:

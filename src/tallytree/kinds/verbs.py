@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 
 Keywords = ParamSpec("Keywords")
 
+UNSIGNED = (
+    "It is not signed: that its parts fit together does not say who made it. For that a signature vouches "
+    "(tallytree sign), or the ledger that paid (tallytree ledger verify --release)."
+)
+
 
 def load(path: str | Path) -> Any:
     """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
@@ -59,8 +64,8 @@ def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verific
         File of an Ed25519 key in PEM format: the release must be signed by its owner. Without it a signature is only
         compared with the files that it covers.
     """
-    signed = check_signature(path, public_key)
-    return Verification((*_verified(path).checks, *signed))
+    signed, found = check_signature(path, public_key), _verified(path)
+    return Verification((*found.checks, *signed), (*found.notes, *(() if signed else (UNSIGNED,))))
 
 
 def check_signature(path: str | Path, public_key: str | Path | None) -> tuple[Check, ...]:

@@ -25,9 +25,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """The checks of a release; true when all passed."""
+    """The checks of a release; true when all passed. ``notes`` say what no check can tell."""
 
     checks: tuple[Check, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -32,6 +32,7 @@ FORMAT_VERSION, _WITHOUT_PARTS = 3, 2
 _ADDED = ("files", "format_version", "parts")
 OWN_CHECKSUM = "sha256"
 _OWN_DIGEST = "\n<!-- tallytree sha256 "
+_OF_MANIFEST = "\n<!-- tallytree manifest "
 # Beyond it Parquet gives up on a dictionary and writes every name again: a batch names up to a million regions.
 MOST_DICTIONARY_BYTES = 1 << 28
 
@@ -257,6 +258,7 @@ class Folder:
     manifest: Manifest
     files: Mapping[str, Mapping[str, Any]]
     split: Mapping[str, Sequence[str]]
+    _whole: set[str] = field(default_factory=set, repr=False, kw_only=True)
 
     def has(self, name: str) -> bool:
         """Whether the folder has a table."""
@@ -268,15 +270,38 @@ class Folder:
 
     def table(self, name: str, *, names: Sequence[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
         """One table, or some of its columns; those in ``names`` come as dictionaries, as they were written."""
-        read = [read_table(self.path, file, names=names, columns=columns) for file in self.files_of(name)]
+        files = [self._checked(file) for file in self.files_of(name)]
+        read = [read_table(self.path, file, names=names, columns=columns) for file in files]
         return pa.concat_tables(read)
 
     def parts(self, name: str, *, names: Sequence[str] = ()) -> Iterator[pa.Table]:
         """The same table in parts of consecutive rows, as they were written, of which one exists at a time."""
         for each in self.files_of(name):
+            self._checked(each)
             with _reading(self.path / each) as place, pq.ParquetFile(place, read_dictionary=list(names)) as file:
                 for part in range(max(file.num_row_groups, 1)):
                     yield file.read_row_group(part) if file.num_row_groups else file.read()
+
+    def _checked(self, file: str) -> str:
+        """The name of a file that is as the manifest lists it, looked at once; VerificationError where it is another."""
+        if file not in self._whole:
+            with _reading(self.path / file) as place:
+                wrong = self._changed(file, place)
+            if wrong:
+                raise VerificationError(f"{self.path}: {wrong}", (file,))
+            self._whole.add(file)
+        return file
+
+    def _changed(self, name: str, file: Path) -> str:
+        """How a file that is there differs from what the manifest lists; nothing where it does not."""
+        facts = self.files.get(name)
+        if facts is None:
+            return f"{name} is not listed in the manifest."
+        if sha256_of(file) != facts.get("sha256"):
+            return f"{name} was changed: its checksum differs from the manifest."
+        if pq.read_metadata(file).num_rows != facts.get("rows"):
+            return f"{name} does not have the number of rows that the manifest states."
+        return ""
 
     def unlisted(self) -> list[str]:
         """Files in the folder that neither its manifest lists nor the program puts there itself."""
@@ -285,25 +310,37 @@ class Folder:
         # The first format was read without regard to other files; tables that it does not list were cut out of it.
         return foreign if self.version > 1 else [name for name in foreign if name.endswith(".parquet")]
 
+    def _has_page(self) -> bool:
+        """Whether the page in the folder is whole, and of the release in the folder."""
+        text = (self.path / PAGE).read_bytes().decode(errors="replace").rpartition(_OWN_DIGEST)[0]
+        return has_own_digest(self.path / PAGE) and text.endswith(_manifest_line(sha256_of(self.path / MANIFEST)))
+
     def changed_files(self) -> list[str]:
         """Files that are missing, changed or not listed in the manifest, one sentence each."""
         problems = [f"{name} is not listed in the manifest." for name in self.unlisted()]
-        if self.version > 1 and (self.path / PAGE).exists() and not has_own_digest(self.path / PAGE):
-            problems.append(f"{PAGE} was changed, or is not a page that was made for this place; write it again.")
-        for name, facts in self.files.items():
+        if self.version > 1 and (self.path / PAGE).exists() and not self._has_page():
+            problems.append(f"{PAGE} was changed, or is not a page of this release; write it again (tallytree report).")
+        for name in self.files:
             file = self.path / name
-            if not file.is_file():
-                problems.append(f"{name} is missing.")
-            elif sha256_of(file) != facts.get("sha256"):
-                problems.append(f"{name} was changed: its checksum differs from the manifest.")
-            elif pq.read_metadata(file).num_rows != facts.get("rows"):
-                problems.append(f"{name} does not have the number of rows that the manifest states.")
+            wrong = self._changed(name, file) if file.is_file() else f"{name} is missing."
+            if wrong:
+                problems.append(wrong)
+            else:
+                self._whole.add(name)
         return problems
 
 
-def page_with_digest(page: str) -> str:
-    """A page for a release folder, with its own SHA-256 in its last line; pages that show true errors have none."""
-    return f"{page}{_digest_line(page)}"
+def page_with_digest(page: str, manifest: str = "") -> str:
+    """A page for a release folder, with its own SHA-256 in its last line; pages that show true errors have none.
+
+    ``manifest`` is the SHA-256 of the manifest of the release that the page shows, which the line before then names.
+    """
+    named = f"{page}{_manifest_line(manifest)}" if manifest else page
+    return f"{named}{_digest_line(named)}"
+
+
+def _manifest_line(digest: str) -> str:
+    return f"{_OF_MANIFEST}{digest} -->"
 
 
 def has_own_digest(file: Path) -> bool:
