@@ -1,13 +1,15 @@
 """Histograms and maps that adapt: the whole table of methods, and what each idea of ``adaptive`` is worth.
 
-``python -m benchmarks.adaptive table --out cells.jsonl`` runs the protocol of DPBench (:mod:`tallytree.reproduce.dpbench`) cell
-by cell on all cores, writes each finished cell to the file and prints the table; run again with the same file it goes on where
-it stopped. ``--minutes`` ends it in time, the cheap cells come first. ``--data made-up`` takes twelve lines and twelve maps, of
-which half were never looked at while constants were chosen, and tells the halves apart.
+``python -m benchmarks.adaptive table --out cells.jsonl`` runs the protocol of DPBench
+(:mod:`tallytree.papers.dpbench.reproduce`) cell by cell on all cores, writes each finished cell to the file and
+prints the table; run again with the same file it goes on where it stopped. ``--minutes`` ends it in time, the cheap
+cells come first. ``--data made-up`` takes twelve lines and twelve maps, of which half were never looked at while
+constants were chosen, and tells the halves apart.
 
-``python -m benchmarks.adaptive ablation`` leaves out one idea after the other, and asks what knowing the truth would gain, on
-the shapes that constants were chosen on. ``coverage`` tells how often 95 % intervals hold, by shape, scale, ε and size of
-boxes, over ``--runs`` releases each. DPBench's data are taken from the folder that TALLYTREE_DATA names.
+``python -m benchmarks.adaptive ablation`` leaves out one idea after the other, and asks what knowing the truth would
+gain, on the shapes that constants were chosen on. ``coverage`` tells how often 95 % intervals hold, by shape, scale,
+ε and size of boxes, over ``--runs`` releases each. DPBench's data are taken from the folder that TALLYTREE_DATA
+names.
 """
 
 import argparse
@@ -24,11 +26,11 @@ from unittest.mock import patch
 import numpy as np
 
 from tallytree import spatial
-from tallytree.maps import adaptive, smoothing
-from tallytree.maps.draft import Draft
+from tallytree.boxes import adaptive, smoothing
+from tallytree.boxes.draft import Draft
 from tallytree.model.box_tree import box_sums
-from tallytree.reproduce import dpbench, slides
-from tallytree.reproduce.made_up import (
+from tallytree.papers.dpbench import reproduce as dpbench
+from tallytree.papers.dpbench.made_up import (
     made_up_lines,
     made_up_maps,
     tuned_lines,
@@ -36,6 +38,7 @@ from tallytree.reproduce.made_up import (
     untouched_lines,
     untouched_maps,
 )
+from tallytree.papers.slides import reproduce as slides
 
 SCALES = (10**3, 10**4, 10**5, 10**6)
 # Cells per column of lines and of maps, cheap ones first.

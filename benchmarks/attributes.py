@@ -16,8 +16,16 @@ import pyarrow as pa
 from benchmarks import peak_memory
 from benchmarks.real_data import data_folder
 from tallytree import ConfidentialCounts, evaluate, read, release
-from tallytree.consistency.lattice import least_squares_cells
-from tallytree.consistency.people import counted_people, whole_people
+from tallytree.group_sizes.adaptive import estimate_again
+from tallytree.group_sizes.intervals.answers import answer
+from tallytree.group_sizes.intervals.copies import copy_release
+from tallytree.group_sizes.lattice.reconcile import least_squares_cells
+from tallytree.group_sizes.manifest import facts_of
+from tallytree.group_sizes.plan.plan import plan_release, with_shares
+from tallytree.group_sizes.publish import groups_known
+from tallytree.group_sizes.reconcile.people import counted_people, whole_people
+from tallytree.group_sizes.release.questions import MEAN
+from tallytree.group_sizes.release.release import Release
 from tallytree.kernels.distance import earth_movers_distance
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import Attributes
@@ -26,15 +34,7 @@ from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.lattice import Family
 from tallytree.model.people import People, classes_of_entities
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.group_sizes.plan import plan_release, with_shares
 from tallytree.privacy.budget import written_fraction
-from tallytree.publish.adaptive import estimate_again
-from tallytree.publish.answers import answer
-from tallytree.publish.copies import copy_release
-from tallytree.publish.group_sizes import groups_known
-from tallytree.released.group_sizes.asked import MEAN
-from tallytree.released.group_sizes.manifest import facts_of
-from tallytree.released.group_sizes.release import Release
 
 LEVELS = ("region", "division", "fips")
 BY = ("couple", "assistance")

@@ -18,10 +18,10 @@ from typing import Any
 import benchmarks
 from benchmarks.scale_data import LEVEL_NAMES, Dials, scale_counts
 from tallytree import read, release, verify
+from tallytree.group_sizes.plan.memory import cells_per_level, predicted_bytes
+from tallytree.group_sizes.plan.plan import PublicFacts, plan_release
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.group_sizes.memory import cells_per_level, predicted_bytes
-from tallytree.planning.group_sizes.plan import PublicFacts, plan_release
-from tallytree.reproduce.housing import housing_counts
+from tallytree.papers.housing import housing_counts
 
 
 def measured(arguments: list[str]) -> dict[str, float]:

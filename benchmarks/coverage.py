@@ -25,18 +25,18 @@ import numpy as np
 import benchmarks
 from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, release
+from tallytree.group_sizes.intervals.answers import answer
+from tallytree.group_sizes.intervals.bands import count_band, cumulative_band
+from tallytree.group_sizes.intervals.copies import Copies, copy_release, public_bounds
+from tallytree.group_sizes.intervals.intervals import count_intervals
+from tallytree.group_sizes.intervals.zero_cells import REACHES, first_sizes, places_of
+from tallytree.group_sizes.release import questions as asked
+from tallytree.group_sizes.release.region import RegionCounts
+from tallytree.group_sizes.release.release import CountIntervals
 from tallytree.kernels import jit
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import counts_at
 from tallytree.model.unit import Unit
-from tallytree.publish.answers import answer
-from tallytree.publish.bands import count_band, cumulative_band
-from tallytree.publish.copies import Copies, copy_release, public_bounds
-from tallytree.publish.intervals import count_intervals
-from tallytree.released.group_sizes import asked
-from tallytree.released.group_sizes.region import RegionCounts
-from tallytree.released.group_sizes.release import CountIntervals
-from tallytree.released.group_sizes.zero_cells import REACHES, first_sizes, places_of
 
 RESULTS = Path("bench-results") / "coverage"
 RELEASES, COPIES = 100, 40

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.publish.power_cuts import ForgetfulDisk
+from tests.releases.power_cuts import ForgetfulDisk
 
 import benchmarks
 import tallytree as tt

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 
 import tallytree as tt
 from tallytree.cli import load_commands, main
+from tallytree.ledger.accounts import create_account, read_history
+from tallytree.ledger.chain import summarise
+from tallytree.ledger.checks import check_history
 from tallytree.privacy.budget import Budget
-from tallytree.privacy.ledger import create_account, read_history
-from tallytree.privacy.ledger_chain import summarise
-from tallytree.privacy.ledger_checks import check_history
 
 PEOPLE = {"household": [1, 1, 2, 3, 3, 3, 4, 5, 5], "state": ["GA"] * 6 + ["NY"] * 3}
 READ = ["--public", "groups", "--group", "household", "--levels", "state"]

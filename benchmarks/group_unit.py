@@ -13,18 +13,18 @@ import numpy as np
 
 from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
-from tallytree.consistency.size_bins import fill_bins, whole_bins
-from tallytree.consistency.totals import consistent_totals
+from tallytree.group_sizes.accuracy import protecting_groups
+from tallytree.group_sizes.plan.size_bins import SizeBins
+from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_bins
+from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.kernels.distance import earth_movers_distance
 from tallytree.kernels.tables.simplex import project_to_simplex
 from tallytree.kernels.trees.projection import project_on_tree_in_place
 from tallytree.model.count_of_counts import counts_on_all_levels
-from tallytree.planning.group_sizes.size_bins import SizeBins
 from tallytree.privacy.budget import Budget, exact, noise_for
 from tallytree.privacy.noise import draw_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import size_bins_sensitivity
-from tallytree.publish.accuracy import protecting_groups
 
 # A public bound far above all sizes. A naive table of all counties takes a hundred times as long with 10,000 as with 1,000.
 LOOSE = {"cps": 10_000, "flights": 10_000, "housing": 1_000}

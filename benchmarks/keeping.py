@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from tests.privacy.postgres_server import postgres_server, server_programs
+from tests.ledger.postgres_server import postgres_server, server_programs
 
 import benchmarks
 from benchmarks import forked

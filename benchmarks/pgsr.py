@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-from tallytree.reproduce.fioretto2021 import OUTLIERS
-from tallytree.reproduce.housing import housing_counts
-from tallytree.reproduce.pgsr_runs import MECHANISMS, Noisy, exact_table
-from tallytree.reproduce.pgsr_scaling import EPSILON, fast_programs, seconds_of, solver_programs, synthetic_taxis
+from tallytree.papers.fioretto2021.reproduce import OUTLIERS
+from tallytree.papers.fioretto2021.runs import MECHANISMS, Noisy, exact_table
+from tallytree.papers.fioretto2021.scaling import EPSILON, fast_programs, seconds_of, solver_programs, synthetic_taxis
+from tallytree.papers.housing import housing_counts
 
 SWEEP = (5, 10, 20, 30, 40, 50)
 SOLVERS = {"M_H (tree-exact), HiGHS": 2, "M_H^r, OSQP": 10}  # name: runs, of which the best counts

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 import tallytree as tt
+from tallytree.group_sizes.accuracy import trade_off
+from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
 from tallytree.kinds.showing import report_html
 from tallytree.options.asking import PageOptions
-from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import trade_off
-from tallytree.reproduce.housing import housing_counts
+from tallytree.papers.housing import housing_counts
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 

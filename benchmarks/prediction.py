@@ -20,8 +20,8 @@ import benchmarks
 from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.errors import TallytreeError
-from tallytree.planning.group_sizes.mechanisms import MECHANISMS
-from tallytree.publish.accuracy import data_like
+from tallytree.group_sizes.accuracy import data_like
+from tallytree.group_sizes.mechanisms import MECHANISMS
 
 RESULTS = Path("bench-results") / "prediction"
 EPSILON = 1

@@ -11,7 +11,7 @@ import numpy as np
 from tallytree import ConfidentialCounts, read
 from tallytree.model.count_of_counts import counts_from_dense
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.reproduce.datasets import county_housing, taxi
+from tallytree.papers.datasets import county_housing, taxi
 
 
 def cps(folder: Path) -> ConfidentialCounts:

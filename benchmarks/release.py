@@ -4,7 +4,7 @@ from functools import partial
 
 import benchmarks
 from tallytree import release
-from tallytree.reproduce.housing import housing_counts
+from tallytree.papers.housing import housing_counts
 
 OPTIONS: dict[str, dict[str, object]] = {
     "matching, cumulative, K = 10,000": {"mechanism": "matching", "view": "cumulative", "max_size": 10_000},

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import benchmarks
-from tallytree.distributed.session import spark_session
+from tallytree.spark.session import spark_session
 
 MASTER, LARGE_MASTER = "local-cluster[2,1,2048]", "local-cluster[2,1,4096]"
 SETTINGS = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8"}

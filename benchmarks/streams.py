@@ -7,13 +7,13 @@ import numpy as np
 
 import benchmarks
 from tallytree.kernels.stream_rows import square_root_weights, weighted_rows
-from tallytree.measure.stream import measure_steps
-from tallytree.planning.streams import StreamPlan, mean_squared_error, plan_stream
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.stream_counter import StreamCounter
-from tallytree.ranges.streams import estimate_stream
+from tallytree.streams.counter import StreamCounter
+from tallytree.streams.estimate import estimate_stream
+from tallytree.streams.measure import measure_steps
+from tallytree.streams.plan import StreamPlan, mean_squared_error, plan_stream
 
 HORIZONS = {365: 4000, 1023: 4000, 65_536: 1000}
 ZCDP, PURE = Budget("zcdp", Fraction(1, 2)), Budget("pure", Fraction(1, 10))

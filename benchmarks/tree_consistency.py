@@ -7,8 +7,8 @@ import numpy as np
 
 from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.model.range_tree import RangeTree
-from tallytree.publish.histogram import histogram
-from tallytree.ranges.tree_layout import TreeLayout
+from tallytree.ranges.publish import histogram
+from tallytree.strategies.tree_layout import TreeLayout
 
 BRANCHING = 16
 N_LEAVES = 2**16

@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from tallytree import ConfidentialCounts, evaluate, release
+from tallytree.papers.datasets import county_housing
+from tallytree.papers.housing import housing_counts
 from tallytree.privacy.conversion import rho_from_epsilon
-from tallytree.reproduce.datasets import county_housing
-from tallytree.reproduce.housing import housing_counts
 
 DELTA = Fraction(1, 10**9)
 RUNS = 5

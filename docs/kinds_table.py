@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tallytree.kinds.kind import table_of_verbs
 from tallytree.kinds.table import KINDS
+from tallytree.releases.kind import table_of_verbs
 
 PAGE = Path(__file__).parent / "reference" / "kinds.md"
 HEAD = """# Every verb for every kind

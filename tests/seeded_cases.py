@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import tallytree as tt
-from tallytree.publish.stream_counter import StreamCounter
+from tallytree.streams.counter import StreamCounter
 
 Case = tuple[str, Callable[[], Any]]
 SEED = 11

@@ -20,8 +20,8 @@ from rich.console import Console
 
 import tallytree
 from tallytree.cli import main
-from tallytree.distributed.session import spark_session
-from tests.privacy.postgres_server import postgres_server
+from tallytree.spark.session import spark_session
+from tests.ledger.postgres_server import postgres_server
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

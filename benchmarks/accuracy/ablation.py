@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-import tallytree.consistency.staircases as consistency
-import tallytree.estimate.staircases as estimate
+import tallytree.group_sizes.adaptive as adaptive
+import tallytree.group_sizes.estimate.staircases as estimate
+import tallytree.group_sizes.reconcile.staircases as consistency
 import tallytree.kernels.staircase.blocks as kernel
 import tallytree.kernels.staircase.curves as staircase_curves
 import tallytree.kernels.staircase.rows as staircase_rows
-import tallytree.publish.adaptive as adaptive
 from benchmarks.accuracy.data import data_sets
 from benchmarks.real_data import data_folder
 from tallytree import evaluate, release

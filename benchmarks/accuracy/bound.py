@@ -42,10 +42,10 @@ from scipy.optimize import minimize
 from benchmarks.accuracy.data import data_sets
 from benchmarks.real_data import data_folder
 from tallytree import ConfidentialCounts, evaluate, release
+from tallytree.group_sizes.plan.shapes import redrawn
 from tallytree.model.arrays import FloatArray
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.planning.group_sizes.shapes import redrawn
 
 SETS = (
     "cps",

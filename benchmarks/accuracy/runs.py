@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from benchmarks.accuracy.data import data_sets
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.errors import TallytreeError
-from tallytree.planning.group_sizes.error_formulas import omniscient_error
+from tallytree.group_sizes.plan.error_formulas import omniscient_error
 
 RESULTS = Path("bench-results") / "accuracy"
 EPSILONS = ("0.1", "0.5", "1", "4")

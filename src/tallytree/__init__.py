@@ -6,7 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tallytree.distributed.reading import read
+    from tallytree.boxes.release import SpatialRelease
+    from tallytree.degree_sequences.publish import degrees
+    from tallytree.degree_sequences.release import DegreeSequence
+    from tallytree.group_sizes.intervals.intervals import with_intervals
+    from tallytree.group_sizes.publish import release
+    from tallytree.group_sizes.release.release import Release
     from tallytree.kinds.showing import card
     from tallytree.kinds.verbs import (
         ask,
@@ -21,6 +26,8 @@ if TYPE_CHECKING:
         sign,
         verify,
     )
+    from tallytree.maps.grid_histogram import grid_histogram
+    from tallytree.maps.publish import spatial
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
@@ -29,19 +36,12 @@ if TYPE_CHECKING:
     from tallytree.options.maps import GridHistogramOptions, MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
-    from tallytree.publish.degrees import degrees
-    from tallytree.publish.grid_histogram import grid_histogram
-    from tallytree.publish.group_sizes import release
-    from tallytree.publish.histogram import histogram
-    from tallytree.publish.intervals import with_intervals
-    from tallytree.publish.spatial import spatial
-    from tallytree.publish.stream import stream
-    from tallytree.publish.stream_counter import StreamCounter
-    from tallytree.released.degrees import DegreeSequence
-    from tallytree.released.group_sizes.release import Release
-    from tallytree.released.histogram.release import RangeHistogram
-    from tallytree.released.maps.release import SpatialRelease
-    from tallytree.released.stream.release import StreamRelease
+    from tallytree.ranges.publish import histogram
+    from tallytree.ranges.release import RangeHistogram
+    from tallytree.spark.reading import read
+    from tallytree.streams.counter import StreamCounter
+    from tallytree.streams.publish import stream
+    from tallytree.streams.release import StreamRelease
     from tallytree.version import __version__
 
 __all__ = [
@@ -89,41 +89,41 @@ __all__ = [
 _HOMES = {
     "AssumedCounts": "model.confidential",
     "ConfidentialCounts": "model.confidential",
-    "DegreeSequence": "released.degrees",
+    "DegreeSequence": "degree_sequences.release",
     "DegreesOptions": "options.degrees",
     "GridHistogramOptions": "options.maps",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",
-    "RangeHistogram": "released.histogram.release",
+    "RangeHistogram": "ranges.release",
     "ReadOptions": "options.reading",
-    "Release": "released.group_sizes.release",
+    "Release": "group_sizes.release.release",
     "ReleaseOptions": "options.group_sizes",
-    "SpatialRelease": "released.maps.release",
-    "StreamCounter": "publish.stream_counter",
+    "SpatialRelease": "boxes.release",
+    "StreamCounter": "streams.counter",
     "StreamOptions": "options.stream",
-    "StreamRelease": "released.stream.release",
+    "StreamRelease": "streams.release",
     "__version__": "version",
     "ask": "kinds.verbs",
     "card": "kinds.showing",
     "compare": "kinds.verbs",
-    "degrees": "publish.degrees",
+    "degrees": "degree_sequences.publish",
     "evaluate": "kinds.verbs",
     "export": "kinds.verbs",
-    "grid_histogram": "publish.grid_histogram",
-    "histogram": "publish.histogram",
+    "grid_histogram": "maps.grid_histogram",
+    "histogram": "ranges.publish",
     "load": "kinds.verbs",
     "microdata": "kinds.verbs",
     "plan": "kinds.verbs",
     "re_estimate": "kinds.verbs",
-    "read": "distributed.reading",
-    "release": "publish.group_sizes",
+    "read": "spark.reading",
+    "release": "group_sizes.publish",
     "resume": "kinds.verbs",
     "sign": "kinds.verbs",
-    "spatial": "publish.spatial",
-    "stream": "publish.stream",
+    "spatial": "maps.publish",
+    "stream": "streams.publish",
     "verify": "kinds.verbs",
-    "with_intervals": "publish.intervals",
+    "with_intervals": "group_sizes.intervals.intervals",
 }
 
 

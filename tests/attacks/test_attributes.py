@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tallytree as tt
-from tallytree.publish.group_sizes import release
+from tallytree.group_sizes.publish import release
 from tests.attacks.test_exact_loss import told
 from tests.attacks.transcript import VisibleDifferenceError, listen, loss_between, replay
 

@@ -15,7 +15,7 @@ from tallytree.errors import PaidNotFinishedError
 from tallytree.kinds.verbs import clean, resume
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.journal import Journal
-from tallytree.publish.keeping import PaidNoise
+from tallytree.releases.keeping import PaidNoise
 from tallytree.storage.work import Work, work_folder
 from tests.attacks.transcript import Asked, Question, listen, loss_between, replay, standing_in
 from tests.fuzz.small import by_hats
@@ -192,8 +192,8 @@ def test_once_all_is_measured_the_data_are_not_read_again(
     target = tmp_path / "out"
     doors = {
         "before the note": (Work, "write_note", lambda work, facts: facts.get("state") == "measured"),
-        "before it is deleted": ("tallytree.publish.keeping", "forget_reading", lambda *_: True),
-        "before estimating": ("tallytree.publish.keeping", "tell_measured", lambda *_: True),
+        "before it is deleted": ("tallytree.releases.keeping", "forget_reading", lambda *_: True),
+        "before estimating": ("tallytree.releases.keeping", "tell_measured", lambda *_: True),
     }
     owner, name, dies = doors[moment]
     with monkeypatch.context() as patch:
@@ -289,7 +289,7 @@ def test_tables_that_are_damaged_are_made_again_from_the_answers_and_nothing_is_
 ) -> None:
     target = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr("tallytree.publish.keeping.tell_measured", killing)
+        patch.setattr("tallytree.releases.keeping.tell_measured", killing)
         with pytest.raises(Killed):
             CASES["adaptive"](3, out=target)
     (work_folder(target) / "measured" / "noisy.parquet").write_bytes(b"")

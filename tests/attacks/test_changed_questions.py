@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import tallytree as tt
+from tallytree.boxes import measure as spatial
+from tallytree.boxes.measure import PrivateSurvey
 from tallytree.errors import PaidNotFinishedError, VerificationError
-from tallytree.measure import spatial, staircases, stream
-from tallytree.measure.spatial import PrivateSurvey
+from tallytree.group_sizes import size_bins
+from tallytree.group_sizes.measure import staircases
 from tallytree.privacy.journal import Journal, Question
-from tallytree.publish import size_bins
 from tallytree.storage.work import work_folder
+from tallytree.streams import measure as stream
 from tests.attacks.test_changed_data import CASES, drawing, killed_after
 
 REFUSED = r"are to other questions than this run asks.*It was begun on \S+ with .*tallytree.* tallytree clean"

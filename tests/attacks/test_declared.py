@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import tallytree as tt
-from tallytree.publish.degrees import degrees
-from tallytree.publish.group_sizes import release
-from tallytree.publish.histogram import histogram
-from tallytree.publish.spatial import spatial
-from tallytree.publish.stream import stream
+from tallytree.degree_sequences.publish import degrees
+from tallytree.group_sizes.publish import release
+from tallytree.maps.publish import spatial
+from tallytree.ranges.publish import histogram
+from tallytree.streams.publish import stream
 from tests.attacks.transcript import VisibleDifferenceError, listen, loss_between, replay
 
 Row = tuple[str, str, str, int, int]

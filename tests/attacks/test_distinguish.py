@@ -17,14 +17,16 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.estimate.staircases import prior_of_root
-from tallytree.maps.draft import Draft
-from tallytree.maps.trees import kd_tree
-from tallytree.measure import spatial as measuring_maps
-from tallytree.measure.group_sizes import Place
-from tallytree.measure.histogram import measure_histogram
-from tallytree.measure.noisy import NoisyCounts, NoisyLevel
-from tallytree.measure.staircases import measure_staircases
+from tallytree.boxes import measure as measuring_maps
+from tallytree.boxes.draft import Draft
+from tallytree.boxes.trees import kd_tree
+from tallytree.degree_sequences import publish as releasing_degrees
+from tallytree.degree_sequences.publish import degrees
+from tallytree.group_sizes.estimate.staircases import prior_of_root
+from tallytree.group_sizes.measure.levels import Place
+from tallytree.group_sizes.measure.staircases import measure_staircases
+from tallytree.group_sizes.plan import plan as planning
+from tallytree.group_sizes.publish import measure_all
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
@@ -35,19 +37,17 @@ from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.maps import MethodOptions
-from tallytree.planning.group_sizes import plan as planning
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
+from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
-from tallytree.publish import degrees as releasing_degrees
-from tallytree.publish.degrees import degrees
-from tallytree.publish.group_sizes import measure_all
-from tallytree.publish.histogram import histogram
-from tallytree.ranges import plan as ranges_planning
-from tallytree.ranges.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
+from tallytree.ranges.measure import measure_histogram
+from tallytree.ranges.publish import histogram
+from tallytree.strategies import plan as ranges_planning
+from tallytree.strategies.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
 from tests.attacks.distinguish import Loss, loss_at_least
-from tests.planning.test_first_look import look_at
+from tests.group_sizes.test_first_look import look_at
 
 N_REGIONS = 60_000
 N_RUNS = 6_000

@@ -12,23 +12,23 @@ import pyarrow as pa
 import pytest
 
 import tallytree as tt
-from tallytree.measure import size_bins as measuring_bins
-from tallytree.measure import spatial as measuring_maps
-from tallytree.measure.stream import measure_steps
-from tallytree.planning import streams as planning_streams
-from tallytree.planning.group_sizes import plan as planning
-from tallytree.planning.group_sizes.mechanisms import MECHANISMS
-from tallytree.planning.streams import plan_stream
+from tallytree.boxes import measure as measuring_maps
+from tallytree.degree_sequences.publish import degrees
+from tallytree.group_sizes.measure import size_bins as measuring_bins
+from tallytree.group_sizes.mechanisms import MECHANISMS
+from tallytree.group_sizes.plan import plan as planning
+from tallytree.maps.publish import spatial
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.degrees import degrees
-from tallytree.publish.histogram import histogram
-from tallytree.publish.spatial import spatial
-from tallytree.publish.stream import stream
-from tallytree.publish.stream_counter import StreamCounter
-from tallytree.ranges import strategies
-from tallytree.ranges.streams import estimate_stream
+from tallytree.ranges.publish import histogram
+from tallytree.strategies import strategies
+from tallytree.streams import plan as planning_streams
+from tallytree.streams.counter import StreamCounter
+from tallytree.streams.estimate import estimate_stream
+from tallytree.streams.measure import measure_steps
+from tallytree.streams.plan import plan_stream
+from tallytree.streams.publish import stream
 from tests.attacks.inputs import Households, random_households
 from tests.attacks.transcript import listen, loss_between, replay
 from tests.fuzz.small import by_hats

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import RequestError
-from tallytree.measure import people as measuring_people
-from tallytree.measure import staircases as measuring_staircases
-from tallytree.planning.group_sizes.plan import LevelPlan
+from tallytree.group_sizes.measure import people as measuring_people
+from tallytree.group_sizes.measure import staircases as measuring_staircases
+from tallytree.group_sizes.plan.plan import LevelPlan
 from tallytree.privacy.comparisons import exceed_zero
 from tallytree.privacy.exponential import choose_candidates
 from tallytree.privacy.journal import Journal

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import tallytree as tt
+from tallytree.degree_sequences.publish import degrees
 from tallytree.errors import BudgetError, RequestError
+from tallytree.ledger.accounts import create_account
+from tallytree.maps.publish import spatial
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.guarantee import REPLACED, false_claims
-from tallytree.privacy.ledger import create_account
-from tallytree.publish.degrees import degrees
-from tallytree.publish.histogram import histogram
-from tallytree.publish.spatial import spatial
+from tallytree.ranges.publish import histogram
 from tests.attacks.transcript import listen, loss_between, replay
 
 COUNTS = np.array([3, 0, 2, 5])

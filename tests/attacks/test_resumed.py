@@ -9,12 +9,12 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import PaidNotFinishedError
+from tallytree.group_sizes.publish import release as release_counts  # with all that measures, before anything stands in
 from tallytree.privacy import noise
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.journal import Question as Kept
 from tallytree.privacy.randomness import Places
-from tallytree.publish.group_sizes import release as release_counts  # with all that measures, before anything stands in
 from tests.attacks.inputs import Households
 from tests.attacks.transcript import Asked, Question, loss_between, replay, standing_in
 

@@ -14,8 +14,8 @@ import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
 from tallytree.kinds.verbs import verify_privacy
+from tallytree.ledger.accounts import create_account
 from tallytree.privacy.budget import Budget, exact
-from tallytree.privacy.ledger import create_account
 
 COMMANDS = {
     "release": ["release", "rows.parquet", "--public", "groups", "--group", "household", "--levels", "state"],

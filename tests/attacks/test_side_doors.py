@@ -18,17 +18,17 @@ import pytest
 
 import tallytree as tt
 from tallytree.cli import main
+from tallytree.degree_sequences.publish import confidential_sizes
 from tallytree.errors import TallytreeError
+from tallytree.group_sizes.adaptive import run_adaptive
+from tallytree.group_sizes.plan.plan import PublicFacts, plan_release
+from tallytree.group_sizes.publish import measure_all
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.values import read_values
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.planning.group_sizes.plan import PublicFacts, plan_release
 from tallytree.privacy.randomness import KeyStream
-from tallytree.publish.adaptive import run_adaptive
-from tallytree.publish.degrees import confidential_sizes
-from tallytree.publish.group_sizes import measure_all
 from tests.attacks.inputs import TREE, Households
 from tests.attacks.transcript import listen, replay
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tallytree.cli import main
+from tallytree.ledger.accounts import Purpose, complete, find_reservation, reserve
 from tallytree.privacy.budget import Budget, exact
-from tallytree.privacy.ledger import Purpose, complete, find_reservation, reserve
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tallytree.cli import main
-from tallytree.planning.group_sizes.mechanisms import TRAITS
+from tallytree.group_sizes.mechanisms import TRAITS
 from tests.cli.test_commands import READ, place, tallytree
 
 __all__ = ["place"]

@@ -13,15 +13,15 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from tallytree.boxes.release import SpatialRelease
 from tallytree.cli import load_commands, main
+from tallytree.group_sizes.release.release import Release
 from tallytree.kinds.table import KINDS
+from tallytree.ledger.payment import Payment
 from tallytree.model.unit import Unit
 from tallytree.options.base import Options
-from tallytree.publish.keeping import Keeping, Target
-from tallytree.publish.payment import Payment
-from tallytree.released.group_sizes.release import Release
-from tallytree.released.maps.release import SpatialRelease
-from tallytree.released.questions import Question, Reply
+from tallytree.releases.keeping import Keeping, Target
+from tallytree.releases.questions import Question, Reply
 
 COMMANDS = load_commands()
 # Per command what it needs; the module of the publishing function, and its name there.

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 import tallytree as tt
-from tallytree.planning.ranges.hats import HatLevel, Hats
-from tallytree.publish import strategies
-from tallytree.ranges.strategies import HatStrategy
+from tallytree.ranges import strategies
+from tallytree.strategies.hats import HatLevel, Hats
+from tallytree.strategies.strategies import HatStrategy
 
 PEOPLE = pa.table(
     {

@@ -12,11 +12,11 @@ from tallytree.errors import TallytreeError
 from tallytree.kinds.showing import write_report
 from tallytree.kinds.table import KINDS
 from tallytree.kinds.verbs import verify_privacy
-from tallytree.released.opening import reading
+from tallytree.releases.opening import reading
 from tests.fuzz.damage import copied, spoil
 from tests.fuzz.small import KINDS_MADE, MADE
 from tests.fuzz.watching import TIMES, at_most, complaint, seeded
-from tests.released.older_folders import EXPECTED, FORMAT_1
+from tests.releases.older_folders import EXPECTED, FORMAT_1
 
 assert set(KINDS_MADE) == set(KINDS)
 

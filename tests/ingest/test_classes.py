@@ -138,7 +138,7 @@ def test_exports_report_and_plan_speak_in_classes(tmp_path: Path) -> None:
     sheet = KINDS["group-sizes"].verb("sheet")(made)
     assert sheet.codes["size"].labels == ["1-4", "5-9", "10+"]
     assert sheet.table["class"].to_pylist() == made.table()["class"].to_pylist()
-    from tallytree.report.payload import group_sizes_payload
+    from tallytree.group_sizes.report import group_sizes_payload
 
     page = group_sizes_payload(made)
     assert page["words"]["bin"] == ["1-4", "5-9", "10+"]

@@ -9,7 +9,7 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import InputError, RequestError
-from tests.privacy.postgres_server import postgres_server
+from tests.ledger.postgres_server import postgres_server
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tallytree.boxes.draft import Draft
 from tallytree.kernels.boxes.moments import BoxNoise, box_moments
 from tallytree.kernels.range_moments import quartics
 from tallytree.kernels.trees.least_squares import variances_from_below
-from tallytree.maps.draft import Draft
-from tests.maps.surveys import PlainSurvey
+from tests.boxes.surveys import PlainSurvey
 from tests.reference.ranges import moments
 
 

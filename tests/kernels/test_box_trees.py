@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tallytree.boxes.draft import Draft
 from tallytree.kernels.boxes.trees import box_uncertainty, fewest_boxes
 from tallytree.kernels.trees.least_squares import variances_from_below
-from tallytree.maps.draft import Draft
-from tests.maps.surveys import PlainSurvey
+from tests.boxes.surveys import PlainSurvey
 from tests.reference.boxes import box_variance, leaf_weights
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tallytree.kernels.range_moments import tree_moments, tree_noise
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.range_tree import RangeTree
-from tallytree.ranges.tree_layout import TreeLayout
+from tallytree.strategies.tree_layout import TreeLayout
 from tests.reference import ranges as slow
 from tests.reference.trees import leaf_membership
 

@@ -13,10 +13,10 @@ import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
 from tallytree.kinds import table
-from tallytree.kinds.kind import Kind, No, table_of_verbs
 from tallytree.kinds.showing import write_report
 from tallytree.kinds.table import KINDS
 from tallytree.kinds.verbs import verify_privacy
+from tallytree.releases.kind import Kind, No, table_of_verbs
 from tests.kinds import toy
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 6 + ["NY"]})

@@ -89,7 +89,7 @@ def test_answers_that_tell_more_sizes_apart_than_would_be_asked_for_now_are_esti
     table = pa.table({"size": sizes, "state": np.resize(["GA", "NY"], 3_000)})
     data = tt.read(table, size="size", levels=["state"], public="groups")
     # As before the last hundred groups were measured one by one.
-    monkeypatch.setattr("tallytree.planning.group_sizes.first_look.FEW_GROUPS", 0)
+    monkeypatch.setattr("tallytree.group_sizes.plan.first_look.FEW_GROUPS", 0)
     made = tt.release(data, epsilon=1, insecure_seed=1)
     made.save(tmp_path / "out")
     monkeypatch.undo()

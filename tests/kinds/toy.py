@@ -3,14 +3,15 @@ of its own if people are to make it on the command line."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from tallytree.kinds.kind import Kind, No
-from tallytree.model.confidential import Confidential
+from tallytree.ledger.payment import Payment
+from tallytree.model.confidential import Confidential, Fact
 from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import noise_for
@@ -18,12 +19,12 @@ from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
 from tallytree.privacy.noise import add_noise
 from tallytree.privacy.sensitivity import group_totals_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
-from tallytree.publish.keeping import Keeping, paid_noise
-from tallytree.publish.payment import Payment
-from tallytree.released.checks import Check, Verification
-from tallytree.released.privacy_checks import check_privacy
-from tallytree.released.published import Published
-from tallytree.released.questions import Question, Reply
+from tallytree.releases.checks import Check, Verification
+from tallytree.releases.keeping import Keeping, paid_noise
+from tallytree.releases.kind import Kind, No
+from tallytree.releases.privacy_checks import check_privacy
+from tallytree.releases.published import Published
+from tallytree.releases.questions import Question, Reply
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.versions import library_versions
 
@@ -33,6 +34,10 @@ class ConfidentialTotal(Confidential):
     """Confidential: how many rows there are."""
 
     n_rows: int
+
+    def facts(self) -> Iterator[Fact]:
+        """Confidential: the number, for a keyed fingerprint of it alone."""
+        yield str(self.n_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +84,7 @@ def total(
         "versions": library_versions(),
     }
     confidential = ConfidentialTotal(len(rows))
-    with paid_noise(Keeping(payment), manifest, insecure_seed) as paid:
+    with paid_noise(Keeping(payment), manifest, insecure_seed, read=confidential) as paid:
         noisy = add_noise(np.array([confidential.n_rows]), noise, paid.stream, level=0, query="total")
     return Total(int(noisy[0]), paid.manifest)
 

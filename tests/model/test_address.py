@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tallytree.errors import InputError, RequestError, TallytreeError
 from tallytree.ingest import read
+from tallytree.ledger.accounts import list_accounts
 from tallytree.model.address import check_address, secrets_of
-from tallytree.privacy.ledger import list_accounts
 
 PARTS = st.lists(st.integers(10**6, 10**7).map(lambda number: f"Zq{number:x}"), min_size=1, max_size=4)
 BETWEEN = st.sampled_from(["@", ":", "/", "?", "#", "[", "]", "%", "%40", "&", "=", "\\", " ", "é", ";", "+"])

@@ -12,7 +12,7 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
-from tallytree.publish.stream_counter import StreamCounter
+from tallytree.streams.counter import StreamCounter
 
 COUNTS = np.arange(16).reshape(4, 4)
 FIXED: dict[str, Any] = {"epsilon": 1, "insecure_seed": 1}

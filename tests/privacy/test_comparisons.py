@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from tallytree.boxes.measure import level_bias, parts_noise, splits_noise
 from tallytree.errors import RequestError
-from tallytree.measure.spatial import level_bias, parts_noise, splits_noise
 from tallytree.privacy.budget import Budget, pure_loss
 from tallytree.privacy.comparisons import cheapest_parts, exceed_zero
 from tallytree.privacy.journal import Journal

@@ -7,8 +7,6 @@ import pytest
 
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.ranges.hats import HatLevel, Hats
-from tallytree.planning.ranges.level_budgets import equal_shares
 from tallytree.privacy.sensitivity import (
     block_differences_sensitivity,
     edge_degrees_sensitivity,
@@ -17,7 +15,9 @@ from tallytree.privacy.sensitivity import (
     linear_queries_sensitivity,
     sizes_sensitivity,
 )
-from tallytree.ranges.strategies import (
+from tallytree.strategies.hats import HatLevel, Hats
+from tallytree.strategies.level_budgets import equal_shares
+from tallytree.strategies.strategies import (
     HatStrategy,
     TreeStrategy,
     WaveletStrategy,
@@ -25,7 +25,7 @@ from tallytree.ranges.strategies import (
     matrix_strategy,
     sensitivities,
 )
-from tallytree.ranges.wavelet import haar_levels
+from tallytree.strategies.wavelet import haar_levels
 
 N_BINS = 5
 

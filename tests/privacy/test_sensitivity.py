@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
-from tallytree.measure.size_bins import answers_of
-from tallytree.planning.group_sizes.size_bins import SizeBins
+from tallytree.group_sizes.measure.size_bins import answers_of
+from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     chain_sensitivity,

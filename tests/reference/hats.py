@@ -3,7 +3,7 @@
 import numpy as np
 
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.planning.ranges.hats import Hats
+from tallytree.strategies.hats import Hats
 
 
 def dense_rows(hats: Hats) -> IntArray:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tallytree.estimate.hybrid import laplace_scale
+from tallytree.group_sizes.estimate.hybrid import laplace_scale
 from tests.reference import isotonic
 
 

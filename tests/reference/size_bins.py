@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.planning.group_sizes.size_bins import SizeBins
+from tallytree.group_sizes.plan.size_bins import SizeBins
 
 
 def questions(bins: SizeBins) -> Any:

@@ -6,11 +6,11 @@ from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
+from tallytree.degree_sequences.publish import make_degrees
+from tallytree.degree_sequences.release import load_degrees
 from tallytree.errors import RequestError
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.groups import Output
-from tallytree.publish.degrees import make_degrees
-from tallytree.released.degrees import load_degrees
 
 
 @command(app, needs=("out",))

@@ -10,12 +10,12 @@ import typer
 
 from tallytree.cli.app import app, print_table, progress_bar, say
 from tallytree.errors import StorageError
+from tallytree.group_sizes.evaluate import evaluate
+from tallytree.group_sizes.publish import release
 from tallytree.ingest.read import read
 from tallytree.kinds.showing import write_report
 from tallytree.kinds.verbs import load, verify
-from tallytree.publish.group_sizes import release
-from tallytree.released.group_sizes.evaluation import evaluate
-from tallytree.reproduce.housing import housing_counts, write_people
+from tallytree.papers.housing import housing_counts, write_people
 
 LEVELS = ("state", "county")
 

@@ -23,12 +23,12 @@ from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, say
 from tallytree.cli.commands import command
 from tallytree.errors import TallytreeError
 from tallytree.ingest.read import read
+from tallytree.ledger.accounts import list_accounts
 from tallytree.options.groups import LedgerOptions, Printing
-from tallytree.planning.ranges.strategy_cache import cache_folder
-from tallytree.privacy.ledger import list_accounts
 from tallytree.privacy.noise import DiscreteLaplace, draw_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.storage.work import left_over
+from tallytree.strategies.strategy_cache import cache_folder
 
 NEEDED = (
     "numpy", "scipy", "numba", "pyarrow", "duckdb", "ibis-framework", "cryptography", "typer", "rich", "sqlalchemy",

@@ -16,8 +16,8 @@ from tallytree.kinds.verbs import clean as drop
 from tallytree.kinds.verbs import re_estimate as estimate_again
 from tallytree.kinds.verbs import resume as finish
 from tallytree.kinds.verbs import sign as sign_release
+from tallytree.ledger.signing import fingerprint, new_key_pair
 from tallytree.options.groups import LedgerOptions, Output
-from tallytree.privacy.signing import fingerprint, new_key_pair
 
 Ledger = Annotated[str | None, declared(LedgerOptions, "ledger")]
 Overwrite = Annotated[bool, declared(Output, "overwrite")]

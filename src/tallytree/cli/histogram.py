@@ -11,8 +11,8 @@ from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Output
 from tallytree.options.histogram import HistogramOptions
-from tallytree.publish.histogram import make_histogram
-from tallytree.released.histogram.release import RangeHistogram, load_histogram
+from tallytree.ranges.publish import make_histogram
+from tallytree.ranges.release import RangeHistogram, load_histogram
 
 
 @command(app, needs=("out", "column"))

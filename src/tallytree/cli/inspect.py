@@ -18,9 +18,9 @@ from tallytree.kinds.verbs import evaluate as evaluate_release
 from tallytree.kinds.verbs import verify as verify_release
 from tallytree.options.asking import EvaluateOptions, QueryOptions
 from tallytree.options.reading import ReadOptions
-from tallytree.released.checks import Verification
-from tallytree.released.opening import reading
-from tallytree.released.questions import Question
+from tallytree.releases.checks import Verification
+from tallytree.releases.opening import reading
+from tallytree.releases.questions import Question
 
 
 @app.command()

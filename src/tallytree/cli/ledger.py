@@ -13,10 +13,8 @@ import typer
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.cli.options import AsJson
 from tallytree.errors import InputError, RequestError, VerificationError
-from tallytree.model.unit import ENTITY
-from tallytree.privacy.budget import Budget, exact
-from tallytree.privacy.ledger import close_account, create_account, list_accounts, migrate_account, read_history
-from tallytree.privacy.ledger_chain import (
+from tallytree.ledger.accounts import close_account, create_account, list_accounts, migrate_account, read_history
+from tallytree.ledger.chain import (
     SYMBOL,
     Account,
     Entry,
@@ -28,8 +26,10 @@ from tallytree.privacy.ledger_chain import (
     rational_text,
     summarise,
 )
-from tallytree.privacy.ledger_checks import check_history, check_manifest
-from tallytree.privacy.ledger_terms import Parts
+from tallytree.ledger.checks import check_history, check_manifest
+from tallytree.ledger.terms import Parts
+from tallytree.model.unit import ENTITY
+from tallytree.privacy.budget import Budget, exact
 from tallytree.storage.folder import lasting_digest
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data sets.")

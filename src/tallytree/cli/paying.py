@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tallytree.cli.app import say
+from tallytree.ledger.payment import payment_from
 from tallytree.options.groups import Output, Paying
-from tallytree.publish.keeping import Keeping, Target, release_to
-from tallytree.publish.payment import payment_from
-from tallytree.released.published import Published
+from tallytree.releases.keeping import Keeping, Target, release_to
+from tallytree.releases.published import Published
 from tallytree.storage.folder import Folder
 
 T = TypeVar("T", bound=Published)

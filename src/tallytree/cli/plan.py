@@ -5,18 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tallytree.boxes.release import SpatialRelease
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.spatial import plan_map
 from tallytree.errors import RequestError, StorageError
-from tallytree.ingest.read import read, read_totals
-from tallytree.kinds.verbs import kind_of, load
-from tallytree.model.classes import classes_from
-from tallytree.model.confidential import AssumedCounts, ConfidentialCounts, in_classes
-from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
-from tallytree.options.choices import Public
-from tallytree.planning.group_sizes.shapes import assumed_counts, named_shape
-from tallytree.publish.accuracy import (
+from tallytree.group_sizes.accuracy import (
     Prediction,
     compare,
     data_like,
@@ -24,9 +18,15 @@ from tallytree.publish.accuracy import (
     smallest_epsilon,
     trade_off,
 )
-from tallytree.publish.targets import parse_target
-from tallytree.released.group_sizes.release import Release
-from tallytree.released.maps.release import SpatialRelease
+from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
+from tallytree.group_sizes.release.release import Release
+from tallytree.group_sizes.targets import parse_target
+from tallytree.ingest.read import read, read_totals
+from tallytree.kinds.verbs import kind_of, load
+from tallytree.model.classes import classes_from
+from tallytree.model.confidential import AssumedCounts, ConfidentialCounts, in_classes
+from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
+from tallytree.options.choices import Public
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},

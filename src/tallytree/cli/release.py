@@ -13,17 +13,17 @@ from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig, read_data
 from tallytree.errors import RequestError
+from tallytree.group_sizes.preview import preview, reversed_levels, single_groups
+from tallytree.group_sizes.publish import make_release
+from tallytree.group_sizes.release.release import Release, load_release
+from tallytree.group_sizes.release.written import WrittenRelease
 from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
-from tallytree.publish.group_sizes import make_release
-from tallytree.publish.keeping import Keeping, check_copies
-from tallytree.publish.preview import preview, reversed_levels, single_groups
-from tallytree.released.group_sizes.release import Release, load_release
-from tallytree.released.group_sizes.written import WrittenRelease
-from tallytree.released.notes import notes_of
+from tallytree.releases.keeping import Keeping, check_copies
+from tallytree.releases.notes import notes_of
 
 
 @command(app)

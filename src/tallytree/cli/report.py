@@ -5,7 +5,7 @@ from __future__ import annotations
 from tallytree.cli.app import app, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import Folder
-from tallytree.kinds.group_sizes import read_truth
+from tallytree.group_sizes.kind import read_truth
 from tallytree.kinds.showing import write_report
 from tallytree.kinds.verbs import evaluate, load
 from tallytree.options.asking import ReportOptions

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from tallytree.cli.app import app, print_table, progress_bar, say
-from tallytree.reproduce.cells import tables, write_cells
-from tallytree.reproduce.plots import write_plots
+from tallytree.papers.cells import tables, write_cells
+from tallytree.papers.plots import write_plots
 
 
 class Paper(StrEnum):
-    """Papers that can be reproduced; each is a module of :mod:`tallytree.reproduce`."""
+    """Papers that can be reproduced; each is a folder of :mod:`tallytree.papers`."""
 
     kuo2018 = "kuo2018"
     qardaji2013 = "qardaji2013"
@@ -41,7 +41,7 @@ def reproduce(
 
     Example: tallytree reproduce kuo2018 --quick --json kuo2018.json
     """
-    module = importlib.import_module(f"tallytree.reproduce.{paper.value}")
+    module = importlib.import_module(f"tallytree.papers.{paper.value}.reproduce")
     with progress_bar() as progress:
         cells = module.reproduce(data=data, quick=quick, progress=progress)
     settings = {

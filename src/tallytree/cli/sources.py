@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from tallytree.distributed.counts import SparkCounts
-from tallytree.distributed.reading import read_with_spark
 from tallytree.errors import RequestError
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.options.reading import EngineOptions, ReadOptions
+from tallytree.spark.counts import SparkCounts
+from tallytree.spark.reading import read_with_spark
 
 Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
 SourceOrConfig = Annotated[

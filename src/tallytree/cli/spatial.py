@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, cast
 
+from tallytree.boxes.release import SpatialRelease, load_map
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.errors import RequestError
+from tallytree.maps.accuracy import LINE_METHODS, METHODS, compare_maps, flat_density, points_like
+from tallytree.maps.publish import make_map
 from tallytree.options.asking import VariantOptions
 from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
 from tallytree.privacy.budget import Exact
-from tallytree.publish.map_accuracy import LINE_METHODS, METHODS, compare_maps, flat_density, points_like
-from tallytree.publish.spatial import make_map
-from tallytree.ranges.metrics import HEAD
-from tallytree.released.maps.release import SpatialRelease, load_map
-from tallytree.released.query_evaluation import error_rows
+from tallytree.releases.metrics import HEAD
+from tallytree.releases.query_evaluation import error_rows
 
 
 @command(app, needs=("out",))

@@ -10,8 +10,8 @@ from tallytree.cli.commands import command
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Printing
 from tallytree.options.stream import StreamOptions
-from tallytree.publish.stream import stream as release_stream
-from tallytree.released.stream.release import StreamRelease
+from tallytree.streams.publish import stream as release_stream
+from tallytree.streams.release import StreamRelease
 
 
 @command(app, needs=("out", "column", "until"))

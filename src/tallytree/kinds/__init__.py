@@ -1,1 +1,1 @@
-"""The kinds of release, one file each, and the verbs that every kind has: load, verify, ask, evaluate, plan, report."""
+"""The table of all kinds of release, and the verbs that every kind has: load, verify, ask, evaluate, plan, report."""

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tallytree.boxes.picture import encode_png, map_pixels
+from tallytree.boxes.release import SpatialRelease
+from tallytree.degree_sequences.release import DegreeSequence
 from tallytree.errors import RequestError
-from tallytree.maps.picture import encode_png, map_pixels
+from tallytree.group_sizes.release.release import Release
 from tallytree.model.notebook import Picture
-from tallytree.released.degrees import DegreeSequence
-from tallytree.released.group_sizes.release import Release
-from tallytree.released.histogram.release import RangeHistogram
-from tallytree.released.maps.release import SpatialRelease
-from tallytree.released.stream.release import StreamRelease
-from tallytree.report.bars import Bars, bars_svg
+from tallytree.ranges.release import RangeHistogram
+from tallytree.releases.report.bars import Bars, bars_svg
+from tallytree.streams.release import StreamRelease
 
 
 def plot_group_sizes(release: Release, *, region: str | None = None, where: Sequence[str] = ()) -> Picture:

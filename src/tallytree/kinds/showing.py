@@ -12,9 +12,9 @@ from tallytree.model.notebook import Page, Picture, write_shown
 from tallytree.options.asking import PageOptions
 from tallytree.options.card import CardOptions
 from tallytree.options.spelled import spelled
-from tallytree.released.card import card_json, card_markdown
-from tallytree.released.opening import open_folder, reading
-from tallytree.released.published import Published
+from tallytree.releases.card import card_json, card_markdown
+from tallytree.releases.opening import open_folder, reading
+from tallytree.releases.published import Published
 from tallytree.storage.folder import (
     CARD,
     CARD_TEXT,

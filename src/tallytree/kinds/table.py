@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from tallytree.errors import RequestError
-from tallytree.kinds.kind import Kind
+from tallytree.releases.kind import Kind
 
 MODULES = {
-    "group-sizes": "tallytree.kinds.group_sizes",
-    "histogram": "tallytree.kinds.histogram",
-    "degrees": "tallytree.kinds.degrees",
-    "map": "tallytree.kinds.maps",
-    "stream": "tallytree.kinds.stream",
+    "group-sizes": "tallytree.group_sizes.kind",
+    "histogram": "tallytree.ranges.kind",
+    "degrees": "tallytree.degree_sequences.kind",
+    "map": "tallytree.maps.kind",
+    "stream": "tallytree.streams.kind",
 }
 
 

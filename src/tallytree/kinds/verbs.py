@@ -11,34 +11,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError, VerificationError
-from tallytree.kinds.kind import Kind, No
 from tallytree.kinds.table import KINDS, kind_named
+from tallytree.ledger.payment import Payment, is_released, report_release
+from tallytree.ledger.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.choices import MapMethod
 from tallytree.options.exporting import ExportOptions, MicrodataOptions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
-from tallytree.publish.keeping import finish, tell_measured, was_paid
-from tallytree.publish.payment import Payment, is_released, report_release
-from tallytree.publish.progress import Progress, silent
-from tallytree.released.card import card_problems
-from tallytree.released.checks import Check, Verification
-from tallytree.released.opening import open_folder, reading
-from tallytree.released.privacy_checks import check_claims, check_secure
-from tallytree.released.published import Published
-from tallytree.released.questions import Question, Reply
-from tallytree.released.rewriting import told_once
+from tallytree.releases.card import card_problems
+from tallytree.releases.checks import Check, Verification
+from tallytree.releases.keeping import finish, tell_measured, was_paid
+from tallytree.releases.kind import Kind, No
+from tallytree.releases.opening import open_folder, reading
+from tallytree.releases.privacy_checks import check_claims, check_secure
+from tallytree.releases.progress import Progress, silent
+from tallytree.releases.published import Published
+from tallytree.releases.questions import Question, Reply
+from tallytree.releases.rewriting import told_once
 from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Folder
-from tallytree.storage.signature import is_signed_folder, signature_problems, write_signature
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import ANSWERS, MEASURED, Work, reopen, reopen_any
 
 if TYPE_CHECKING:
-    from tallytree.publish.accuracy import Prediction
-    from tallytree.publish.map_accuracy import MapPrediction
-    from tallytree.released.group_sizes.release import Release
-    from tallytree.released.maps.release import SpatialRelease
+    from tallytree.boxes.release import SpatialRelease
+    from tallytree.group_sizes.accuracy import Prediction
+    from tallytree.group_sizes.release.release import Release
+    from tallytree.maps.accuracy import MapPrediction
 
 Keywords = ParamSpec("Keywords")
 
@@ -257,7 +257,7 @@ def _estimated(work: Work, note: dict[str, Any]) -> Any:
     except (VerificationError, StorageError):
         raise PaidNotFinishedError(_damaged(work, note)) from None
     if note["intervals"]:
-        from tallytree.publish.intervals import with_intervals  # loads the simulation
+        from tallytree.group_sizes.intervals.intervals import with_intervals  # loads the simulation
 
         made = with_intervals(made, copies=note["intervals"])
     return made
@@ -317,7 +317,7 @@ def plan(
     ----------
     like
         What to assume about the data: an earlier release or map, or assumed data
-        (:func:`tallytree.planning.group_sizes.shapes.assumed_counts`). Confidential data are refused: the prediction would be
+        (:func:`tallytree.group_sizes.plan.shapes.assumed_counts`). Confidential data are refused: the prediction would be
         confidential too.
     epsilon, target
         Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's ``epsilon`` is then the answer.
@@ -329,7 +329,7 @@ def plan(
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
             "plan takes no confidential data: what it predicts would be confidential too. Give an earlier release, or "
-            "assumed data from tallytree.planning.group_sizes.shapes.assumed_counts."
+            "assumed data from tallytree.group_sizes.plan.shapes.assumed_counts."
         )
     kind = KINDS["group-sizes"] if isinstance(like, AssumedCounts) else kind_of(like)
     return kind.verb("plan")(like, epsilon=epsilon, target=target, runs=runs, **options)
@@ -363,7 +363,7 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     release
         A release of any kind, or the folder of one.
     """
-    from tallytree.exporting.writing import write_export  # with every format, none of which other verbs need
+    from tallytree.releases.export.writing import write_export  # with every format, none of which other verbs need
 
     made = load(release) if isinstance(release, str | Path) else release
     kind = kind_of(made)

@@ -1,1 +1,1 @@
-"""Maps: grids and trees of boxes grown from noisy answers, and what they answer. Sees noisy or public values only."""
+"""Maps of points: counts of boxes that answer any rectangle. Start reading in ``kind.py``, then ``publish.py``."""

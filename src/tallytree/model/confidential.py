@@ -124,7 +124,7 @@ class Description(Protocol):
 class ConfidentialCounts(Confidential):
     """Exact counts by size of every leaf, with what is public about them.
 
-    Only :mod:`tallytree.measure` and :func:`tallytree.evaluate` look inside.
+    Only the kinds' ``measure`` files and :func:`tallytree.evaluate` look inside.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ LARGEST_SUM = 1 << 61
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialGrid(Confidential):
-    """Exact counts per cell of a regular grid. Only :mod:`tallytree.measure` and evaluations look inside.
+    """Exact counts per cell of a regular grid. Only :mod:`tallytree.boxes.measure` and evaluations look inside.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from tallytree.model.unit import ONE_ROW, Unit
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialHistogram(Confidential):
-    """Exact counts per bin, in one or more dimensions. Only :mod:`tallytree.measure` looks inside.
+    """Exact counts per bin, in one or more dimensions. Only :mod:`tallytree.ranges.measure` looks inside.
 
     Attributes
     ----------

@@ -4,7 +4,7 @@ A level cuts the bins into consecutive blocks of one width; the last block may b
 finer one, so that blocks nest, and the finest level is the bins themselves. With widths b^(h-1), …, b, 1 this is the tree of
 qardaji2013 §3.2, in which the whole domain is not counted; with one width of at least ``n_bins`` in front it is that of hay2010
 §4, in which it is. Because only the last block of a level can be short, a tree of any size has at most two kinds of
-block per level, which is what makes the exact error formulas of :mod:`tallytree.planning` cheap.
+block per level, which is what makes the exact error formulas of :mod:`tallytree.strategies` cheap.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tallytree.privacy.stated_budget import stated_budget
 
 @runtime_checkable
 class PaidFrom(Protocol):
-    """A ready payment, see :class:`tallytree.publish.payment.Payment`."""
+    """A ready payment, see :class:`tallytree.ledger.payment.Payment`."""
 
     @property
     def ledger(self) -> str: ...  # noqa: D102
@@ -67,7 +67,7 @@ class LedgerOptions(Options):
     ----------
     ledger
         Address of the ledger that pays before any noise is drawn: a file or ``postgresql://…``. A
-        :class:`~tallytree.publish.payment.Payment` names the account too.
+        :class:`~tallytree.ledger.payment.Payment` names the account too.
     """
 
     ledger: str | PaidFrom | None = option(

@@ -1,1 +1,1 @@
-"""Range histograms: strategies, their inference and their queries. Sees noisy or public values only."""
+"""Histograms that answer any range. Start reading in ``kind.py``, then ``publish.py``."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import Sensitivity, histogram_sensitivity
-from tallytree.ranges.strategies import Strategy, sensitivities
+from tallytree.strategies.strategies import Strategy, sensitivities
 
 
 @dataclass(frozen=True)

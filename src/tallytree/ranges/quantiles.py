@@ -8,9 +8,9 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
-from tallytree.ranges.estimates import RangeErrors
-from tallytree.ranges.hats import HatErrors
-from tallytree.ranges.intervals import check_confidence, half_widths, largest_half_widths
+from tallytree.strategies.estimates import RangeErrors
+from tallytree.strategies.hat_estimates import HatErrors
+from tallytree.strategies.intervals import check_confidence, half_widths, largest_half_widths
 
 A_FEW = 64  # edges
 

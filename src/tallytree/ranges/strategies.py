@@ -1,211 +1,164 @@
-"""What a range histogram measures: blocks of a tree, differences of a wavelet, the rows of a matrix, or bins and hats.
-
-A strategy is a list of levels; each level is a vector of whole-number combinations of the bin counts, gets one share of
-the budget and one kind of noise. Public inputs only.
-"""
+"""From the name of a strategy to the strategy itself, using public facts alone."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.arrays import FloatArray, IntArray, read_only
-from tallytree.model.confidential import Fact
+from tallytree.model.bins import Bins
 from tallytree.model.range_tree import RangeTree
-from tallytree.planning.ranges.hats import Hats
-from tallytree.privacy.sensitivity import (
-    Sensitivity,
-    block_differences_sensitivity,
-    histogram_sensitivity,
-    linear_queries_sensitivity,
+from tallytree.options.choices import Allocation
+from tallytree.options.choices import Strategy as StrategyName
+from tallytree.options.histogram import StrategyOptions
+from tallytree.privacy.budget import Budget, Exact, exact
+from tallytree.privacy.noise_variances import NoiseKind
+from tallytree.strategies.branching import best_branching
+from tallytree.strategies.choose_strategy import StrategyChoice, choose_strategy
+from tallytree.strategies.level_budgets import equal_shares, level_shares
+from tallytree.strategies.matrix_mechanism import eigen_select, low_rank
+from tallytree.strategies.optimised import MOST_DENSE_BINS, OptimisedHats, OptimisedMatrix, optimised_strategy
+from tallytree.strategies.strategies import (
+    HatStrategy,
+    MatrixStrategy,
+    Strategy,
+    TreeStrategy,
+    WaveletStrategy,
+    matrix_strategy,
 )
-from tallytree.ranges.tree_layout import TreeLayout
-from tallytree.ranges.wavelet import haar_answers, haar_levels
+from tallytree.strategies.wavelet import haar_levels
+from tallytree.strategies.workloads import AllRanges, Workload, given_ranges, identity, prefixes
 
-LARGEST_COEFFICIENT = 1 << 16
-MOST_DENSE_BINS = 4096
-
-
-@dataclass(frozen=True)
-class TreeStrategy:
-    """Counts of nested blocks, one level per width, the coarsest first. ``flat`` is the tree of the bins alone."""
-
-    name: str
-    tree: RangeTree
-    shares: tuple[Fraction, ...]
-
-    def __post_init__(self) -> None:
-        _check_shares(self.shares, self.tree.n_levels)
-        if self.shares[-1] == 0:
-            raise RequestError("The bins themselves need a share of the budget; otherwise ranges cannot be answered.")
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins."""
-        return self.tree.n_bins
-
-    @property
-    def layout(self) -> TreeLayout:
-        """The blocks as numbered nodes."""
-        return TreeLayout(self.tree)
+WORKLOADS: dict[str, Callable[[int], Workload]] = {"ranges": AllRanges, "prefixes": prefixes, "identity": identity}
 
 
 @dataclass(frozen=True)
-class WaveletStrategy:
-    """The total, then left minus right half of the blocks of 2^k, 2^(k-1) … 2 bins: the Haar wavelet in whole numbers.
+class Terms:
+    """The budget as planning takes it: per row, as a number, with the law of its noise."""
 
-    Privelet adds noise λ / weight to the average-based coefficient of a block, with the number of its bins as weight
-    (qardaji2013 §4.1); in these units that is the same noise for every difference and for the total.
-    """
-
-    n_bins: int
-    shares: tuple[Fraction, ...]
-
-    def __post_init__(self) -> None:
-        _check_shares(self.shares, haar_levels(self.n_bins))
-        if min(self.shares) == 0:
-            raise RequestError("Every level of a wavelet needs a share of the budget.")
-
-    @property
-    def name(self) -> str:
-        """Its name in requests and manifests."""
-        return "wavelet"
+    budget: float
+    noise: NoiseKind
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixStrategy:
-    """Any whole-number combinations of bin counts, one per row, with the same noise for every row."""
+def terms_of(budget: Budget, contributions: int = 1) -> Terms:
+    """What one row may cost when a unit has several: noise for k rows at ε is noise for one at ε/k, or at ρ/k²."""
+    if budget.definition == "pure":
+        return Terms(float(budget.total / contributions), "discrete-laplace")
+    return Terms(float(budget.total / contributions**2), "gaussian")
 
-    name: str
-    rows: IntArray
 
-    def __post_init__(self) -> None:
-        if self.rows.ndim != 2 or self.rows.dtype != np.int64:
-            raise RequestError("A strategy matrix has whole numbers, one row per query and one column per bin.")
-        if self.n_bins > MOST_DENSE_BINS:
+def choose(request: StrategyOptions, bins: Bins, budget: Budget, contributions: int = 1) -> tuple[Strategy, str]:
+    """The strategy that a request asks for, and in words why it is this one."""
+    n_bins, terms = bins.n_bins, terms_of(budget, contributions)
+    workload: Any = workload_of(request.workload, bins)
+    if not isinstance(request.mechanism, str):
+        matrix = np.asarray(request.mechanism, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != n_bins:
             raise RequestError(
-                f"A strategy matrix may have at most {MOST_DENSE_BINS:,} bins, got {self.n_bins:,}. "
-                "Use 'hierarchical' or 'auto' for more."
+                f"A strategy matrix for {n_bins} bins has as many columns; got the shape {matrix.shape}."
             )
-        if len(self.rows) < self.n_bins:
-            raise RequestError(
-                f"A strategy of {len(self.rows)} queries cannot answer all ranges of {self.n_bins} bins: its rank is too low."
-            )
-        read_only(self.rows)
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins."""
-        return int(self.rows.shape[1])
-
-    @property
-    def shares(self) -> tuple[Fraction, ...]:
-        """All rows are one level."""
-        return (Fraction(1),)
-
-
-@dataclass(frozen=True)
-class HatStrategy:
-    """Every bin and nested levels of overlapping hats, in whole numbers, with the same noise for all of them."""
-
-    name: str
-    hats: Hats
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins."""
-        return self.hats.n_bins
-
-    @property
-    def shares(self) -> tuple[Fraction, ...]:
-        """All answers are one level."""
-        return (Fraction(1),)
+        return matrix_strategy("matrix", matrix), "given as a matrix"
+    if request.branching is not None and request.mechanism != "hierarchical":
+        raise RequestError("branching goes with 'hierarchical'.")
+    name: StrategyName = request.mechanism
+    match name:
+        case "auto":
+            return _automatic(_chosen(workload, terms), n_bins)
+        case "flat":
+            return TreeStrategy("flat", RangeTree.flat(n_bins), (Fraction(1),)), "asked for"
+        case "hierarchical":
+            return hierarchical(n_bins, request, terms), "asked for"
+        case "wavelet":
+            return WaveletStrategy(n_bins, equal_shares(haar_levels(n_bins))), "asked for"
+        case "optimised":
+            return _optimised(workload, terms), "asked for"
+        case "eigen-select" | "low-rank":
+            return _from_paper(name, workload), "asked for"
+        case "adaptive":
+            raise RequestError("adaptive lays out no strategy beforehand: what it asks follows from noisy answers.")
 
 
-Strategy = TreeStrategy | WaveletStrategy | MatrixStrategy | HatStrategy
+def workload_of(asked: Any, bins: Bins) -> Workload:
+    """The queries that a strategy should be good at, by name or as a list of ranges."""
+    if isinstance(asked, str):
+        if asked not in WORKLOADS:
+            raise RequestError(f"workload is one of {', '.join(WORKLOADS)}, or a list of ranges; got {asked!r}.")
+        return WORKLOADS[asked](bins.n_bins)
+    if hasattr(asked, "gram"):
+        if asked.n_bins != bins.n_bins:
+            raise RequestError(f"The workload is over {asked.n_bins} bins, the histogram has {bins.n_bins}.")
+        return asked
+    try:
+        spans = bins.spans(asked)
+    except TypeError:
+        raise RequestError(f"workload is one of {', '.join(WORKLOADS)}, or a list of ranges; got {asked!r}.") from None
+    return given_ranges(bins.n_bins, zip(*spans))
 
 
-def _check_shares(shares: tuple[Fraction, ...], n_levels: int) -> None:
-    if len(shares) != n_levels or min(shares) < 0 or sum(shares) != 1:
-        raise RequestError(f"A strategy of {n_levels} levels needs as many shares of at least 0 that add up to 1.")
+def hierarchical(n_bins: int, request: StrategyOptions, terms: Terms) -> TreeStrategy:
+    """A tree with the asked-for or the best branching factor, and shares per level."""
+    branching = request.branching if request.branching is not None else _best_branching(n_bins, terms)
+    tree = RangeTree.regular(n_bins, branching)
+    return TreeStrategy("hierarchical", tree, shares_of(tree, request.budget, terms))
 
 
-def matrix_strategy(name: str, matrix: FloatArray | IntArray) -> MatrixStrategy:
-    """A strategy from a matrix of real coefficients, scaled and rounded to whole numbers of at most 2^16.
-
-    What is measured are the rounded rows, and estimates and errors are computed from them: rounding costs a little
-    accuracy (relative 2^-17 of the largest coefficient) and no privacy. A matrix of small whole numbers is kept as it
-    is.
-    """
-    coefficients = np.asarray(matrix)
-    if coefficients.ndim != 2 or coefficients.size == 0 or not np.all(np.isfinite(coefficients)):
-        raise RequestError("A strategy matrix needs finite numbers, one row per query and one column per bin.")
-    largest = float(np.abs(coefficients).max())
-    if largest == 0:
-        raise RequestError("A strategy matrix cannot be all 0.")
-    whole = np.rint(coefficients)
-    if largest > LARGEST_COEFFICIENT or not np.array_equal(whole, coefficients):
-        whole = np.rint(coefficients * (LARGEST_COEFFICIENT / largest))
-    rows = whole.astype(np.int64)
-    return MatrixStrategy(name, np.ascontiguousarray(rows[np.any(rows != 0, axis=1)]))
+def shares_of(tree: RangeTree, asked: Allocation | Sequence[Exact], terms: Terms) -> tuple[Fraction, ...]:
+    """Shares of the levels of a tree, by name or as given."""
+    if isinstance(asked, str):
+        return level_shares(tree, cast(Allocation, asked), budget=terms.budget, noise=terms.noise)
+    shares = tuple(Fraction(0) if _is_zero(share) else exact(share, "a share") for share in asked)
+    if len(shares) != tree.n_levels or sum(shares) != 1:
+        raise RequestError(
+            f"This tree has {tree.n_levels} levels; give as many shares that add up to 1, the coarsest first."
+        )
+    return shares
 
 
-def exact_answers(strategy: Strategy, counts: IntArray) -> list[IntArray]:
-    """Answers of a strategy without noise, one vector per level. Bins count as at most what keeps sums within 62 bits.
-
-    Cutting a bin off at a public limit moves neighbours no further apart, so sensitivities hold whatever the counts
-    are.
-    """
-    coefficient = LARGEST_COEFFICIENT if isinstance(strategy, MatrixStrategy | HatStrategy) else 1
-    limit = (1 << 61) // (strategy.n_bins * coefficient)
-    bounded = np.minimum(counts, limit)
-    match strategy:
-        case TreeStrategy():
-            return strategy.layout.block_sums(bounded)
-        case WaveletStrategy():
-            return haar_answers(bounded)
-        case MatrixStrategy():
-            return [strategy.rows @ bounded]
-        case HatStrategy():
-            return [strategy.hats.answers(bounded)]
+def _is_zero(share: Any) -> bool:
+    """Whether a level is meant to be left out; anything else must be a positive number."""
+    return isinstance(share, int | float | str | Fraction) and str(share).strip() in ("0", "0.0")
 
 
-def sensitivities(strategy: Strategy, *, contributions: int = 1) -> list[Sensitivity]:
-    """Sensitivity of each level's answers."""
-    match strategy:
-        case TreeStrategy():
-            return [histogram_sensitivity(contributions=contributions)] * len(strategy.shares)
-        case WaveletStrategy():
-            return [block_differences_sensitivity(contributions=contributions)] * len(strategy.shares)
-        case MatrixStrategy():
-            return [linear_queries_sensitivity(strategy.rows, contributions=contributions)]
-        case HatStrategy():
-            # Norms of a column need its coefficients, not the rows that they stand in.
-            return [linear_queries_sensitivity(strategy.hats.coefficients, contributions=contributions)]
+# Both depend on public facts alone and take a while, so experiments with many seeds should not repeat them.
+@lru_cache(maxsize=64)
+def _best_branching(n_bins: int, terms: Terms) -> int:
+    return best_branching(n_bins, budget=terms.budget, noise=terms.noise)
 
 
-def strategy_facts(strategy: Strategy) -> list[Fact]:
-    """All that says which combinations of bins a strategy asks for."""
-    match strategy:
-        case TreeStrategy():
-            return [repr(strategy.tree)]
-        case WaveletStrategy():
-            return [repr(strategy.n_bins)]
-        case MatrixStrategy():
-            return [strategy.rows]
-        case HatStrategy():
-            return [repr(strategy.hats.levels), *strategy.hats.peaks]
+@lru_cache(maxsize=64)
+def _chosen(workload: Any, terms: Terms) -> StrategyChoice:
+    return choose_strategy(workload, budget=terms.budget, noise=terms.noise)
 
 
-def query_name(strategy: Strategy) -> str:
-    """What one answer is called in the table of noisy answers."""
-    match strategy:
-        case TreeStrategy():
-            return "block"
-        case WaveletStrategy():
-            return "difference"
-        case MatrixStrategy() | HatStrategy():
-            return "row"
+def _automatic(choice: StrategyChoice, n_bins: int) -> tuple[Strategy, str]:
+    if choice.rows is not None:
+        return MatrixStrategy(choice.name, choice.rows), choice.reason
+    if choice.hats is not None:
+        return HatStrategy(choice.name, choice.hats), choice.reason
+    if choice.tree is not None and choice.shares is not None:
+        return TreeStrategy(choice.name, choice.tree, choice.shares), choice.reason
+    return WaveletStrategy(n_bins, equal_shares(haar_levels(n_bins))), choice.reason
+
+
+@lru_cache(maxsize=16)
+def _optimised(workload: Any, terms: Terms) -> Strategy:
+    found = optimised_strategy(workload, budget=terms.budget, noise=terms.noise)
+    if isinstance(found, OptimisedMatrix):
+        return MatrixStrategy("optimised", found.rows)
+    if isinstance(found, OptimisedHats):
+        return HatStrategy("optimised", found.hats)
+    return TreeStrategy("optimised", found.tree, found.shares)
+
+
+@lru_cache(maxsize=16)
+def _from_paper(name: str, workload: Any) -> MatrixStrategy:
+    if workload.n_bins > MOST_DENSE_BINS:
+        raise RequestError(
+            f"{name!r} takes at most {MOST_DENSE_BINS:,} bins, got {workload.n_bins:,}. Use 'optimised'."
+        )
+    return matrix_strategy(name, (eigen_select if name == "eigen-select" else low_rank)(workload))

@@ -1,1 +1,0 @@
-"""Children add up to parents, in nonnegative whole numbers."""

@@ -1,7 +1,0 @@
-"""Noisy views of the regions of one level to an estimate of their group sizes, with variances."""
-
-from tallytree.estimate.hybrid import estimate_hybrid
-from tallytree.estimate.runs import Estimate
-from tallytree.estimate.single_view import estimate_cumulative, estimate_naive, estimate_sizes
-
-__all__ = ["Estimate", "estimate_cumulative", "estimate_hybrid", "estimate_naive", "estimate_sizes"]

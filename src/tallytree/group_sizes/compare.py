@@ -1,0 +1,227 @@
+"""Two releases side by side, or a release and a published table: how far each count differs, and what is clear of noise.
+
+The error of a difference is that of two independent estimates, s² = s₁² + s₂². How rarely noise alone makes one so large is
+judged by the law of a difference of two Laplace variables of that variance, P(|d| > x) = (1 + x/s) exp(−2x/s): noise of pure
+releases has such tails, Gaussian noise thinner ones, so that no release is judged too boldly. Among the many counts of a
+level, those are clear that Benjamini and Hochberg's procedure finds at the stated rate: of the changes that it calls clear,
+at most that share is expected to be noise. The numbers of a published table are taken as exact: s is then that of the release
+alone, and the law that of one Laplace variable, P(|d| > x) = exp(−√2 x/s).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtri
+
+from tallytree.errors import RequestError
+from tallytree.group_sizes.release.release import Release
+from tallytree.group_sizes.release.tables import sized_columns
+from tallytree.model.arrays import BoolArray, FloatArray, IntArray
+from tallytree.model.classes import SizeClasses
+from tallytree.model.count_of_counts import CountsBySize, counts_at
+from tallytree.model.hierarchy import Hierarchy
+
+# Whole counts that never moved in the copies may still be off by one half.
+_LEAST_ERROR = 0.5
+EXACT = "The published numbers are taken as exact; rounding or sampling in them makes more changes look clear."
+COMPOSITION = (
+    "Whoever is in the data of both releases bears the loss of both; the losses stand side by side only where nobody is in "
+    "both."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTable:
+    """Numbers that somebody published without noise, to compare a release with: public, unlike counts read for a release.
+
+    Attributes
+    ----------
+    hierarchy, counts, classes
+        Regions, counts of all of them, and the classes that sizes are counted in, as in a release.
+    """
+
+    hierarchy: Hierarchy
+    counts: CountsBySize
+    classes: SizeClasses | None = None
+
+
+@dataclass(frozen=True)
+class LevelChanges:
+    """How many counts of a level were compared, and how many changes are clear."""
+
+    level: str
+    counts: int
+    clear_alone: int
+    clear: int
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Differences of two releases.
+
+    Attributes
+    ----------
+    table
+        Level, region, size, first, second, difference, std_error, low, high, p_value, clear_alone, clear: one row per count
+        that one of the releases has. ``low`` and ``high`` hold a single difference as often as ``confidence`` says;
+        ``clear_alone`` says that its own p-value is below the rate, ``clear`` that Benjamini and Hochberg's procedure
+        finds it among all counts of its level.
+    levels
+        Numbers per level.
+    rate
+        Share of clear changes that may be noise.
+    left_out
+        Regions that only one of the releases has.
+    note
+        What to keep in mind about the two.
+    """
+
+    table: pa.Table
+    levels: tuple[LevelChanges, ...]
+    rate: float
+    left_out: int
+    note: str = COMPOSITION
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers per level as JSON-ready facts."""
+        return {
+            "rate": self.rate,
+            "regions_left_out": self.left_out,
+            "note": self.note,
+            "levels": [vars(level) for level in self.levels],
+        }
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{one.level}: {one.clear:,} of {one.counts:,}" for one in self.levels)
+        return f"Comparison(clear changes at rate {self.rate:g}: {found})"
+
+
+def compare_group_sizes(first: Release, second: Release | PublishedTable, *, rate: float = 0.05) -> Comparison:
+    """Differences (second − first) of two releases with intervals, or of a release and published numbers, where both have a
+    region.
+    """
+    if not 0 < rate < 1:
+        raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
+    if first.classes != second.classes:
+        raise RequestError("The releases are not counted in the same classes of sizes.")
+    known = {path: place for place, path in enumerate(second.hierarchy.paths)}
+    pairs = np.array(
+        [(r, known[path]) for r, path in enumerate(first.hierarchy.paths) if path in known], dtype=np.int64
+    )
+    if not len(pairs):
+        raise RequestError("The releases have no region in common; compare needs the same levels and root.")
+    left_out = first.hierarchy.n_regions + second.hierarchy.n_regions - 2 * len(pairs)
+    region, size = _cells(first, second, pairs)
+    ours, theirs = pairs[region, 0], pairs[region, 1]
+    one, one_error = _estimates(first, ours, size)
+    other, other_error = _estimates(second, theirs, size)
+    difference = other - one
+    error = np.hypot(one_error, other_error)
+    single = isinstance(second, PublishedTable)
+    p_value = _p_values(difference, error, single=single)
+    level = first.hierarchy.level_of[ours]
+    clear = np.zeros(len(level), dtype=bool)
+    for number in range(first.hierarchy.n_levels):
+        here = np.flatnonzero(level == number)
+        clear[here] = benjamini_hochberg(p_value[here], rate)
+    half = np.ceil(_half_width(error, rate, single=single)).astype(np.int64)
+    names = np.array(first.hierarchy.level_names, dtype=object)
+    table = pa.table(
+        {
+            "level": pa.array(names[level], pa.string()),
+            "region": pa.array(first.hierarchy.paths[ours], pa.string()),
+            **sized_columns(size, first.classes),
+            "first": one,
+            "second": other,
+            "difference": difference,
+            "std_error": error,
+            "low": difference - half,
+            "high": difference + half,
+            "p_value": p_value,
+            "clear_alone": p_value < rate,
+            "clear": clear,
+        }
+    )
+    levels = tuple(
+        LevelChanges(
+            name, int((level == i).sum()), int((p_value[level == i] < rate).sum()), int(clear[level == i].sum())
+        )
+        for i, name in enumerate(first.hierarchy.level_names)
+    )
+    return Comparison(table, levels, rate, left_out, EXACT if isinstance(second, PublishedTable) else COMPOSITION)
+
+
+def benjamini_hochberg(p_value: FloatArray, rate: float) -> BoolArray:
+    """Which hypotheses the procedure of Benjamini and Hochberg (1995) rejects.
+
+    The k smallest p-values, for the largest k of which the k-th is at most k/n times the rate.
+
+    Examples
+    --------
+    >>> benjamini_hochberg(np.array([0.01, 0.9, 0.03, 0.02]), 0.05).tolist()
+    [True, False, True, True]
+    """
+    n = len(p_value)
+    ordered = np.sort(p_value)
+    passing = np.flatnonzero(ordered <= rate * np.arange(1, n + 1) / max(n, 1))
+    if not len(passing):
+        return np.zeros(n, dtype=bool)
+    return np.asarray(p_value <= ordered[passing[-1]])
+
+
+def _cells(first: Release, second: Release | PublishedTable, pairs: IntArray) -> tuple[IntArray, IntArray]:
+    """Pair of regions and size of every count that one of the releases has."""
+    found = []
+    for release, column in ((first, 0), (second, 1)):
+        place = np.full(release.hierarchy.n_regions, -1, dtype=np.int64)
+        place[pairs[:, column]] = np.arange(len(pairs))
+        of_run = place[release.counts.region_of_run()]
+        found.append(np.stack([of_run, release.counts.size], axis=1)[of_run >= 0])
+    cells = np.unique(np.concatenate(found), axis=0)
+    return cells[:, 0], cells[:, 1]
+
+
+def _estimates(release: Release | PublishedTable, region: IntArray, size: IntArray) -> tuple[IntArray, FloatArray]:
+    """Counts with standard errors; a count of 0 has that of its upper end, a published number none."""
+    if isinstance(release, PublishedTable):
+        return counts_at(release.counts, region, size), np.zeros(len(region))
+    found = release.region_intervals
+    if found is None:
+        raise RequestError(
+            "Comparing needs standard errors: give releases with intervals, or say how many copies to make."
+        )
+    count = counts_at(release.counts, region, size)
+    width = int(max(release.counts.size.max(initial=0), size.max(initial=0))) + 1
+    keys = release.counts.region_of_run() * width + release.counts.size
+    at = np.minimum(np.searchsorted(keys, region * width + size), max(len(keys) - 1, 0))
+    error = np.where(count > 0, found.std_error[at], 0.0)
+    zeros = np.flatnonzero(count == 0)
+    levels = release.hierarchy.level_of
+    for one in np.unique(region[zeros]):
+        here = zeros[region[zeros] == one]
+        ends = found.zeros.of(release.counts.region(int(one)), int(levels[one]), size[here])[0]
+        error[here] = ends / float(ndtri((1 + found.confidence) / 2))
+    return count, np.maximum(error, _LEAST_ERROR)
+
+
+def _p_values(difference: IntArray, error: FloatArray, *, single: bool = False) -> FloatArray:
+    """How often noise alone makes a difference at least as large; differences are whole, so half a step is given back."""
+    return _outside(np.maximum(np.abs(difference) - 0.5, 0) / error, single=single)
+
+
+def _outside(far: FloatArray, *, single: bool) -> FloatArray:
+    """Chance of a difference of so many standard deviations or more: of two Laplace variables, or of a single one."""
+    return np.asarray(np.exp(-np.sqrt(2) * far) if single else (1 + far) * np.exp(-2 * far))
+
+
+def _half_width(error: FloatArray, rate: float, *, single: bool = False) -> FloatArray:
+    """Where the law of a difference leaves the rate outside, by bisection."""
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _outside(np.array(middle), single=single) > rate else (low, middle)
+    return high * error

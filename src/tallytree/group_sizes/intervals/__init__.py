@@ -1,0 +1,1 @@
+"""Intervals of released group sizes: from copies of the noise, and from known errors."""

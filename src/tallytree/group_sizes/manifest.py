@@ -1,0 +1,240 @@
+"""The manifest of a release of group sizes: how it was made and what it promises, enough for an outsider to check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tallytree.errors import VerificationError
+from tallytree.group_sizes.plan.plan import LevelPlan, Plan, PublicFacts, QueryPlan
+from tallytree.group_sizes.plan.size_bins import SizeBins
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
+from tallytree.model.confidential import Description
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.part import Part
+from tallytree.model.people import NO_PEOPLE, People
+from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
+from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
+from tallytree.storage.folder import Manifest
+from tallytree.storage.versions import library_versions
+
+KIND = "group-sizes"
+FIXED_REGIONS = "which regions there are"
+FIXED_GROUPS = "how many groups each region has"
+
+
+def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Manifest:
+    """Everything that ``manifest.json`` says about a release of group sizes."""
+    hierarchy, loss = counts.hierarchy, plan.budget.symbol
+    return {
+        "kind": KIND,
+        "levels": [
+            {"name": name, "regions": hierarchy.level_size(level)} for level, name in enumerate(hierarchy.level_names)
+        ],
+        "request": plan.request.to_json(),
+        "mechanism": mechanism_of(plan),
+        "privacy": {
+            **guarantee_to_json(guarantee_of(plan, counts, secure=secure)),
+            "levels": [_level(level, loss) for level in plan.levels],
+            "side_queries": _side_queries(plan, loss),
+            **({"people": [_level(level, loss) for level in plan.people]} if plan.people else {}),
+            "composition": record_to_json(composition_of(plan, counts.unit.words)),
+        },
+        "totals": {
+            "kept": "every region" if plan.totals == "regions" else "root",
+            "source": "public" if counts.groups_public else "released" if counts.unit.group else "noisy",
+        },
+        "public": {
+            "hierarchy": counts.regions_note,
+            "group_totals": _totals_note(counts),
+            "max_quantity": counts.max_quantity,
+            "least_size": counts.least_size,
+            **({"attributes": counts.attributes.to_json()} if counts.attributes else {}),
+            **({"people": counts.people.to_json()} if counts.people else {}),
+            **_classes_note(counts),
+        },
+        **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
+        "hierarchy_sha256": hierarchy.fingerprint,
+        **kept_rows(counts.part),
+        "versions": library_versions(),
+    }
+
+
+def _classes_note(counts: Description) -> dict[str, str]:
+    if counts.classes is None:
+        return {}
+    labels = ", ".join(counts.classes.labels)
+    return {"classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the data: {labels}"}
+
+
+def kept_rows(part: Part | None) -> Manifest:
+    """The filter that the data were read with, as manifests name it; nothing where all rows were read."""
+    return {} if part is None else {"where": part.to_json()}
+
+
+def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
+    """The public facts that a release of group sizes was planned with."""
+    return PublicFacts(
+        hierarchy,
+        manifest["totals"]["source"] == "public",
+        int(manifest["public"]["max_quantity"]),
+        int(manifest["privacy"]["unit"]["contributions"]),
+        whole_groups=bool(manifest["privacy"]["unit"]["group"]),
+        least_size=int(manifest["public"].get("least_size", 0)),
+        attributes=attributes_of(manifest),
+        people=people_of(manifest),
+    )
+
+
+def attributes_of(manifest: Manifest) -> Attributes:
+    """The attributes of groups that a release has; none in most."""
+    return Attributes.from_json(manifest["public"].get("attributes", []))
+
+
+def people_of(manifest: Manifest) -> People:
+    """The classes that a release counts entities by; none in most."""
+    return People.from_json(manifest["public"].get("people"))
+
+
+def mechanism_of(plan: Plan) -> dict[str, Any]:
+    """What the request came to."""
+    return {
+        "name": plan.mechanism,
+        "views": [level.view for level in plan.levels],
+        "norms": [level.norm for level in plan.levels],
+        "merge": plan.merge,
+        "max_size": plan.max_size,
+        **({"people": {level.name: str(level.share) for level in plan.people}} if plan.people else {}),
+    }
+
+
+def _totals_note(counts: Description) -> str:
+    if counts.unit.group:
+        return "not public; they follow from the measured counts by size"
+    return counts.groups_note if counts.groups_public else "not public; estimated from noisy totals"
+
+
+def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
+    """What a release of group sizes promises."""
+    adds = ""
+    if counts.max_quantity > 1 and not counts.unit.group:
+        adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
+    fixed = fixed_facts(groups_public=counts.groups_public, attributes=counts.attributes, people=counts.people)
+    return Guarantee(plan.budget, counts.unit, fixed, secure, adds, counts.alone)
+
+
+def fixed_facts(
+    *, groups_public: bool, attributes: Attributes = NO_ATTRIBUTES, people: People = NO_PEOPLE
+) -> tuple[str, ...]:
+    """What neighbouring tables of groups have in common."""
+    if people:
+        classes = f"which values {', '.join(people.classes.names)} may have"
+        return (*fixed_facts(groups_public=groups_public, attributes=attributes), classes)
+    if not attributes:
+        return (FIXED_REGIONS, FIXED_GROUPS) if groups_public else (FIXED_REGIONS,)
+    names = ", ".join(attributes.names)
+    values = f"which values {names} may have"
+    if not groups_public:
+        return (FIXED_REGIONS, values)
+    return (FIXED_REGIONS, values, f"{FIXED_GROUPS} of each combination of {names}", f"{names} of each group")
+
+
+def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
+    """The manifest of a release whose split over levels was chosen after it had been paid for, from its first look.
+
+    The receipt of the ledger stays: the total is the same.
+    """
+    privacy, chosen = manifest["privacy"], group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"])
+    split = {name: chosen["privacy"][name] for name in ("levels", "composition")}
+    why = "given" if plan.request.budget != "auto" else "planned from the first look and public numbers of groups"
+    return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
+
+
+def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
+    chosen = with_split(manifest, plan, counts)
+    facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
+    views = [level.view for level in plan.levels]
+    edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
+    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+
+
+def bins_of(manifest: Manifest) -> SizeBins:
+    """The bins of sizes that ``with_bins`` wrote down."""
+    facts = manifest["mechanism"]
+    edges, block = np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0)
+    if edges.ndim != 1 or len(edges) < 2 or np.any(np.diff(edges) <= 0) or edges[0] < 0 or block < 0:
+        raise VerificationError("The bins of sizes in the manifest are none.")
+    return SizeBins(edges, block)
+
+
+def with_differences(manifest: Manifest, differences: Sequence[list[float]]) -> Manifest:
+    """The manifest with how far the regions of each level below the root were found to differ."""
+    return with_fit(manifest, {"differences": list(differences)})
+
+
+def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
+    """The manifest with facts about how the consistent fit went, known only afterwards."""
+    return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
+
+
+_DECIDED = {"adaptive": "split over the levels", "size-bins": "alone or in blocks, chosen"}
+
+
+def composition_of(plan: Plan, unit: str) -> Composition:
+    """The tree of all measurements of a plan. Each is about all regions of its level, which compose in parallel inside.
+
+    Of a plan that awaits its first look only the sum over levels is certain: it stands as one part, on no level in particular.
+    """
+
+    def record(level: int | None, name: str, query: QueryPlan) -> MechanismRecord:
+        return MechanismRecord(plan.mechanism, level, name, unit, query.sensitivity, query.noise, query.budget)
+
+    parts = [record(level, "group totals", query) for level, query in enumerate(plan.group_totals)]
+    if plan.largest_size is not None:
+        parts.append(record(None, "largest size", plan.largest_size))
+    if plan.first_look is not None:
+        parts.append(record(None, "first look", plan.first_look))
+    for level in plan.levels:
+        if level.query is not None:
+            undecided = plan.awaits_look
+            name = level.question(level.view)
+            if undecided:
+                name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look"
+            parts.append(record(None if undecided else level.level, name, level.query))
+    for table in plan.people:
+        assert table.query is not None
+        parts.append(record(table.level, table.question(table.view), table.query))
+    return Composition("sequential", tuple(parts))
+
+
+def _level(level: LevelPlan, loss: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"level": level.level, "name": level.name, "view": level.view, "share": str(level.share)}
+    if level.by:
+        facts["by"] = list(level.by)
+    if level.query is None:
+        return facts | {loss: "0"}
+    together = {"composition": "all regions of the level together"} if level.view == "chain" else {}
+    return facts | _query(level.query, loss) | together
+
+
+def _side_queries(plan: Plan, loss: str) -> list[dict[str, Any]]:
+    queries: list[dict[str, Any]] = []
+    if plan.largest_size is not None:
+        queries.append({"query": "largest size"} | _query(plan.largest_size, loss))
+    if plan.first_look is not None:
+        queries.append({"query": "first look"} | _query(plan.first_look, loss))
+    for level, query in enumerate(plan.group_totals):
+        queries.append({"query": "group totals", "level": level} | _query(query, loss))
+    return queries
+
+
+def _query(query: QueryPlan, loss: str) -> dict[str, Any]:
+    return {
+        loss: str(query.budget),
+        "sensitivity": {"l1": query.sensitivity.l1, "l2_squared": query.sensitivity.l2_squared},
+        **noise_to_json(query.noise),
+        "composition": "parallel over the regions of the level",
+    }

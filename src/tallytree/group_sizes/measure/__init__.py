@@ -1,0 +1,1 @@
+"""The one door from confidential group sizes to noisy answers."""

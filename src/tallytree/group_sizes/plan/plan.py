@@ -1,0 +1,364 @@
+"""What a release will measure, decided before anything confidential is read.
+
+A :class:`~tallytree.options.ReleaseOptions` is what the user asked for; a :class:`Plan` is what follows from it and from
+public facts: per level the view, the share of the budget, the sensitivity and the noise. The manifest of a release is
+written from its plan.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tallytree.errors import RequestError
+from tallytree.group_sizes.lattice.shares import shares_for_people, wanted_families
+from tallytree.group_sizes.mechanisms import (
+    check_instance,
+    check_programs,
+    check_solver_noise,
+    largest_table,
+    totals_kept,
+)
+from tallytree.group_sizes.plan.goals import goal_from
+from tallytree.group_sizes.plan.requests import (
+    budget_of_largest_size,
+    max_size_from,
+    norm_from,
+    seconds_from,
+    shares_from,
+    views_from,
+)
+from tallytree.group_sizes.plan.size_bins import SizeBins, looks_first, single_sizes
+from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Family, Lattice
+from tallytree.model.people import NO_PEOPLE, People
+from tallytree.options.choices import Mechanism, Merge, Norm, Totals, View
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.privacy.budget import Budget, exact, noise_for
+from tallytree.privacy.noise import DiscreteGaussian, Noise
+from tallytree.privacy.sensitivity import (
+    Sensitivity,
+    chain_sensitivity,
+    counts_sensitivity,
+    cumulative_sensitivity,
+    group_totals_sensitivity,
+    hybrid_sensitivity,
+    largest_size_sensitivity,
+    people_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
+    sizes_sensitivity,
+)
+from tallytree.privacy.stated_budget import refuse_many_changes
+from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
+
+# Group totals fix every table's sum, so they get a twentieth off the top.
+GROUP_TOTALS_SHARE = Fraction(1, 20)
+# Of a release with people by class. Each of their tables is asked for one count per class, sizes for some ten per row.
+PEOPLE_SHARE = Fraction(1, 4)
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a group."""
+
+    hierarchy: Hierarchy
+    groups_public: bool
+    max_quantity: int
+    contributions: int = 1
+    whole_groups: bool = False
+    least_size: int = 0
+    attributes: Attributes = NO_ATTRIBUTES
+    people: People = NO_PEOPLE
+
+    @property
+    def lattice(self) -> Lattice:
+        """All tables that are released."""
+        return Lattice(self.hierarchy, self.attributes)
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """One measured query family: its part of the budget, what one entity can change, and the noise that hides it."""
+
+    budget: Fraction
+    sensitivity: Sensitivity
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """One level of the hierarchy, by some attributes of groups; nothing is measured there when ``query`` is None."""
+
+    level: int
+    name: str
+    view: View
+    norm: Norm
+    share: Fraction
+    query: QueryPlan | None
+    by: tuple[str, ...] = ()
+
+    def question(self, name: str) -> str:
+        """A question about this family, by a name that no other family of its level has.
+
+        Attributes stand in a JSON list: joined by a comma, ``a``, ``b`` and ``a, b`` would be
+        one place in the key stream, and two tables would have the same noise.
+        """
+        return f"{name} by {json.dumps(self.by, ensure_ascii=False)}" if self.by else name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a release will measure, and how it will be made consistent.
+
+    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``. While
+    ``awaits_look`` the levels are those of a split that gives everything to the leaves, until the first look has been taken
+    and :func:`with_shares` replaces them. ``people`` are the measured tables of entities by class, whose shares are parts of
+    the budget for people.
+    """
+
+    request: ReleaseOptions
+    mechanism: Mechanism
+    merge: Merge
+    budget: Budget
+    levels: tuple[LevelPlan, ...]
+    max_size: int | None
+    most_sizes: int
+    largest_size: QueryPlan | None
+    group_totals: tuple[QueryPlan, ...]
+    totals: Totals
+    time_limit: float | None
+    for_levels: Fraction
+    first_look: QueryPlan | None = None
+    awaits_look: bool = False
+    people: tuple[LevelPlan, ...] = ()
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise of the lowest level is Gaussian."""
+        query = self.levels[-1].query
+        return query is not None and isinstance(query.noise, DiscreteGaussian)
+
+
+def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
+    """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
+    mechanism = _mechanism(request, facts)
+    families = measurable_families(facts.lattice, mechanism)
+    n_levels = len(families)
+    totals = totals_kept(mechanism, request.totals)
+    views = views_from(request.view, mechanism, n_levels)
+    shares = shares_from(request.budget, n_levels, mechanism)
+    budget = request.loss()
+    max_size = max_size_from(request.max_size)
+    if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
+        bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
+        views = ("blocks" if bins.block else "bins",) * n_levels
+    goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
+    _check_attributes(request, mechanism, facts)
+    check_instance(mechanism, facts.hierarchy, max_size)
+    _check_mechanism(request, mechanism, facts)
+    needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
+    measures_max_size = needs_max_size and max_size is None
+
+    largest_part = budget_of_largest_size(request.max_size_budget, budget, measures_max_size=measures_max_size)
+    has_totals = facts.groups_public or facts.whole_groups
+    looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
+    totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
+    look_share = LOOK_SHARE_BY_ATTRIBUTES if facts.attributes and mechanism == "adaptive" else FIRST_LOOK_SHARE
+    look_part = budget.total * look_share if looks else Fraction(0)
+    people_part = budget.total * _people_share(request, mechanism, facts)
+
+    def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
+        return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
+
+    plan = Plan(
+        # With the mechanism's name, so that it can be asked for again whatever the default is then.
+        request=replace(request, mechanism=mechanism),
+        mechanism=mechanism,
+        merge=request.merge,
+        budget=budget,
+        levels=tuple(
+            _level_plan(facts, family, view, norm_from(request.norm, view, budget.definition))
+            for family, view in zip(families, views)
+        ),
+        max_size=max_size,
+        most_sizes=largest_table(mechanism, facts.hierarchy),
+        largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
+        group_totals=()
+        if has_totals
+        else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
+        totals=totals,
+        time_limit=seconds_from(request.time_limit),
+        for_levels=budget.total - largest_part - totals_part - look_part - people_part,
+        first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
+    )
+    awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
+    plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look, people=_people(facts, query, people_part))
+    every_level = [view_sensitivity(view, facts, family.level) for family, view in zip(families, views)]
+    every_level += [view_sensitivity("people", facts, level.level) for level in plan.people]
+    refuse_many_changes(budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))])
+    check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
+    if mechanism == "tree-program" and max_size is not None:
+        check_programs(facts.hierarchy, max_size, half_width(plan.levels))
+    return plan
+
+
+def measurable_families(lattice: Lattice, mechanism: Mechanism) -> tuple[Family, ...]:
+    """The families that a mechanism may measure, each after those that cover it; without attributes the levels.
+
+    Where whole groups are protected they are a path through the lattice, which estimates follow from the root down.
+    """
+    if mechanism != "size-bins" or not lattice.attributes:
+        return lattice.families
+    levels = range(lattice.hierarchy.n_levels)
+    return (Family(0, ()), *(Family(level, lattice.finest.margin) for level in levels))
+
+
+def _people_share(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> Fraction:
+    """Part of the budget for tables of people."""
+    if not facts.people:
+        if request.people_share is not None:
+            raise RequestError("people_share= goes with data that were read with people=, the classes of entities.")
+        return Fraction(0)
+    if mechanism not in ("adaptive", "size-bins"):
+        raise RequestError(f"mechanism {mechanism!r} counts no people by class; leave mechanism and view out.")
+    share = PEOPLE_SHARE if request.people_share is None else exact(request.people_share, "people_share")
+    if share >= 1:
+        raise RequestError(f"people_share is {request.people_share}; it is a part of the budget, so below 1.")
+    return share
+
+
+def _people(
+    facts: PublicFacts, query: Callable[[Fraction, Sensitivity], QueryPlan], part: Fraction
+) -> tuple[LevelPlan, ...]:
+    """The tables of people that are measured, each level by some attributes of groups, all classes in one."""
+    if not part:
+        return ()
+    groups = facts.people.groups(facts.lattice)
+    sensitivity = view_sensitivity("people", facts, 0)
+    shares = shares_for_people(groups, lambda share: query(part * share, sensitivity).noise.std)
+    facts = replace(facts, attributes=groups.attributes)
+    return tuple(
+        replace(_level_plan(facts, family, "people", 2), share=share, query=query(part * share, sensitivity))
+        for family, share in shares.items()
+    )
+
+
+def _level_plan(facts: PublicFacts, family: Family, view: View, norm: Norm) -> LevelPlan:
+    by = facts.attributes.margin(family.margin).names
+    name = facts.hierarchy.level_names[family.level] + (f" by {', '.join(by)}" if by else "")
+    return LevelPlan(family.level, name, view, norm, Fraction(0), None, by)
+
+
+def level_query(plan: Plan, facts: PublicFacts, place: int, share: Fraction) -> QueryPlan:
+    """What a share of the levels' budget buys at a place among the plan's levels."""
+    sensitivity = view_sensitivity(plan.levels[place].view, facts, plan.levels[place].level)
+    part = plan.for_levels * share
+    return QueryPlan(part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity))
+
+
+def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
+    """The plan with the levels' budget split like this, for good; nothing is measured on a level with share 0."""
+    levels = tuple(
+        replace(level, share=share, query=level_query(plan, facts, place, share) if share > 0 else None)
+        for place, (level, share) in enumerate(zip(plan.levels, shares, strict=True))
+    )
+    return replace(plan, levels=levels, awaits_look=False)
+
+
+def with_view(plan: Plan, facts: PublicFacts, view: View) -> Plan:
+    """The plan with the same shares for another view on every level, for good."""
+    levels = tuple(replace(level, view=view) for level in plan.levels)
+    return with_shares(replace(plan, levels=levels), facts, [level.share for level in plan.levels])
+
+
+def with_bins_asked(plan: Plan, facts: PublicFacts, bins: SizeBins) -> Plan:
+    """The plan with the questions that bins of sizes bring: about each alone, or about blocks too."""
+    return with_view(plan, facts, "blocks" if bins.block else "bins")
+
+
+def half_width(levels: Sequence[LevelPlan]) -> int:
+    """Half-width of the value windows of ``tree-program``: three times the noise variance (fioretto2021, footnote 2)."""
+    return 3 * math.ceil(max(level.query.noise.variance for level in levels if level.query is not None))
+
+
+def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
+    """How much one unit can change all answers of a view on one level."""
+    match view:
+        case "naive":
+            return counts_sensitivity(contributions=facts.contributions)
+        case "sizes":
+            return sizes_sensitivity(**_units(facts))
+        case "cumulative":
+            return cumulative_sensitivity(**_units(facts))
+        case "hybrid" | "staircase":
+            return hybrid_sensitivity(**_units(facts))
+        case "people":
+            return people_sensitivity(contributions=facts.contributions)
+        case "bins":
+            return size_bins_sensitivity()
+        case "blocks":
+            return size_blocks_sensitivity()
+        case "chain":
+            return chain_sensitivity(facts.hierarchy.level_size(level), **_units(facts))
+
+
+def _units(facts: PublicFacts) -> dict[str, int]:
+    return {"max_quantity": facts.max_quantity, "contributions": facts.contributions}
+
+
+def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
+    """The mechanism asked for; views belong to matching."""
+    default: Mechanism = "adaptive" if request.view is None else "matching"
+    if facts.whole_groups:
+        default = "size-bins"
+    return default if request.mechanism is None else request.mechanism
+
+
+def _check_mechanism(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
+    if facts.whole_groups and mechanism != "size-bins":
+        raise RequestError(
+            f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, leave mechanism and view out "
+            "or say mechanism='size-bins'."
+        )
+    if mechanism == "size-bins" and not facts.whole_groups:
+        raise RequestError(
+            "mechanism 'size-bins' protects whole groups. Read the data with unit='group' (--unit group)."
+        )
+    if facts.whole_groups and facts.groups_public:
+        raise RequestError(
+            "Public numbers of groups would tell of the protected group; with unit='group' they are private."
+        )
+    if mechanism == "tree-relaxed" and not request.repair:
+        raise RequestError(
+            "mechanism 'tree-relaxed' rounds a real solution, after which children need not add up; such a table is not "
+            "released. Say repair=True (--repair) to round it so that everything adds up, or choose tree-dp."
+        )
+    if mechanism == "chain" and not facts.groups_public:
+        raise RequestError(
+            "mechanism 'chain' needs public group totals: a group that comes and goes with its only entity changes every "
+            "later entry of the chain. Choose cumulative-relaxed or matching."
+        )
+
+
+def _check_attributes(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
+    wanted_families(request.want, facts.lattice)  # refuses what is not there
+    if not facts.attributes:
+        return
+    if mechanism not in ("adaptive", "size-bins"):
+        raise RequestError(
+            f"mechanism {mechanism!r} measures levels alone, no tables by {', '.join(facts.attributes.names)}; leave mechanism "
+            "and view out, or read the data without by=."
+        )
+    if request.goal != "balanced":
+        raise RequestError("goal= is about levels; with attributes, want= names the tables that a split is for.")
+    if facts.whole_groups and request.want:
+        raise RequestError(
+            "want= plans a split; where whole groups are protected every measured table has the same share."
+        )
+    if not facts.whole_groups and not facts.groups_public:
+        raise RequestError("Attributes need public numbers of groups per combination of values, or unit='group'.")

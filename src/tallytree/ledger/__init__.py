@@ -1,0 +1,1 @@
+"""What every data set has spent: accounts, payment before noise, signatures."""

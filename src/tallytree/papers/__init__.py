@@ -1,0 +1,1 @@
+"""One folder per document: its mechanisms that no default chooses, and its tables and figures, theirs beside ours."""

@@ -1,0 +1,1 @@
+"""DPBench 2016: its histograms and measures, theirs beside ours."""

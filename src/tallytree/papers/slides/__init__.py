@@ -1,0 +1,1 @@
+"""The slides on private maps: grids and trees, their figures beside ours."""

@@ -1,1 +1,0 @@
-"""Theory: error formulas, budget allocation and plans, from public inputs only."""

@@ -1,1 +1,0 @@
-"""Planning of histograms and grids: workloads, strategies and their exact errors, from public inputs only."""

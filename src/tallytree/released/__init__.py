@@ -1,1 +1,0 @@
-"""The released tables: query, verify, save, load, evaluate."""

@@ -1,1 +1,0 @@
-"""Released group sizes: regions and their tables, what is asked of them, and the manifest."""

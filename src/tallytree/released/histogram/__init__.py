@@ -1,1 +1,0 @@
-"""Released range histograms: counts per bin, their tables and the manifest."""

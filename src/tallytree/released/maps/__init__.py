@@ -1,1 +1,0 @@
-"""Released maps: counts of boxes, their tables and checks, and the manifest."""

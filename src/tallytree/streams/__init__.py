@@ -1,0 +1,1 @@
+"""Running counts: one number per step, released as the steps come. Start reading in ``kind.py``."""

@@ -1,5 +1,0 @@
-"""Ledgers to pay from, as in the tests of privacy."""
-
-from tests.privacy.conftest import ledger, new_database
-
-__all__ = ["ledger", "new_database"]

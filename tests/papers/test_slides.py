@@ -1,0 +1,93 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tallytree.errors import StorageError
+from tallytree.options.maps import MethodOptions
+from tallytree.papers.cells import tables
+from tallytree.papers.slides import reproduce as slides
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return slides.reproduce(quick=True)
+
+
+def of(cells, table, row=None):
+    return {(cell.row, cell.column): cell.ours for cell in tables(cells)[table] if row in (None, cell.row)}
+
+
+def test_every_method_has_a_figure_at_every_epsilon(cells):
+    for epsilon in slides.EPSILONS:
+        for rule in ("least squares", "nonnegative"):
+            found = of(cells, f"Boxes, epsilon {epsilon}, {rule}")
+            assert {column for _, column in found} == {*slides.NAMED, "auto"}
+            assert all(value > 0 for value in found.values())
+
+
+def test_adaptive_beats_uniform_beats_flat_where_noise_rules(cells):
+    name = "two towns (synthetic)"
+    found = of(cells, "Boxes, epsilon 0.01, least squares", name)
+    assert found[name, "adaptive-grid"] <= found[name, "uniform-grid"] < found[name, "flat"] / 2
+    assert found[name, "auto"] < found[name, "quadtree"] / 5
+
+
+def test_inference_and_nonnegativity_help_trees(cells):
+    found = of(cells, "Ablation, two towns (synthetic), epsilon 0.1")
+    assert found["quadtree", "least squares"] < found["quadtree", "no inference"]
+    assert found["quad-opt", "least squares"] < found["quadtree", "least squares"]
+    assert found["quad-opt", "nonnegative"] < found["quad-opt", "least squares"]
+
+
+def test_merged_bins_are_at_least_three_times_as_good_on_steps(cells):
+    for epsilon in ("0.01", "0.1"):
+        found = of(cells, f"Merged bins, 4,096 of them, epsilon {epsilon}")
+        for name in {row for row, _ in found}:
+            for method in ("noisy-merge", "structure-merge"):
+                assert found[name, method] < found[name, "flat (exact)"] / 3, (epsilon, name, method)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(StorageError, match="dpbench_2d"):
+        slides.reproduce(data=tmp_path, quick=True)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.skipif("TALLYTREE_DATA" not in os.environ, reason="TALLYTREE_DATA does not name the folder of real data")
+def test_on_real_data_the_default_is_at_least_close_to_the_best():
+    cells = slides.reproduce(data=Path(os.environ["TALLYTREE_DATA"]), quick=True)
+    summary = of(cells, "Summary")
+    assert summary["adaptive-grid at or below uniform-grid", "least squares"] >= 0.8
+    assert summary["auto within 5 % of the best named method", "all"] >= 0.8
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.skipif("TALLYTREE_DATA" not in os.environ, reason="TALLYTREE_DATA does not name the folder of real data")
+@pytest.mark.parametrize(("epsilon", "most"), [("0.01", 1.0), ("0.1", 1.3)])
+def test_the_default_holds_its_own_where_all_points_lie_on_two_lines(epsilon, most):
+    """The cells in which it was once 42 and 46 % behind ``kd-tree``, whose cuts find the lines.
+
+    Means of twenty runs are off by a seventh, so it takes a hundred: at ε = 0.1 it is still some 15 % behind.
+    """
+    counts = slides.maps(Path(os.environ["TALLYTREE_DATA"]), quick=False)["ADULT-2D"]
+    truth = slides.truth_of("ADULT-2D", counts)
+    errors = {}
+    for method in ("auto", "kd-tree"):
+        runs = [slides.measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(100)]
+        errors[method] = np.mean([slides.box_error(truth, one, nonnegative=True) for one in runs])
+    assert errors["auto"] < most * errors["kd-tree"]
+
+
+def test_all_four_ways_to_merge_bins_stand_side_by_side(cells):
+    found = of(cells, "Merged bins, 1,024 of them, epsilon 0.1")
+    assert {column for _, column in found} == {
+        "flat (exact)", "noisy-first", "structure-first", "noisy-merge", "structure-merge",
+    }  # fmt: skip
+    for name in {row for row, _ in found}:
+        # The price of the slides merges too little, and their boundaries share their budget.
+        assert found[name, "noisy-merge"] < found[name, "noisy-first"] < found[name, "flat (exact)"]
+        assert found[name, "structure-merge"] < found[name, "structure-first"]
