@@ -4,13 +4,21 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint bench bench-full docs clean
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+.PHONY: demo test proofs soak lint bench bench-full docs clean
 
 demo: $(VENV)/base.stamp
 	$(BIN)/tallytree demo --out demo-release --overwrite
 
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(PYTEST) -m "not proof and not soak"
+
+proofs: $(VENV)/test.stamp
+	$(PYTEST) -m "proof and not soak"
+
+soak: $(VENV)/test.stamp
+	$(PYTEST) -m soak
 
 lint: $(VENV)/lint.stamp
 	$(BIN)/ruff check .
