@@ -19,7 +19,6 @@ from tallytree import ConfidentialCounts, evaluate, read, release
 from tallytree.group_sizes.adaptive import estimate_again
 from tallytree.group_sizes.intervals.answers import answer
 from tallytree.group_sizes.intervals.copies import copy_release
-from tallytree.group_sizes.lattice.reconcile import least_squares_cells
 from tallytree.group_sizes.manifest import facts_of
 from tallytree.group_sizes.plan.plan import plan_release, with_shares
 from tallytree.group_sizes.publish import groups_known
@@ -27,6 +26,7 @@ from tallytree.group_sizes.reconcile.people import counted_people, whole_people
 from tallytree.group_sizes.release.questions import MEAN
 from tallytree.group_sizes.release.release import Release
 from tallytree.kernels.distance import earth_movers_distance
+from tallytree.lattice.least_squares import least_squares_cells
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import Attributes
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions

@@ -15,7 +15,7 @@ from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.group_sizes.accuracy import protecting_groups
 from tallytree.group_sizes.plan.size_bins import SizeBins
-from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_bins
+from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_columns
 from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.kernels.distance import earth_movers_distance
 from tallytree.kernels.tables.simplex import project_to_simplex
@@ -55,7 +55,7 @@ def naive(counts: ConfidentialCounts, epsilon: str, max_size: int, seed: int) ->
     table = noisy.astype(np.float64)
     project_on_tree_in_place(tree, table)
     table[0] = project_to_simplex(table[0], np.array([0, table.shape[1]]), totals[:1])
-    made = fill_bins(tree, whole_bins(tree, table, totals), bins)
+    made = fill_bins(tree, whole_columns(tree, table, totals), bins)
     emd = earth_movers_distance(counts_on_all_levels(tree, made), exact_counts)
     return [float(emd[tree.level_slice(level)].mean()) for level in range(tree.n_levels)]
 

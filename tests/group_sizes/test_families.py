@@ -5,9 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tallytree.group_sizes.lattice.shares import _Model, shares_for_families, shares_for_people, wanted_families
 from tallytree.group_sizes.plan.allocation import shares_for_levels
+from tallytree.group_sizes.plan.families import _Model, shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, look_ends
+from tallytree.lattice.shares import shares_from_noise, wanted_families
 from tallytree.model.attributes import Attributes
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.lattice import Family, Lattice
@@ -145,7 +146,7 @@ def test_people_are_counted_where_errors_are_smallest(power: float) -> None:
             total += np.log(np.diag(rows @ np.linalg.inv(precision) @ rows.T).mean())
         return total
 
-    found = shares_for_people(lattice, std)
+    found = shares_from_noise(lattice, std)
     assert sum(found.values()) == 1
     others = [family for family in lattice.families if family != lattice.finest]
     tenths = [Fraction(i, 10) for i in range(1, 10)]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.group_sizes.plan.size_bins import SizeBins
-from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_bins, whole_totals
+from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_totals
+from tallytree.lattice.whole import whole_columns
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tests.group_sizes.test_estimate_size_bins import table_of, tree
 
@@ -26,7 +27,7 @@ def test_whole_counts_add_up_near_the_estimates(seed: int) -> None:
         axis=1,
     )
     totals = whole_totals(hierarchy, estimates)
-    whole = whole_bins(hierarchy, estimates, totals)
+    whole = whole_columns(hierarchy, estimates, totals)
     assert whole.min() >= 0
     assert np.array_equal(whole.sum(axis=1), totals)
     here = hierarchy.level_slice(hierarchy.n_levels - 1)
@@ -72,6 +73,6 @@ def test_nothing_at_all() -> None:
     hierarchy = tree(2)
     bins = SizeBins(np.array([0, 1, 2, 9]))
     empty = np.zeros((3, 3), dtype=np.int64)
-    whole = whole_bins(hierarchy, empty.astype(float), whole_totals(hierarchy, empty.astype(float)))
+    whole = whole_columns(hierarchy, empty.astype(float), whole_totals(hierarchy, empty.astype(float)))
     assert not whole.any()
     assert fill_bins(hierarchy, whole, bins).n_groups().tolist() == [0, 0]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tallytree.errors import InputError
-from tallytree.group_sizes.lattice.fit import fit_rows_on_tree, make_whole
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.papers.fioretto2021.cumulative_tree import fit_cumulative_then_tree, fit_each_region, relax_cumulative
+from tallytree.papers.fioretto2021.joint_fit import fit_rows_on_tree, make_whole
 from tests.reference.cost_tables import chain_tables, optimal_cost_of_model_1
 from tests.reference.noisy_trees import breaks_of_tree, random_instance, squared_distance
 from tests.reference.projections import isotonic, project_on_tree

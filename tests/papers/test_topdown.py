@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tallytree.group_sizes.lattice.fit import make_whole
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.papers.fioretto2021.counts_tree import count_violations, relax_counts
+from tallytree.papers.fioretto2021.joint_fit import make_whole
 from tallytree.papers.fioretto2021.topdown import fit_top_down
 from tests.reference.cost_tables import leaf_table, table_merge
 from tests.reference.noisy_trees import breaks_of_tree, random_instance

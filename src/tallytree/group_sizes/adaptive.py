@@ -21,19 +21,21 @@ from tallytree.group_sizes.estimate.staircases import (
     prior_below,
     prior_of_root,
 )
-from tallytree.group_sizes.lattice.reconcile import consistent_cells, nested_cells, whole_path
-from tallytree.group_sizes.lattice.shares import shares_for_families, wanted_families
 from tallytree.group_sizes.measure.levels import Place
 from tallytree.group_sizes.measure.staircases import measure_first_look, measure_staircases
 from tallytree.group_sizes.plan.allocation import shares_for_levels
+from tallytree.group_sizes.plan.families import shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, first_look
 from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.memory import most_sizes
 from tallytree.group_sizes.plan.plan import Plan, PublicFacts, QueryPlan, level_query, with_shares
+from tallytree.group_sizes.reconcile.cells import consistent_cells, nested_cells
 from tallytree.group_sizes.reconcile.people import counted_people, shift_of_entities
 from tallytree.group_sizes.reconcile.staircases import Leaves, consistent_leaves, families_of_leaves
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Curves
+from tallytree.lattice.shares import wanted_families
+from tallytree.lattice.whole import whole_path
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.confidential import Confidential, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize

@@ -11,7 +11,8 @@ from tallytree.group_sizes.estimate.size_bins import fit_size_bins
 from tallytree.group_sizes.measure.size_bins import measure_size_bins, measure_size_look, n_answers
 from tallytree.group_sizes.plan.plan import Plan, PublicFacts, with_bins_asked
 from tallytree.group_sizes.plan.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
-from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_bins, whole_totals
+from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_totals
+from tallytree.lattice.whole import whole_columns
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
 from tallytree.model.lattice import Family
@@ -88,7 +89,7 @@ def estimate_bins(measured: MeasuredBins, facts: PublicFacts, progress: Progress
         tables.append(answers.values.reshape(facts.lattice.n_rows(family), n_answers(bins))[order])
         variances.append(answers.noise.variance)
     estimates, differences = fit_size_bins(tree, tables, variances, bins)
-    whole = whole_bins(tree, estimates, whole_totals(tree, estimates))
+    whole = whole_columns(tree, estimates, whole_totals(tree, estimates))
     leaves = fill_bins(tree, whole, bins)
     cells = sum_over_regions(leaves, orders[-1], leaves.n_regions)
     by_leaf = cells.n_groups().reshape(-1, facts.attributes.n_cells).sum(axis=1)

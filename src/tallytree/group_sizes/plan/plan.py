@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.lattice.shares import shares_for_people, wanted_families
 from tallytree.group_sizes.mechanisms import (
     check_instance,
     check_programs,
@@ -32,6 +31,7 @@ from tallytree.group_sizes.plan.requests import (
     views_from,
 )
 from tallytree.group_sizes.plan.size_bins import SizeBins, looks_first, single_sizes
+from tallytree.lattice.shares import shares_from_noise, wanted_families
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
@@ -240,7 +240,7 @@ def _people(
         return ()
     groups = facts.people.groups(facts.lattice)
     sensitivity = view_sensitivity("people", facts, 0)
-    shares = shares_for_people(groups, lambda share: query(part * share, sensitivity).noise.std)
+    shares = shares_from_noise(groups, lambda share: query(part * share, sensitivity).noise.std)
     facts = replace(facts, attributes=groups.attributes)
     return tuple(
         replace(_level_plan(facts, family, "people", 2), share=share, query=query(part * share, sensitivity))

@@ -13,20 +13,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tallytree.group_sizes.lattice.reconcile import LEAST_VARIANCE, least_squares_cells
-from tallytree.group_sizes.reconcile.size_bins import whole_bins
-from tallytree.kernels.staircase.curves import Curves
-from tallytree.kernels.tables.simplex import project_to_simplex
+from tallytree.lattice.least_squares import LEAST_VARIANCE, Answers, Rows, least_squares_cells
+from tallytree.lattice.whole import whole_cells
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.lattice import Family, Lattice
 from tallytree.privacy.noisy import NoisyLevel
 
-_NONE = np.empty((0, 0))
-
 
 def counted_people(
     groups: Lattice, noisy: Sequence[NoisyLevel], n_groups: IntArray | None = None
-) -> dict[Family, Curves]:
+) -> dict[Family, Answers]:
     """What was measured of people, by family of the tables of groups: one column per class.
 
     Rows that have no groups by public numbers ``n_groups`` of the finest cells have no people.
@@ -40,12 +36,12 @@ def counted_people(
         if n_groups is not None:
             empty = groups.sums(family, n_groups) == 0
             answers[empty], variance[empty] = 0.0, LEAST_VARIANCE
-        found[family] = Curves(answers, variance, _NONE)
+        found[family] = Answers(answers, variance)
     return found
 
 
 def shift_of_entities(
-    lattice: Lattice, sizes: Mapping[Family, Curves], groups: Lattice, people: Mapping[Family, Curves]
+    lattice: Lattice, sizes: Mapping[Family, Rows], groups: Lattice, people: Mapping[Family, Rows]
 ) -> FloatArray:
     """By how much the number of entities of each of the finest cells moves when people are heard beside sizes.
 
@@ -63,39 +59,27 @@ def shift_of_entities(
     for family, counted in people.items():
         own = Family(family.level, lattice.attributes.chosen(groups.attributes.margin(family.margin).names))
         n_classes = counted.height.shape[1]
-        told = Curves(counted.height.sum(axis=1, keepdims=True), n_classes * counted.variance, _NONE)
+        told = Answers(counted.height.sum(axis=1, keepdims=True), n_classes * counted.variance)
         both[own] = _by_inverse_variance(both[own], told) if own in both else told
     shift: FloatArray = least_squares_cells(lattice, both) - least_squares_cells(lattice, alone)
     return shift[:, 0]
 
 
-def whole_people(groups: Lattice, people: Mapping[Family, Curves], entities: IntArray) -> IntArray:
+def whole_people(groups: Lattice, people: Mapping[Family, Rows], entities: IntArray) -> IntArray:
     """Whole numbers of entities per class of the finest cells, at least 0, that add up to the entities of each cell.
 
     ``entities`` are those of the finest cells of ``groups``, as whole sizes have them.
     """
-    estimate = least_squares_cells(groups, people)
-    path = (Family(0, ()), *(Family(level, groups.finest.margin) for level in range(groups.hierarchy.n_levels)))
-    path = path if groups.attributes else groups.families
-    tree, orders = groups.nested(path)
-    whole = np.concatenate([groups.sums(family, entities)[order] for family, order in zip(path, orders)])
-    real = np.concatenate([groups.sums(family, estimate)[order] for family, order in zip(path, orders)])
-    # Given the entities of a row, classes that were measured alike move alike.
-    real += ((whole - real.sum(axis=1)) / real.shape[1])[:, None]
-    real[0] = project_to_simplex(real[0], np.array([0, real.shape[1]]), whole[:1].astype(np.float64))
-    table = whole_bins(tree, real, whole)[tree.level_slice(tree.n_levels - 1)]
-    found = np.empty_like(table)
-    found[orders[-1]] = table
-    return found
+    return whole_cells(groups, least_squares_cells(groups, people), entities)
 
 
-def _entities(curves: Curves) -> Curves:
+def _entities(curves: Rows) -> Answers:
     """The number of entities that curves tell, with its variance."""
     variance = np.maximum(curves.variance, LEAST_VARIANCE)
-    return Curves(curves.height.sum(axis=1, keepdims=True), variance.sum(axis=1, keepdims=True), _NONE)
+    return Answers(curves.height.sum(axis=1, keepdims=True), variance.sum(axis=1, keepdims=True))
 
 
-def _by_inverse_variance(one: Curves, other: Curves) -> Curves:
+def _by_inverse_variance(one: Answers, other: Rows) -> Answers:
     precision = 1 / one.variance + 1 / other.variance
     height = (one.height / one.variance + other.height / other.variance) / precision
-    return Curves(height, 1 / precision, _NONE)
+    return Answers(height, 1 / precision)

@@ -1,8 +1,9 @@
-"""Whole numbers of groups by size from estimated counts of bins: nothing negative, children add up to parents.
+"""Whole numbers of groups by size from estimated counts of bins: nothing negative, children add up
+to parents.
 
-Level by level under the finished one above, a parent's children form a table with the parent's bins as column sums and their
-own rounded numbers of groups as row sums; it is rounded in cumulative form, which keeps both. A bin of several sizes is then
-filled: the root's groups along a smooth curve through the bins, and each region's groups dealt evenly out of its parent's.
+Counts of bins are rounded as columns of a table (:mod:`tallytree.lattice.whole`), whose row sums
+are the rounded numbers of groups. A bin of several sizes is then filled: the root's groups along a
+smooth curve through the bins, and each region's groups dealt evenly out of its parent's.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tallytree.group_sizes.plan.size_bins import SizeBins
-from tallytree.kernels.tables.margins import fit_margins
 from tallytree.kernels.trees.rounding import round_tree
-from tallytree.kernels.trees.rounding_down import round_level_in_place
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
@@ -27,26 +26,6 @@ def whole_totals(hierarchy: Hierarchy, estimates: FloatArray) -> IntArray:
         here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
         totals[above] = np.add.reduceat(totals[here], hierarchy.child_starts[above] - here.start)
     return round_tree(totals, hierarchy.child_starts)
-
-
-def whole_bins(hierarchy: Hierarchy, estimates: FloatArray, whole: IntArray) -> IntArray:
-    """Whole counts of bins, at least 0, that add up over the tree and to whole totals, near estimates.
-
-    The root's estimates are at least 0 and add up to its total but for rounding; others may be anything.
-    """
-    cumulative = np.empty(estimates.shape, dtype=np.int64)
-    cumulative[0] = np.minimum(np.rint(np.cumsum(estimates[0])).astype(np.int64), whole[0])
-    cumulative[0, -1] = whole[0]
-    target = np.empty(estimates.shape)
-    for level in range(1, hierarchy.n_levels):
-        here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
-        offsets = np.append(hierarchy.child_starts[above], here.stop) - here.start
-        parents = np.diff(cumulative[above], axis=1, prepend=0).astype(np.float64)
-        fit = fit_margins(np.ascontiguousarray(estimates[here]), offsets, whole[here].astype(np.float64), parents)
-        np.cumsum(fit, axis=1, out=target[here])
-        round_level_in_place(hierarchy, level, target[:, :-1], whole, cumulative[:, :-1])
-        cumulative[here, -1] = whole[here]
-    return np.diff(cumulative, axis=1, prepend=0)
 
 
 def fill_bins(hierarchy: Hierarchy, table: IntArray, bins: SizeBins) -> CountsBySize:
@@ -72,7 +51,8 @@ def fill_bins(hierarchy: Hierarchy, table: IntArray, bins: SizeBins) -> CountsBy
 
 
 def _curve(root: IntArray, bins: SizeBins) -> Callable[[FloatArray], FloatArray]:
-    """Groups of at least each size: through the bins' edges, falling, smooth in logarithms of both, as tails of sizes are.
+    """Groups of at least each size: through the bins' edges, falling, smooth in logarithms of both,
+    as tails of sizes are.
 
     Half a group more everywhere keeps the logarithm finite where the groups end.
     """
@@ -95,7 +75,9 @@ def _along(curve: Callable[[FloatArray], FloatArray], first: int, end: int, n_gr
 
 
 def _dealt(hierarchy: Hierarchy, level: int, n_groups: IntArray, sizes: IntArray) -> IntArray:
-    """The sizes of each parent's groups, rising, dealt to its children: the k-th of a child's n goes to rank (k + ½)/n."""
+    """The sizes of each parent's groups, rising, dealt to its children: the k-th of a child's n
+    goes to rank (k + ½)/n.
+    """
     region = np.repeat(np.arange(len(n_groups)), n_groups)
     starts = np.cumsum(n_groups) - n_groups
     rank = (np.arange(len(region)) - starts[region] + 0.5) / n_groups[region]

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.group_sizes.lattice.fit import check_table, make_whole
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.papers.fioretto2021.counts_tree import relax_counts
+from tallytree.papers.fioretto2021.joint_fit import check_table, make_whole
 from tallytree.papers.fioretto2021.solver_programs import DEFAULT_SECONDS, Solved, require_solver
 
 

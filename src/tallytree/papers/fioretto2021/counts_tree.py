@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tallytree.group_sizes.lattice.fit import bounds_of, check_table, fit_rows_on_tree
 from tallytree.kernels.tables.simplex import project_to_simplex
 from tallytree.kernels.trees.allocation import relax_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.papers.fioretto2021.joint_fit import bounds_of, check_table, fit_rows_on_tree
 
 
 def relax_counts(

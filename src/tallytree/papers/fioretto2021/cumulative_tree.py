@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tallytree.group_sizes.lattice.fit import JointFit, bounds_of, check_table, fit_rows_on_tree
 from tallytree.kernels.isotonic import isotonic_l2, isotonic_l2_whole
 from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.papers.fioretto2021.joint_fit import JointFit, bounds_of, check_table, fit_rows_on_tree
 
 
 def relax_cumulative(

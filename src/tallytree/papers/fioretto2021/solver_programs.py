@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tallytree.errors import MissingExtraError
-from tallytree.group_sizes.lattice.fit import bounds_of, check_table, make_whole
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.papers.fioretto2021.counts_tree import relax_counts
 from tallytree.papers.fioretto2021.cumulative_tree import relax_cumulative
+from tallytree.papers.fioretto2021.joint_fit import bounds_of, check_table, make_whole
 
 if TYPE_CHECKING:
     import scipy.sparse as sp

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tallytree.group_sizes.lattice.fit import bounds_of, check_table
 from tallytree.kernels.tables.margins import fit_margins
 from tallytree.kernels.tables.simplex import project_to_whole_simplex
 from tallytree.kernels.trees.rounding_down import round_level_in_place
 from tallytree.model.arrays import IntArray
 from tallytree.model.hierarchy import Hierarchy
+from tallytree.papers.fioretto2021.joint_fit import bounds_of, check_table
 
 
 def fit_top_down(hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int) -> IntArray:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from tallytree.group_sizes.lattice.reconcile import least_squares_cells, shared_errors
+from tallytree.group_sizes.reconcile.cells import shared_errors
 from tallytree.kernels.staircase.curves import Curves
+from tallytree.lattice.least_squares import least_squares_cells
 from tallytree.model.lattice import Family
 from tests.model.test_lattice import LATTICE
 from tests.reference.lattice import dense_least_squares

@@ -1,1 +1,0 @@
-"""Tables by attributes: their shares of the budget, and sums that agree over all of them."""
