@@ -42,9 +42,9 @@ from tallytree.privacy.noise import DiscreteLaplace, Noise
 from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
+from tallytree.ranges import plan as ranges_planning
 from tallytree.ranges.measure import measure_histogram
 from tallytree.ranges.publish import histogram
-from tallytree.strategies import plan as ranges_planning
 from tallytree.strategies.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
 from tests.attacks.distinguish import Loss, loss_at_least
 from tests.group_sizes.test_first_look import look_at
