@@ -67,3 +67,7 @@ def test_no_room_is_called_like_a_public_name() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'relase'"):
         tallytree.relase  # noqa: B018
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert (Path(tallytree.__file__).parent / "py.typed").exists()
