@@ -145,6 +145,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "query size": ("3", 3),
     "source_note": ("a survey", "a survey"),
     "authors": ("A. Writer", ("A. Writer",)),
+    "yaml": (None, True),
     "curator": ("an office", ("an office",)),
     "data": ("people", "people"),
     "description": ("homes", "homes"),

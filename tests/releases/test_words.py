@@ -52,7 +52,8 @@ def test_what_is_done_to_rows_is_no_public_fact() -> None:
     page = common_facts(made.manifest, [])
     assert page["counting"] == ["Outside: values outside the bins are left out."]
     card = card_json(made.manifest, CardOptions(), "0")["deployment"]
-    assert card["implementation"]["pre_processing"] == "Values outside the bins are left out."
+    done = card["implementation"]["preprocessing_and_hyperparameter_tuning"]
+    assert done.startswith("Values outside the bins are left out. ")
     assert "left out" not in card["dp_variant"]["unprotected_quantities"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from tallytree.cli.app import app, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import Folder
@@ -15,5 +17,8 @@ def card(folder: Folder, said: CardOptions) -> None:
 
     Example: tallytree card out --name "Households of Ohio" --curator "Statistics Office" --published 2026-11-16
     """
-    facts, text = write_card(folder, said)
-    say(f"Wrote {facts} and {text}. What the manifest does not know and no flag says is left out.")
+    facts, text, *records = write_card(folder, said)
+    for record in records:
+        sys.stdout.write(record.read_text(encoding="utf-8"))
+    wrote = ", ".join(map(str, (facts, text, *records)))
+    say(f"Wrote {wrote}. What the manifest does not know and no flag says is left out.")

@@ -12,12 +12,14 @@ from tallytree.model.notebook import Page, Picture, write_shown
 from tallytree.options.asking import PageOptions
 from tallytree.options.card import CardOptions
 from tallytree.options.spelled import spelled
-from tallytree.releases.card import card_json, card_markdown
+from tallytree.releases.card import card_json, card_markdown, card_yaml
 from tallytree.releases.opening import open_folder, reading
 from tallytree.releases.published import Published
+from tallytree.releases.registry import RECORD, missing_flags
 from tallytree.storage.folder import (
     CARD,
     CARD_TEXT,
+    CARD_YAML,
     MANIFEST,
     lasting_digest,
     page_with_digest,
@@ -88,8 +90,11 @@ def plot(release: Published, path: str | Path | None = None, **what: Any) -> Pic
 
 
 @spelled(CardOptions)
-def card(folder: str | Path, options: CardOptions) -> tuple[Path, Path]:
+def card(folder: str | Path, options: CardOptions) -> tuple[Path, ...]:
     """Write the card of a deployment into a release folder, and return where: ``card.json`` and ``card.md``.
+
+    With ``yaml`` also ``card.yaml``, the record that the registry of deployments takes. It is refused with the
+    names of what the registry requires and nobody said.
 
     Parameters
     ----------
@@ -101,7 +106,12 @@ def card(folder: str | Path, options: CardOptions) -> tuple[Path, Path]:
     place, opened = Path(folder), open_folder(folder)
     with reading(folder):
         facts = card_json(opened.manifest, options, lasting_digest((place / MANIFEST).read_bytes()))
-    made = place / CARD, place / CARD_TEXT
-    write_shown(made[0], sealed(facts))
-    write_shown(made[1], page_with_digest(card_markdown(facts)))
-    return made
+    texts = {CARD: sealed(facts), CARD_TEXT: page_with_digest(card_markdown(facts))}
+    if options.yaml:
+        missing = missing_flags({name: facts[name] for name in RECORD if name in facts})
+        if missing:
+            raise RequestError(f"The registry requires what no manifest knows. Add {', '.join(missing)}.")
+        texts[CARD_YAML] = card_yaml(facts)
+    else:
+        (place / CARD_YAML).unlink(missing_ok=True)  # an earlier record would say otherwise
+    return tuple(write_shown(place / name, text) for name, text in texts.items())

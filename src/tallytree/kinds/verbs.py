@@ -30,7 +30,7 @@ from tallytree.releases.progress import Progress, silent
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
 from tallytree.releases.rewriting import told_once
-from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Folder
+from tallytree.storage.folder import CARD, CARD_TEXT, CARD_YAML, MANIFEST, Folder
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import ANSWERS, MEASURED, Work, reopen, reopen_any
 
@@ -110,7 +110,7 @@ def _verified(path: str | Path) -> Verification:
 
 def _check_card(folder: Folder) -> tuple[Check, ...]:
     """Whether the card of a folder is whole and says what the manifest says; nothing to check where there is none."""
-    if not any((folder.path / name).exists() for name in (CARD, CARD_TEXT)):
+    if not any((folder.path / name).exists() for name in (CARD, CARD_TEXT, CARD_YAML)):
         return ()
     wrong = card_problems(folder.path, folder.manifest)
     return (Check("the card says what the manifest says", not wrong, " ".join(wrong)),)

@@ -30,12 +30,23 @@ def problem_with(name: str, value: Any, kind: Any, least: float | None = None) -
     most = 2**63 if isinstance(value, Integral) else math.inf
     number: Any = value if isinstance(value, Real) else least
     outside = least is not None and not least <= number < most
+    if not _is_writable(value):
+        return f"{name} holds bytes that are no text in UTF-8. Write it in UTF-8."
     if fits(value, kind) and not outside:
         return None
     if least is not None and set(alternatives(kind)) <= {int, float}:
         whole = "whole " if int in alternatives(kind) else ""
         return f"{name} is a {whole}number of at least {least:g}, got {value!r}."
     return _misfit(name, value, kind)
+
+
+def _is_writable(value: Any) -> bool:
+    """Whether texts can be written into a manifest; a command line may hold any bytes, which arrive as lone surrogates."""
+    if isinstance(value, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    if isinstance(value, dict):
+        return all(map(_is_writable, (*value, *value.values())))
+    return not isinstance(value, list | tuple) or all(map(_is_writable, value))
 
 
 def fits(value: Any, kind: Any) -> bool:

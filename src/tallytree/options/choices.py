@@ -72,6 +72,9 @@ DegreeMethod = Literal["isotonic", "sorted", "noisy"]
 """``isotonic`` is hay2010's S̄, the least-squares fit in rising order; ``sorted`` its S̃_r, sorted and rounded;
 ``noisy`` its S̃."""
 
+Sector = Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"]
+"""Who publishes, in the words of the registry of deployments."""
+
 ExportFormat = Literal["csv", "xlsx", "parquet", "json-stat", "sdmx-csv", "frictionless", "geojson", "geoparquet"]
 
 

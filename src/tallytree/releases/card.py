@@ -1,5 +1,5 @@
-"""The card of a deployment: what a release is and promises, in the manifest's words, under the headings that the Differential
-Privacy Deployments Registry asks for (product, variant, privacy loss, model, accounting, implementation, resources).
+"""The card of a deployment: what a release is and promises, in the manifest's words, in the form of the Differential
+Privacy Deployments Registry.
 
 What the manifest does not know, such as who publishes, its owner says. What nobody said is left out, never guessed.
 """
@@ -13,24 +13,34 @@ from typing import Any
 
 from tallytree.errors import TallytreeError
 from tallytree.options.card import CardOptions
-from tallytree.privacy.guarantee import NEIGHBOURS, budget_of
+from tallytree.privacy.guarantee import budget_of
 from tallytree.releases.notes import notes_of
-from tallytree.storage.folder import CARD, CARD_TEXT, MANIFEST, Manifest, has_own_digest, lasting_digest, read_facts
+from tallytree.releases.registry import RECORD, number_above, record_of, record_yaml
+from tallytree.storage.folder import (
+    CARD,
+    CARD_TEXT,
+    CARD_YAML,
+    MANIFEST,
+    Manifest,
+    has_own_digest,
+    lasting_digest,
+    read_facts,
+)
 
 FORMAT_VERSION = 1
 # What a card is filled in with: the option, and where in the registry's form it stands.
 SAID = {
-    "name": ("product", "name"),
-    "description": ("product", "description"),
-    "curator": ("product", "data_curators"),
-    "intended_use": ("product", "intended_use"),
-    "region": ("product", "data_product_region"),
-    "sector": ("product", "data_product_sector"),
-    "published": ("product", "publication_date"),
+    "name": ("basic", "name"),
+    "description": ("basic", "description"),
+    "curator": ("basic", "data_curators"),
+    "intended_use": ("basic", "intended_use"),
+    "region": ("basic", "data_product_region"),
+    "sector": ("basic", "data_product_sector"),
+    "published": ("basic", "publication_date"),
     "data": ("dp_variant", "data_domain"),
     "justification": ("implementation", "justification"),
-    "sources": ("resources", "sources"),
-    "authors": ("resources", "registry_authors"),
+    "sources": ("administrative", "sources"),
+    "authors": ("administrative", "registry_authors"),
 }
 PRODUCTS = {
     "group-sizes": "how many groups of each size every region has",
@@ -44,14 +54,22 @@ NOISE = {
     "discrete-gaussian": "discrete Gaussian noise, drawn exactly",
 }
 POST_PROCESSING = "Published numbers are worked out from the noisy answers alone, without a further look at the data."
+OPTIONS_CHOSEN = (
+    "Options are taken to have been chosen without a look at the data; what a mechanism chooses by them is paid for."
+)
+ACTORS = (
+    "Whoever runs the release, and the machine, see the data and are trusted with them. Readers of the release are trusted "
+    "with nothing, and may know everything but the noise."
+)
+STREAMED = "Numbers are added step by step; the loss is that of all steps together."
 HEADINGS = {
-    "product": "The product",
+    "basic": "The product",
     "dp_variant": "Differential privacy",
     "privacy_loss": "Privacy loss",
-    "model": "Model",
+    "deployment_model": "Model",
     "accounting": "Accounting",
     "implementation": "Implementation",
-    "resources": "Resources",
+    "administrative": "Resources",
 }
 
 
@@ -61,9 +79,21 @@ def card_json(manifest: Manifest, options: CardOptions, digest: str) -> dict[str
     for name, (part, field) in SAID.items():
         said = getattr(options, name)
         if said:
-            deployment.setdefault(part, {})[field] = list(said) if isinstance(said, list | tuple) else said
+            deployment.setdefault(part, {})[field] = _entry(name, said)
     ordered = {part: deployment[part] for part in HEADINGS if deployment.get(part)}
-    return {"format_version": FORMAT_VERSION, "deployment": ordered, "release": {"manifest_sha256": digest}}
+    return {"format_version": FORMAT_VERSION, **record_of(ordered), "release": {"manifest_sha256": digest}}
+
+
+def _entry(name: str, said: Any) -> Any:
+    """What was said as the registry's form takes it: sources are one text, a line for each."""
+    if name == "sources":
+        return "\n".join(said)
+    return list(said) if isinstance(said, list | tuple) else said
+
+
+def _said(name: str, entry: Any) -> Any:
+    """The inverse of :func:`_entry`."""
+    return entry.split("\n") if name == "sources" else entry
 
 
 def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
@@ -71,33 +101,31 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
     privacy = manifest["privacy"]
     unit, budget = privacy["unit"], budget_of(privacy)
     pure = budget.definition == "pure"
-    losses = {"epsilon": _number(budget.total)} if pure else {"rho": _number(budget.total)}
+    exact = {"epsilon": budget.total} if pure else {"rho": budget.total}
     if budget.asked is not None:
-        losses = {"epsilon": _number(budget.asked[0]), "delta": _number(budget.asked[1]), **losses}
+        exact = {"epsilon": budget.asked[0], "delta": budget.asked[1], **exact}
     variant = "Pure DP" if pure else "Approximate DP" if budget.asked is not None else "Zero-concentrated DP"
     stream, notes = manifest["kind"] == "stream", notes_of(manifest)
     return {
-        "product": {
+        "basic": {
             "data_product_type": "Summary statistics",
             "description": f"Table of {PRODUCTS.get(manifest['kind'], manifest['kind'])}.",
         },
         "dp_variant": {
             "variant_name": variant,
-            "input_metric": f"{NEIGHBOURS}; the unit is {unit['words']}",
-            "bound_on_input_distance": 1,
-            "output_measure": "max divergence" if pure else "zero-concentrated divergence",
-            "bound_on_output_distance": _number(budget.total),
             "unprotected_quantities": _sentences([*privacy["fixed"], *notes.public.values()]) or "None.",
         },
         "privacy_loss": {
             "privacy_unit": unit["name"],
-            "privacy_unit_description": unit["words"] + (f" ({privacy['adds']})" if privacy["adds"] else ""),
-            "privacy_parameters": losses,
-            "privacy_parameters_description": privacy["statement"],
+            "privacy_unit_details": _unit_details(privacy),
+            "privacy_parameters": {name: number_above(loss) for name, loss in exact.items()},
+            "privacy_parameters_details": " ".join([privacy["statement"], *_rounded(exact)]),
         },
-        "model": {
+        "deployment_model": {
             "model_name": "Central",
-            "release_type": "Continual release" if stream else "One release",
+            "actors": ACTORS,
+            "release_type": "Many releases" if stream else "One release",
+            **({"release_type_details": STREAMED} if stream else {}),
             "data_source_type": "Dynamic" if stream else "Static",
             "access_type": "Non-interactive",
         },
@@ -106,10 +134,22 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
             "post_processing": POST_PROCESSING,
         },
         "implementation": {
-            **({"pre_processing": _sentences(list(notes.counting.values()))} if notes.counting else {}),
+            "preprocessing_and_hyperparameter_tuning": " ".join(
+                [*([_sentences(list(notes.counting.values()))] if notes.counting else []), OPTIONS_CHOSEN]
+            ),
             "mechanisms": _mechanisms(manifest),
         },
     }
+
+
+def _unit_details(privacy: Mapping[str, Any]) -> str:
+    unit = privacy["unit"]["words"] + (f" ({privacy['adds']})" if privacy["adds"] else "")
+    return f"The unit is {unit}. Neighbouring data: {privacy['neighbours']}."
+
+
+def _rounded(exact: Mapping[str, Fraction]) -> list[str]:
+    """A sentence for each loss that no decimal number of a machine is: its exact value, which is not above the number."""
+    return [f"Exactly, {name} = {loss}." for name, loss in exact.items() if Fraction(str(number_above(loss))) != loss]
 
 
 def _composition(manifest: Manifest) -> str:
@@ -162,25 +202,25 @@ def _sentences(texts: Sequence[str]) -> str:
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in texts)
 
 
-def _number(value: Fraction) -> float | int | str:
-    """A number that people read; exact text where a decimal would not be."""
-    plain = int(value) if value.denominator == 1 else float(value)
-    return plain if Fraction(str(plain)) == value else str(value)
-
-
 def card_markdown(card: Mapping[str, Any]) -> str:
     """The card for people to read, under the same headings."""
     deployment = card["deployment"]
-    title = deployment["product"].get("name") or "A differentially private release"
+    title = deployment["basic"].get("name") or "A differentially private release"
     lines = [f"# {_escaped(title)}", ""]
     for part, heading in HEADINGS.items():
-        facts = {name: value for name, value in deployment.get(part, {}).items() if (part, name) != ("product", "name")}
+        facts = {name: value for name, value in deployment.get(part, {}).items() if (part, name) != ("basic", "name")}
         if facts:
             lines += [f"## {heading}", ""]
             lines += [f"- **{name.replace('_', ' ').capitalize()}**: {_shown(value)}" for name, value in facts.items()]
             lines.append("")
     lines.append(f"Card of the release whose manifest has the SHA-256 `{card['release']['manifest_sha256']}`.")
     return "\n".join(lines)
+
+
+def card_yaml(card: Mapping[str, Any]) -> str:
+    """The card as the registry takes it; a comment names the release."""
+    comment = f"# Record of the release whose manifest has the SHA-256 {card['release']['manifest_sha256']}.\n"
+    return comment + record_yaml({name: card[name] for name in RECORD if name in card})
 
 
 def _shown(value: Any) -> str:
@@ -200,16 +240,17 @@ def _escaped(text: str) -> str:
 def card_problems(folder: str | Path, manifest: Manifest) -> list[str]:
     """What is wrong with the card in a folder, one sentence each: damaged, of another release, or saying otherwise than it."""
     place = Path(folder)
-    there = [name for name in (CARD, CARD_TEXT) if (place / name).exists()]
+    there = [name for name in (CARD, CARD_TEXT, CARD_YAML) if (place / name).exists()]
     if not there:
         return []
-    if len(there) == 1:
-        return [f"Of the card there is only {there[0]}; write it again."]
+    absent = [name for name in (CARD, CARD_TEXT) if name not in there]
+    if absent:
+        return [f"Of the card there is only {' and '.join(there)}; write it again."]
     try:
         card = read_facts(place / CARD, "a card", newest=FORMAT_VERSION, sealed_from=1)
-        said = {name: card["deployment"].get(part, {}).get(field) for name, (part, field) in SAID.items()}
-        options = CardOptions(**{name: value for name, value in said.items() if value is not None})
-        again = card_json(manifest, options, lasting_digest((place / MANIFEST).read_bytes()))
+        entries = {name: card["deployment"].get(part, {}).get(field) for name, (part, field) in SAID.items()}
+        said = {name: _said(name, entry) for name, entry in entries.items() if entry is not None}
+        again = card_json(manifest, CardOptions(**said), lasting_digest((place / MANIFEST).read_bytes()))
     except TallytreeError as error:
         return [str(error)]
     except (KeyError, TypeError, AttributeError):
@@ -219,4 +260,6 @@ def card_problems(folder: str | Path, manifest: Manifest) -> list[str]:
     text = (place / CARD_TEXT).read_bytes().decode(errors="replace")
     if not has_own_digest(place / CARD_TEXT) or not text.startswith(card_markdown(again)):
         problems.append(f"{CARD_TEXT} was changed, or belongs to another release; write it again.")
+    if CARD_YAML in there and (place / CARD_YAML).read_bytes() != card_yaml(again).encode():
+        problems.append(f"{CARD_YAML} was changed, or belongs to another release; write it again.")
     return problems

@@ -26,7 +26,7 @@ from tallytree.storage.parts import PartFile, Parts, gather_parts
 from tallytree.storage.work import BESIDE, BUILT, Work, claim, set_aside, sync
 
 MANIFEST = "manifest.json"
-PAGE, CARD, CARD_TEXT = "report.html", "card.json", "card.md"
+PAGE, CARD, CARD_TEXT, CARD_YAML = "report.html", "card.json", "card.md", "card.yaml"
 # Tables in parts came with version 3; a folder without any is written as version 2, which older programs read.
 FORMAT_VERSION, _WITHOUT_PARTS = 3, 2
 _ADDED = ("files", "format_version", "parts")

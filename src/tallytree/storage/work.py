@@ -33,7 +33,7 @@ _LAST = {_NOTE: 1, _LOCK: 2}  # to be removed, after all else
 FORMAT_VERSION = 1
 # Files that the program itself puts beside the tables of a release after it was written.
 SIGNATURE = "manifest.sig"
-BESIDE = ("report.html", "card.json", "card.md", SIGNATURE)
+BESIDE = ("report.html", "card.json", "card.md", "card.yaml", SIGNATURE)
 
 
 @dataclass(frozen=True)
