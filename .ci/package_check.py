@@ -1,6 +1,7 @@
 """Use an installed tallytree in an empty folder, and look at what comes out.
 
-Run with the environment's own Python: ``package_check.py command-line``, then ``package_check.py notebook``.
+Run with the environment's own Python: ``package_check.py command-line``, then ``package_check.py
+notebook``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ STATES = {"California", "Georgia", "Texas"}
 EXTRAS = ("pandas", "polars", "pyspark", "psycopg", "highspy", "osqp")
 NOTEBOOK = (
     "import tallytree as tt",
-    "counts = tt.read('demo/people.parquet', group='household', levels=['state', 'county'], root='US', public='groups')",
+    "counts = tt.read('demo/people.parquet', group='household', levels=['state', 'county'], "
+    "root='US', public='groups')",
     "made = tt.release(counts, epsilon=1)\nmade.verify().raise_if_failed()\nmade",
 )
 
@@ -27,8 +29,12 @@ NOTEBOOK = (
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command of the installed program, which must succeed."""
     program = Path(sys.executable).with_name("tallytree")
-    done = subprocess.run([program, *arguments], check=False, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, f"tallytree {' '.join(arguments)} ended with {done.returncode}: {done.stderr}"
+    done = subprocess.run(
+        [program, *arguments], check=False, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, (
+        f"tallytree {' '.join(arguments)} ended with {done.returncode}: {done.stderr}"
+    )
     return done
 
 
@@ -37,7 +43,9 @@ def check_command_line() -> None:
     spec = importlib.util.find_spec("tallytree")
     assert spec is not None
     assert spec.origin is not None
-    assert Path(spec.origin).is_relative_to(sys.prefix), f"{spec.origin} is not the installed package"
+    assert Path(spec.origin).is_relative_to(sys.prefix), (
+        f"{spec.origin} is not the installed package"
+    )
     installed = [name for name in EXTRAS if importlib.util.find_spec(name) is not None]
     assert not installed, f"a plain install brings {installed}"
     said = run("demo", "--out", "demo", "--households", "10000")
@@ -46,7 +54,12 @@ def check_command_line() -> None:
     assert verified["passed"] is True, verified
     assert len(verified["checks"]) >= 5, verified
     assert (
-        int(run("query", "demo/release", "--region", "US", "--at-least", "1").stdout.split()[-1].replace(",", "")) > 0
+        int(
+            run("query", "demo/release", "--region", "US", "--at-least", "1")
+            .stdout.split()[-1]
+            .replace(",", "")
+        )
+        > 0
     )
     run("report", "demo/release", "--out", "page.html")
     regions = packed_data(Path("page.html").read_text(encoding="utf-8"))

@@ -1,4 +1,5 @@
-"""Budgets by attributes split by hand: whether any split does better than the planned one, for all tables or for cells alone.
+"""Budgets by attributes split by hand: whether any split does better than the planned one, for all
+tables or for cells alone.
 
 Run as ``python -m benchmarks.attribute_splits``; real households need TALLYTREE_DATA.
 """
@@ -33,12 +34,16 @@ SETS: dict[str, Callable[[], ConfidentialCounts]] = {
     "cps": lambda: by_cells(households()),
     "counties": lambda: made_up(Dials((10, 12), (3, 4), 300_000, 1.6, is_geometric=False, seed=1)),
     "deep": lambda: made_up(Dials((4, 4, 6), (2, 2), 120_000, 5.0, is_geometric=True, seed=2)),
-    "one attribute": lambda: made_up(Dials((6, 40), (3,), 500_000, 2.2, is_geometric=False, seed=3)),
+    "one attribute": lambda: made_up(
+        Dials((6, 40), (3,), 500_000, 2.2, is_geometric=False, seed=3)
+    ),
 }
 
 
 def made_up(dials: Dials) -> ConfidentialCounts:
-    """Mean sizes differ by combination, by region of every level, and a little by both; nobody has the value "other"."""
+    """Mean sizes differ by combination, by region of every level, and a little by both; nobody has
+    the value "other".
+    """
     rng = np.random.default_rng(dials.seed)
     n_leaves = int(np.prod(dials.fan_outs))
     paths = np.array(np.unravel_index(np.arange(n_leaves), dials.fan_outs)).T.tolist()
@@ -49,28 +54,54 @@ def made_up(dials: Dials) -> ConfidentialCounts:
     attributes = Attributes(names, tuple((*map(str, range(n)), "other") for n in dials.values))
     n_cells = attributes.n_cells
     places = np.array(np.unravel_index(np.arange(n_cells), attributes.shape)).T
-    weight = np.where((places < dials.values).all(axis=1), rng.dirichlet(np.full(n_cells, 1.5)), 0.0)
-    weight = rng.lognormal(sigma=1.0, size=(n_leaves, 1)) * weight * rng.lognormal(sigma=0.2, size=(n_leaves, n_cells))
+    weight = np.where(
+        (places < dials.values).all(axis=1), rng.dirichlet(np.full(n_cells, 1.5)), 0.0
+    )
+    weight = (
+        rng.lognormal(sigma=1.0, size=(n_leaves, 1))
+        * weight
+        * rng.lognormal(sigma=0.2, size=(n_leaves, n_cells))
+    )
     groups = rng.multinomial(dials.groups, weight.ravel() / weight.sum())
-    mean = dials.mean * rng.lognormal(sigma=0.35, size=n_cells) * rng.lognormal(sigma=0.08, size=(n_leaves, n_cells))
+    mean = (
+        dials.mean
+        * rng.lognormal(sigma=0.35, size=n_cells)
+        * rng.lognormal(sigma=0.08, size=(n_leaves, n_cells))
+    )
     for level in levels[:-1]:
         n_regions = int(np.prod(dials.fan_outs[:level]))
         mean *= np.repeat(rng.lognormal(sigma=0.15, size=n_regions), n_leaves // n_regions)[:, None]
-    row, of_group = np.repeat(np.arange(n_leaves * n_cells), groups), np.repeat(mean.ravel(), groups)
-    size = rng.geometric(1 / np.maximum(of_group, 1.01)) if dials.is_geometric else 1 + rng.poisson(of_group)
+    row, of_group = (
+        np.repeat(np.arange(n_leaves * n_cells), groups),
+        np.repeat(mean.ravel(), groups),
+    )
+    size = (
+        rng.geometric(1 / np.maximum(of_group, 1.01))
+        if dials.is_geometric
+        else 1 + rng.poisson(of_group)
+    )
     # Like couples, groups with the first value of the first attribute have one member more.
     size = size + (places[row % n_cells, 0] == 0)
     cells = counts_from_runs(row, size, np.ones_like(size), n_leaves * n_cells)
     leaves = sum_over_regions(cells, np.arange(n_leaves * n_cells) // n_cells, n_leaves)
-    return ConfidentialCounts(tree, leaves, leaves.n_groups(), attributes=attributes, cell_counts=cells)
+    return ConfidentialCounts(
+        tree, leaves, leaves.n_groups(), attributes=attributes, cell_counts=cells
+    )
 
 
 def splits(lattice: Lattice) -> list[dict[Family, float]]:
-    """Shares in all, most for the cells of the root and of the leaves, some for a level in between or for regions."""
+    """Shares in all, most for the cells of the root and of the leaves, some for a level in between
+    or for regions.
+    """
     cells, finest = lattice.finest.margin, lattice.finest
     found = [{Family(0, cells): top} for top in (0.15, 0.2, 0.25, 0.3, 0.4)]
-    found += [{Family(0, cells): 0.3, Family(level, cells): 0.4} for level in range(1, finest.level)]
-    found += [{Family(0, cells): 0.3, Family(level, ()): 0.3} for level in (finest.level - 1, finest.level)]
+    found += [
+        {Family(0, cells): 0.3, Family(level, cells): 0.4} for level in range(1, finest.level)
+    ]
+    found += [
+        {Family(0, cells): 0.3, Family(level, ()): 0.3}
+        for level in (finest.level - 1, finest.level)
+    ]
     return [{**shares, finest: 1 - sum(shares.values())} for shares in found]
 
 
@@ -80,7 +111,10 @@ def show(name: str, errors: list[FloatArray]) -> None:
     half = len(mean) // 2
     texts = [" / ".join(f"{value:,.1f}" for value in part) for part in (mean[:half], mean[half:])]
     means = (np.exp(np.log(part).mean()) for part in (mean, mean[:half]))
-    print(f"| {name} | {' | '.join(texts)} | {' | '.join(f'{value:.1f}' for value in means)} |", flush=True)
+    print(
+        f"| {name} | {' | '.join(texts)} | {' | '.join(f'{value:.1f}' for value in means)} |",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -96,16 +130,28 @@ def main() -> None:
         lattice = counts.lattice
         names = lattice.hierarchy.level_names
         cells = [f"{level}:{','.join(lattice.attributes.names)}" for level in names]
-        print(f"\n{name}\n\n| ε | split | cells | all values together | mean | of cells |\n|" + " --- |" * 6)
+        print(
+            f"\n{name}\n\n| ε | split | cells | all values together | mean | of cells |\n|"
+            + " --- |" * 6
+        )
         for epsilon in given.epsilon:
             for text, want in (("planned", []), ("planned for cells", cells)):
-                found = [lattice_errors(counts, epsilon, seed, want=want) for seed in range(given.runs)]
+                found = [
+                    lattice_errors(counts, epsilon, seed, want=want) for seed in range(given.runs)
+                ]
                 show(f"{epsilon} | {text}", found)
             for shares in [] if given.planned else splits(lattice):
-                budget = [f"{shares[family]:.2f}" if family in shares else "0" for family in lattice.families]
-                found = [lattice_errors(counts, epsilon, seed, budget=budget) for seed in range(given.runs)]
+                budget = [
+                    f"{shares[family]:.2f}" if family in shares else "0"
+                    for family in lattice.families
+                ]
+                found = [
+                    lattice_errors(counts, epsilon, seed, budget=budget)
+                    for seed in range(given.runs)
+                ]
                 text = ", ".join(
-                    f"{names[f.level]}{' by all' if f.margin else ''} {share:.2f}" for f, share in shares.items()
+                    f"{names[f.level]}{' by all' if f.margin else ''} {share:.2f}"
+                    for f, share in shares.items()
                 )
                 show(f"{epsilon} | {text}", found)
 

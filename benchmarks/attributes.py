@@ -1,7 +1,9 @@
-"""Households with attributes, and the people in them: errors beside nestings, releases without attributes, and histograms.
+"""Households with attributes, and the people in them: errors beside nestings, releases without
+attributes, and histograms.
 
-200,576 households of the Current Population Survey by couple and assistance, both declared fixed, with members by age. Run as
-``python -m benchmarks.attributes sizes|groups|wants|people|ages|means|scale``; the data folder is named by TALLYTREE_DATA.
+200,576 households of the Current Population Survey by couple and assistance, both declared fixed,
+with members by age. Run as ``python -m benchmarks.attributes
+sizes|groups|wants|people|ages|means|scale``; the data folder is named by TALLYTREE_DATA.
 """
 
 import argparse
@@ -72,13 +74,18 @@ def errors(counts: ConfidentialCounts, cells: CountsBySize) -> FloatArray:
     assert counts.cell_counts is not None
     for margin in (lattice.finest.margin, ()):
         for level in range(lattice.hierarchy.n_levels):
-            made, exact = (lattice.counts(Family(level, margin), table) for table in (cells, counts.cell_counts))
+            made, exact = (
+                lattice.counts(Family(level, margin), table)
+                for table in (cells, counts.cell_counts)
+            )
             kept = (made.n_groups() > 0) | (exact.n_groups() > 0)
             found.append(earth_movers_distance(made, exact)[kept].mean())
     return np.array(found)
 
 
-def lattice_errors(counts: ConfidentialCounts, epsilon: str, seed: int, **options: object) -> FloatArray:
+def lattice_errors(
+    counts: ConfidentialCounts, epsilon: str, seed: int, **options: object
+) -> FloatArray:
     """Of one release by attributes."""
     made = release(counts, epsilon=epsilon, insecure_seed=seed, **options)  # type: ignore[arg-type]
     assert made.margins is not None
@@ -97,13 +104,20 @@ def nested_errors(
     tree, lattice = nested.hierarchy, counts.lattice
     made = release(nested, epsilon=epsilon, insecure_seed=seed, **options)  # type: ignore[arg-type]
     here = tree.level_slice(tree.n_levels - 1)
-    states = [path.rsplit("/", 1)[1] for path in lattice.hierarchy.paths[lattice.hierarchy.level_slice(3)]]
+    states = [
+        path.rsplit("/", 1)[1] for path in lattice.hierarchy.paths[lattice.hierarchy.level_slice(3)]
+    ]
     place = []
     for path in tree.paths[here]:
         labels = dict(zip(order, path.split("/")[1:]))
         cell = lattice.attributes.cell_of([labels[name] for name in BY])
         place.append(states.index(labels["fips"]) * lattice.attributes.n_cells + cell)
-    return errors(counts, sum_over_regions(made.counts.regions(here), np.array(place), lattice.n_rows(lattice.finest)))
+    return errors(
+        counts,
+        sum_over_regions(
+            made.counts.regions(here), np.array(place), lattice.n_rows(lattice.finest)
+        ),
+    )
 
 
 def show(name: str, found: Sequence[FloatArray]) -> None:
@@ -119,14 +133,21 @@ def sizes(epsilons: Sequence[str], runs: int) -> None:
     counts = by_cells(table)
     orders = {"top": (*BY, *LEVELS), "bottom": (*LEVELS, *BY)}
     nested = {
-        name: read(table, levels=order, size="size", root="US", public="groups") for name, order in orders.items()
+        name: read(table, levels=order, size="size", root="US", public="groups")
+        for name, order in orders.items()
     }
     print("| | cells | all values together | geometric mean |\n| --- | --- | --- | --- |")
     for epsilon in epsilons:
-        show(f"ε = {epsilon}, by attributes", [lattice_errors(counts, epsilon, seed) for seed in range(runs)])
+        show(
+            f"ε = {epsilon}, by attributes",
+            [lattice_errors(counts, epsilon, seed) for seed in range(runs)],
+        )
         for name, order in orders.items():
             for how, options in (("planned", {}), ("equal", EQUAL)):
-                found = [nested_errors(counts, nested[name], order, epsilon, seed, **options) for seed in range(runs)]
+                found = [
+                    nested_errors(counts, nested[name], order, epsilon, seed, **options)
+                    for seed in range(runs)
+                ]
                 show(f"ε = {epsilon}, attributes at the {name}, {how}", found)
 
 
@@ -142,7 +163,10 @@ def groups_protected(epsilons: Sequence[str], runs: int) -> None:
         show(f"ε = {epsilon}, by attributes", made)
         for name, order in {"top": (*BY, *LEVELS), "bottom": (*LEVELS, *BY)}.items():
             nested = read(table, levels=order, **how)
-            found = [nested_errors(counts, nested, order, epsilon, seed, max_size=20) for seed in range(runs)]
+            found = [
+                nested_errors(counts, nested, order, epsilon, seed, max_size=20)
+                for seed in range(runs)
+            ]
             show(f"ε = {epsilon}, attributes at the {name}", found)
 
 
@@ -164,27 +188,48 @@ def wants(epsilons: Sequence[str], runs: int) -> None:
                 f"ε = {epsilon}, wanted: {name}",
                 [lattice_errors(counts, epsilon, seed, want=want) for seed in range(runs)],
             )
-        made = [evaluate(release(bare, epsilon=epsilon, insecure_seed=seed), bare).levels for seed in range(runs)]
+        made = [
+            evaluate(release(bare, epsilon=epsilon, insecure_seed=seed), bare).levels
+            for seed in range(runs)
+        ]
         alone = np.mean([[level.emd for level in levels] for levels in made], axis=0)
         print(
-            f"| ε = {epsilon}, without attributes | | {' / '.join(f'{value:,.1f}' for value in alone)} | |", flush=True
+            f"| ε = {epsilon}, without attributes | | "
+            f"{' / '.join(f'{value:,.1f}' for value in alone)} | |",
+            flush=True,
         )
 
 
 def people(epsilons: Sequence[str], runs: int) -> None:
-    """People by class beside a histogram of its own, and people per region from sizes, from classes and from both."""
+    """People by class beside a histogram of its own, and people per region from sizes, from classes
+    and from both.
+    """
     table = members()
-    how = {"group": "household", "levels": LEVELS, "root": "US", "by": ("couple",), "public": "cells"}
-    _compare_people(read(table, people={"age": list(AGES.values())}, people_by=["couple"], **how), epsilons, runs)
+    how = {
+        "group": "household",
+        "levels": LEVELS,
+        "root": "US",
+        "by": ("couple",),
+        "public": "cells",
+    }
+    _compare_people(
+        read(table, people={"age": list(AGES.values())}, people_by=["couple"], **how),
+        epsilons,
+        runs,
+    )
 
 
 def ages(epsilons: Sequence[str], runs: int) -> None:
-    """The same of the county table of age by sex, 46 classes of 302 million people in households whose sizes are made up."""
+    """The same of the county table of age by sex, 46 classes of 302 million people in households
+    whose sizes are made up.
+    """
     _compare_people(county_people(), epsilons, runs)
 
 
 def county_people() -> ConfidentialCounts:
-    """Real people by sex and age per county; households of two and more are drawn, and whoever is left lives alone."""
+    """Real people by sex and age per county; households of two and more are drawn, and whoever is
+    left lives alone.
+    """
     folder = data_folder()
     if folder is None:
         sys.exit("Set TALLYTREE_DATA to the folder of real data.")
@@ -212,15 +257,21 @@ def county_people() -> ConfidentialCounts:
     sizes = np.concatenate([alone[:, None], drawn], axis=1)
     county, size = np.nonzero(sizes)
     counts = counts_from_runs(county, size + 1, sizes[county, size], len(leaves))
-    return ConfidentialCounts(tree, counts, counts.n_groups(), people=People(classes), entity_counts=counted)
+    return ConfidentialCounts(
+        tree, counts, counts.n_groups(), people=People(classes), entity_counts=counted
+    )
 
 
 def _sizes_alone(made: Release) -> CountsBySize:
-    """The finest cells from the sizes alone that a release measured, as if nobody had counted people."""
+    """The finest cells from the sizes alone that a release measured, as if nobody had counted
+    people.
+    """
     assert made.noisy is not None
     facts = facts_of(made.manifest, made.hierarchy)
     shares = [written_fraction(level["share"]) for level in made.manifest["privacy"]["levels"]]
-    plan = with_shares(plan_release(ReleaseOptions.told(made.manifest["request"]), facts), facts, shares)
+    plan = with_shares(
+        plan_release(ReleaseOptions.told(made.manifest["request"]), facts), facts, shares
+    )
     return estimate_again(facts.lattice, plan, made.noisy).leaf_counts(facts.lattice)
 
 
@@ -232,15 +283,25 @@ def _compare_people(both: ConfidentialCounts, epsilons: Sequence[str], runs: int
 
     def off(cells: IntArray | FloatArray, truth: IntArray) -> FloatArray:
         return np.array(
-            [np.square(groups.sums(Family(level, ()), cells - truth)).mean() for level in range(tree.n_levels)]
+            [
+                np.square(groups.sums(Family(level, ()), cells - truth)).mean()
+                for level in range(tree.n_levels)
+            ]
         )
 
     print(
-        "| ε | level | one class: ours | own histogram | ratio | entities: sizes | classes | both | predicted | ratio |"
+        "| ε | level | one class: ours | own histogram | ratio | entities: sizes | classes | both "
+        "| predicted | ratio |"
     )
     print("|" + " --- |" * 10)
     for epsilon in epsilons:
-        squares: dict[str, list[FloatArray]] = {"ours": [], "own": [], "sizes": [], "classes": [], "both": []}
+        squares: dict[str, list[FloatArray]] = {
+            "ours": [],
+            "own": [],
+            "sizes": [],
+            "classes": [],
+            "both": [],
+        }
         for seed in range(runs):
             made = release(both, epsilon=epsilon, insecure_seed=seed)
             assert made.people is not None
@@ -262,8 +323,10 @@ def _compare_people(both: ConfidentialCounts, epsilons: Sequence[str], runs: int
             rms = {key: float(np.sqrt(values[level])) for key, values in mean.items()}
             best = float(np.sqrt(predicted[level]))
             print(
-                f"| {epsilon} | {name} | {rms['ours']:.1f} | {rms['own']:.1f} | {rms['ours'] / rms['own']:.2f} "
-                f"| {rms['sizes']:.1f} | {rms['classes']:.1f} | {rms['both']:.1f} | {best:.1f} | {rms['both'] / best:.2f} |",
+                f"| {epsilon} | {name} | {rms['ours']:.1f} | {rms['own']:.1f} | "
+                f"{rms['ours'] / rms['own']:.2f} "
+                f"| {rms['sizes']:.1f} | {rms['classes']:.1f} | {rms['both']:.1f} | {best:.1f} | "
+                f"{rms['both'] / best:.2f} |",
                 flush=True,
             )
 
@@ -292,7 +355,10 @@ def means(epsilons: Sequence[str], runs: int) -> None:
                         true = exact.n_entities()[row] / exact.n_groups()[row]
                         held += found.low <= true <= found.high
                         asked += 1
-        print(f"ε = {epsilon}: {held:,} of {asked:,} intervals of mean sizes hold, {held / asked:.1%}", flush=True)
+        print(
+            f"ε = {epsilon}: {held:,} of {asked:,} intervals of mean sizes hold, {held / asked:.1%}",
+            flush=True,
+        )
 
 
 def scale(cells: Sequence[int]) -> None:
@@ -305,7 +371,10 @@ def scale(cells: Sequence[int]) -> None:
         rng = np.random.default_rng(0)
         heads = (*(f"h{i}" for i in range(n_cells // 3 - 1)), "other")
         attributes = Attributes(("tenure", "head"), (("own", "rent", "other"), heads))
-        of_county, of_cell = rng.dirichlet(np.full(n_counties, 0.3)), rng.dirichlet(np.full(n_cells, 2.0))
+        of_county, of_cell = (
+            rng.dirichlet(np.full(n_counties, 0.3)),
+            rng.dirichlet(np.full(n_cells, 2.0)),
+        )
         groups = rng.poisson(117e6 * of_county[:, None] * of_cell).ravel()
         table = np.stack([rng.multinomial(n, shares) for n in groups])
         row, size = np.nonzero(table)
@@ -319,7 +388,8 @@ def scale(cells: Sequence[int]) -> None:
         peak = peak_memory()
         seconds = time.perf_counter() - started
         print(
-            f"{n_cells} cells: {time.process_time() - cpu:.1f} s of CPU time, {seconds:.1f} s, {peak:.2f} GB",
+            f"{n_cells} cells: {time.process_time() - cpu:.1f} s of CPU time, {seconds:.1f} s, "
+            f"{peak:.2f} GB",
             flush=True,
         )
 

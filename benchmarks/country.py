@@ -1,8 +1,9 @@
-"""A whole country on one machine: 8.1 million blocks and 117 million households, read from Parquet, released, verified,
-written, verified again.
+"""A whole country on one machine: 8.1 million blocks and 117 million households, read from Parquet,
+released, verified, written, verified again.
 
-``make bench`` takes a tenth and a hundredth of the blocks, ``make bench-full`` all of them and a tenth. Each run is a process
-of its own, and so is the one that makes the data, so that the peak of memory is that of the release.
+``make bench`` takes a tenth and a hundredth of the blocks, ``make bench-full`` all of them and a
+tenth. Each run is a process of its own, and so is the one that makes the data, so that the peak of
+memory is that of the release.
 """
 
 import json
@@ -26,7 +27,13 @@ from tallytree.papers.housing import housing_counts
 
 def measured(arguments: list[str]) -> dict[str, float]:
     """Run one measurement of this file in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.country", *arguments, *benchmarks.default_options().values()]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.country",
+        *arguments,
+        *benchmarks.default_options().values(),
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
@@ -39,14 +46,18 @@ def timed(steps: dict[str, Callable[[], object]]) -> dict[str, float]:
         step()
         figures[name] = time.perf_counter() - start
     figures["total"] = sum(figures.values())
-    figures["CPU seconds"] = time.process_time() - start_of_work  # what other programs do not change
+    figures["CPU seconds"] = (
+        time.process_time() - start_of_work
+    )  # what other programs do not change
     figures["peak memory in GB"] = benchmarks.peak_memory()
     figures["load average"] = os.getloadavg()[0]
     return figures
 
 
 def dials(factor: int) -> Dials:
-    """The country with so many times fewer households and blocks, one block at least for each block group."""
+    """The country with so many times fewer households and blocks, one block at least for each block
+    group.
+    """
     return Dials() if factor == 1 else Dials().fewer_blocks(factor)
 
 
@@ -61,7 +72,9 @@ def smaller(factor: int) -> dict[str, float]:
 
 
 def whole_story(size: list[str]) -> dict[str, float]:
-    """Read, release, verify, write and verify again a country of some size, as ``benchmarks.scale_data`` takes it."""
+    """Read, release, verify, write and verify again a country of some size, as
+    ``benchmarks.scale_data`` takes it.
+    """
     options = benchmarks.default_options()
     release(scale_counts(Dials().smaller(8_100)), epsilon=1, **options)  # compiles the kernels
     made: list[Any] = []
@@ -69,7 +82,12 @@ def whole_story(size: list[str]) -> dict[str, float]:
         command = [sys.executable, "-m", "benchmarks.scale_data", folder, *size]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         out, source = Path(folder) / "out", Path(folder) / "counts.parquet"
-        shape: dict[str, Any] = {"levels": LEVEL_NAMES[1:], "size": "size", "count": "count", "public": "groups"}
+        shape: dict[str, Any] = {
+            "levels": LEVEL_NAMES[1:],
+            "size": "size",
+            "count": "count",
+            "public": "groups",
+        }
         steps: dict[str, Callable[[], object]] = {
             "read": lambda: made.append(read(source, **shape, root=LEVEL_NAMES[0])),
             "release": lambda: made.append(release(made.pop(), epsilon=1, **options)),
@@ -83,7 +101,9 @@ def whole_story(size: list[str]) -> dict[str, float]:
 
 
 def cumulative(max_size: int) -> dict[str, float]:
-    """kuo2018's own setting for the whole country: 52 states, 3,144 counties, ``cumulative`` at all levels."""
+    """kuo2018's own setting for the whole country: 52 states, 3,144 counties, ``cumulative`` at all
+    levels.
+    """
     counts = housing_counts(117_000_000)
     options = {"mechanism": "matching", "view": "cumulative"}
     release(housing_counts(20_000), epsilon=1, **options, max_size=100)  # compiles the kernels
@@ -97,17 +117,31 @@ def cumulative(max_size: int) -> dict[str, float]:
 def main() -> dict[str, float]:
     larger, smaller = (1, 10) if benchmarks.FULL else (10, 100)
     max_size = 100_000 if benchmarks.FULL else 10_000
-    results = {f"1/{factor} of the blocks": measured(["blocks", str(factor)]) for factor in (larger, smaller)}
+    results = {
+        f"1/{factor} of the blocks": measured(["blocks", str(factor)])
+        for factor in (larger, smaller)
+    }
     results[f"cumulative, K = {max_size:,}"] = measured(["cumulative", str(max_size)])
-    figures = {f"{name}: {what}": value for name, facts in results.items() for what, value in facts.items()}
+    figures = {
+        f"{name}: {what}": value for name, facts in results.items() for what, value in facts.items()
+    }
     fewer = dials(larger).regions[-1] / dials(smaller).regions[-1]
     first, second = list(results.values())[:2]
     for what in ("total", "CPU seconds"):
         figures[f"{what} at {fewer:.1f} times fewer blocks / {what}"] = second[what] / first[what]
     for name, facts in results.items():
-        print(f"   {name}: " + ", ".join(f"{what} {value:.1f}" for what, value in facts.items()), flush=True)
-    time_share, work_share = second["total"] / first["total"], second["CPU seconds"] / first["CPU seconds"]
-    print(f"   {fewer:.1f} times fewer blocks take {time_share:.3f} of the time, {work_share:.3f} of the CPU seconds")
+        print(
+            f"   {name}: " + ", ".join(f"{what} {value:.1f}" for what, value in facts.items()),
+            flush=True,
+        )
+    time_share, work_share = (
+        second["total"] / first["total"],
+        second["CPU seconds"] / first["CPU seconds"],
+    )
+    print(
+        f"   {fewer:.1f} times fewer blocks take {time_share:.3f} of the time, {work_share:.3f} of "
+        "the CPU seconds"
+    )
     return figures
 
 

@@ -1,13 +1,16 @@
-"""How often 95 % intervals hold the truth, over seeded releases of real data, per level and setting.
+"""How often 95 % intervals hold the truth, over seeded releases of real data, per level and
+setting.
 
-    TALLYTREE_DATA=folder python -m benchmarks.coverage [cps flights …] [--setting k=3 …] [--releases 100] [--copies 40]
+    TALLYTREE_DATA=folder python -m benchmarks.coverage [cps flights …] [--setting k=3 …]
+    [--releases 100] [--copies 40]
         [--jobs 2]
 
-Settings are what scales the noise: how many entities of one unit count (k), how much each may add to a size (z), private
-numbers of groups, whole groups protected; also other definitions and mechanisms. Looked at are all released counts, those
-with a standard error of 2 or more apart, and of every region counts that were released as 0, bands and answers. No interval
-may leave public facts.
-Finished releases are kept in bench-results/coverage, so that the script goes on where it was stopped.
+Settings are what scales the noise: how many entities of one unit count (k), how much each may add
+to a size (z), private numbers of groups, whole groups protected; also other definitions and
+mechanisms. Looked at are all released counts, those with a standard error of 2 or more apart, and
+of every region counts that were released as 0, bands and answers. No interval may leave public
+facts. Finished releases are kept in bench-results/coverage, so that the script goes on where it was
+stopped.
 """
 
 import argparse
@@ -107,7 +110,9 @@ def counts_of(name: str, folder: Path) -> ConfidentialCounts:
 
 
 def tally(truth: ConfidentialCounts, setting: Setting, seed: int, copies: int) -> Counter[str]:
-    """Of one release: how many intervals and bands there are, how many hold the truth, and how many leave public facts."""
+    """Of one release: how many intervals and bands there are, how many hold the truth, and how many
+    leave public facts.
+    """
     truth = replace(truth, **setting.facts)
     made = release(truth, insecure_seed=seed, **setting.options)
     simulated = copy_release(made, copies=copies, seed=1_000 * seed)
@@ -118,7 +123,9 @@ def tally(truth: ConfidentialCounts, setting: Setting, seed: int, copies: int) -
     true = counts_at(truth.counts_on_levels, region, made.counts.size)
     held = (found.low <= true) & (true <= found.high)
     level, wide = tree.level_of[region], found.std_error >= SURE
-    tallied: Counter[str] = Counter({"outside": int((found.high > bounds.most_groups[region]).sum())})
+    tallied: Counter[str] = Counter(
+        {"outside": int((found.high > bounds.most_groups[region]).sum())}
+    )
     for depth, level_name in enumerate(tree.level_names):
 
         def add(what: str, n: int, n_held: int, of_level: str = level_name) -> None:
@@ -134,8 +141,12 @@ def tally(truth: ConfidentialCounts, setting: Setting, seed: int, copies: int) -
     return tallied
 
 
-def zeros_held(copied: Copies, truth: ConfidentialCounts, found: CountIntervals, region: int) -> tuple[int, int]:
-    """Counts that a region has 0 released of, up to four places beyond its largest, and how many are within their ends."""
+def zeros_held(
+    copied: Copies, truth: ConfidentialCounts, found: CountIntervals, region: int
+) -> tuple[int, int]:
+    """Counts that a region has 0 released of, up to four places beyond its largest, and how many
+    are within their ends.
+    """
     counts, true = copied.release.counts.region(region), truth.counts_on_levels.region(region)
     last = places_of(counts.size).max(initial=0) + max(REACHES)
     sizes = np.setdiff1d(np.arange(first_sizes(last)[-1]).astype(np.int64), counts.size)
@@ -163,7 +174,9 @@ def held_in_region(
             continue
         found = answer(copied, path, question)
         ceiling = most if question.about == "groups" else bounds.max_size
-        tallied["outside"] += int(found.low < 0) + int(question.about != "entities" and found.high > ceiling)
+        tallied["outside"] += int(found.low < 0) + int(
+            question.about != "entities" and found.high > ceiling
+        )
         yield name, bool(found.low <= question.ask(true) <= found.high)
 
 
@@ -177,7 +190,8 @@ def within(low: Any, exact: IntArray, high: Any, *, steady: bool) -> bool:
 
 def block(first: int, name: str, setting: str, folder: Path, copies: int) -> Counter[str]:
     """Several releases, kept together in one file."""
-    # Thousands of small releases: processes share the cores, threads within one would only wait for each other.
+    # Thousands of small releases: processes share the cores, threads within one would only wait for
+    # each other.
     jit.n_workers = lambda: 1  # type: ignore[assignment]
     file = RESULTS / f"{name}--{setting}--{copies}--{first:04d}.json".replace(" ", "_")
     if not file.exists():
@@ -189,7 +203,9 @@ def block(first: int, name: str, setting: str, folder: Path, copies: int) -> Cou
     return Counter(json.loads(file.read_text()))
 
 
-def run(names: list[str], *, settings: list[str], releases: int, copies: int, jobs: int = 1) -> dict[str, float]:
+def run(
+    names: list[str], *, settings: list[str], releases: int, copies: int, jobs: int = 1
+) -> dict[str, float]:
     folder = data_folder()
     if folder is None:
         print("   SKIPPED: TALLYTREE_DATA names no folder of real data.")
@@ -205,7 +221,9 @@ def run(names: list[str], *, settings: list[str], releases: int, copies: int, jo
             parts = [work(first) for first in starts]
         sums = sum(parts, Counter[str]())
         print(
-            f"   {name}, {setting}: {releases} releases, {sums['outside']} intervals outside public facts", flush=True
+            f"   {name}, {setting}: {releases} releases, {sums['outside']} intervals outside "
+            "public facts",
+            flush=True,
         )
         figures[f"{name}, {setting}, outside"] = float(sums["outside"])
         for key in (key.removesuffix("|n") for key in parts[0] if key.endswith("|n")):
@@ -226,9 +244,13 @@ def main() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", default=["cps"])
-    parser.add_argument("--setting", dest="settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument(
+        "--setting", dest="settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS)
+    )
     parser.add_argument("--releases", type=int, default=RELEASES)
     parser.add_argument("--copies", type=int, default=COPIES)
     parser.add_argument("--jobs", type=int, default=1)

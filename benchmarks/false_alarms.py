@@ -1,10 +1,12 @@
-"""How often does `compare` call a change clear where nothing changed? Releases of the same truth, in pairs, many times.
+"""How often does `compare` call a change clear where nothing changed? Releases of the same truth,
+in pairs, many times.
 
     python -m benchmarks.false_alarms DATA [--releases 21] [--first 0] [--copies 40] [--epsilon 1]
 
-DATA is the folder of real data; households of the Current Population Survey of one year are released so many times, and all
-pairs of these releases are compared: 21 make 210 pairs. A pair gives a false alarm on a level when any of its counts is called
-clear. ``--first`` is the seed of the first release, so that pieces can be run whose numbers add up.
+DATA is the folder of real data; households of the Current Population Survey of one year are
+released so many times, and all pairs of these releases are compared: 21 make 210 pairs. A pair
+gives a false alarm on a level when any of its counts is called clear. ``--first`` is the seed of
+the first release, so that pieces can be run whose numbers add up.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ import tallytree as tt
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data")
     parser.add_argument("--releases", type=int, default=21)
     parser.add_argument("--first", type=int, default=0)
@@ -28,7 +32,12 @@ def main() -> None:
     source = f"{asked.data}/cps_households_state/cps_households_state.csv.gz"
     years = {
         year: tt.read(
-            source, size="size", levels=["region", "division", "fips"], where=f"year={year}", public="groups", root="US"
+            source,
+            size="size",
+            levels=["region", "division", "fips"],
+            where=f"year={year}",
+            public="groups",
+            root="US",
         )
         for year in (2012, 2014)
     }
@@ -48,7 +57,10 @@ def main() -> None:
         counts += [level.counts for level in found]
     shares = ", ".join(f"{name} {number:.0f}" for name, number in zip(names, alarms))
     singles = ", ".join(f"{name} {share:.2%}" for name, share in zip(names, alone / counts))
-    print(f"of {len(pairs)} pairs, any false alarm: {shares}; single counts below 5 %: {singles}", flush=True)
+    print(
+        f"of {len(pairs)} pairs, any false alarm: {shares}; single counts below 5 %: {singles}",
+        flush=True,
+    )
     if asked.first == 0:
         print(tt.compare(released(2012, 1), released(2014, 2)), flush=True)
 

@@ -1,8 +1,9 @@
 """A fault at every change of the disk, whichever library makes it: full, killed, or without power.
 
-A run is watched by its calls of the system, so the writes of Arrow and SQLite are hit as well as those of Python. After each
-fault the run is finished as its message says; every payment must then have ended in one complete release. Runs that replace a
-release must leave one of the two where it was, and say which.
+A run is watched by its calls of the system, so the writes of Arrow and SQLite are hit as well as
+those of Python. After each fault the run is finished as its message says; every payment must then
+have ended in one complete release. Runs that replace a release must leave one of the two where it
+was, and say which.
 """
 
 import json
@@ -45,24 +46,45 @@ def _cases(every: int) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         for replacing in (False, True):
             what = f"{name}{', replacing a release' if replacing else ''}"
             for fault in FAULTS:
-                yield f"{what}: {fault}", partial(hit_changes, name, fault, replacing=replacing, every=every)
+                yield (
+                    f"{what}: {fault}",
+                    partial(hit_changes, name, fault, replacing=replacing, every=every),
+                )
             for names in (False, True):
-                cuts = partial(cut_power, name, replacing=replacing, names=names, every=max(1, every // 2))
-                yield f"{what}: power cut, names that were not flushed are {'kept' if names else 'lost'}", cuts
+                cuts = partial(
+                    cut_power, name, replacing=replacing, names=names, every=max(1, every // 2)
+                )
+                yield (
+                    f"{what}: power cut, names that were not flushed are "
+                    f"{'kept' if names else 'lost'}",
+                    cuts,
+                )
 
 
-def hit_changes(name: str, fault: str, *, replacing: bool, every: int = 1, first: int = 1) -> dict[str, Any]:
+def hit_changes(
+    name: str, fault: str, *, replacing: bool, every: int = 1, first: int = 1
+) -> dict[str, Any]:
     """Hit every so many changes that a run makes, one in each run, from the first on."""
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
         prepared = _prepare(home / "prepared", name, replacing=replacing)
-        n_changes = _count(prepared, home / "counting", name, replacing=replacing, room=fault != "killed")
+        n_changes = _count(
+            prepared, home / "counting", name, replacing=replacing, room=fault != "killed"
+        )
         seen, wrong = Counter[str](), []
         for number in range(first, n_changes + 1, every):
             case = Path(shutil.copytree(prepared, home / f"case-{number}"))
-            wrong += [f"change {number}: {what}" for what in _hit(case, name, fault, number, seen, replacing=replacing)]
+            wrong += [
+                f"change {number}: {what}"
+                for what in _hit(case, name, fault, number, seen, replacing=replacing)
+            ]
             forked.drop(case)
-    return {"changes": n_changes, "hit": len(range(first, n_changes + 1, every)), "then": dict(seen), "wrong": wrong}
+    return {
+        "changes": n_changes,
+        "hit": len(range(first, n_changes + 1, every)),
+        "then": dict(seen),
+        "wrong": wrong,
+    }
 
 
 def cut_power(name: str, *, replacing: bool, names: bool, every: int = 1) -> dict[str, Any]:
@@ -87,12 +109,18 @@ def cut_power(name: str, *, replacing: bool, names: bool, every: int = 1) -> dic
         disk.leave(home / "cut-at-the-end", names=names)
         seen, wrong = Counter[str](), [] if code == 0 else [f"without any fault: exit code {code}"]
         for left in (*cuts, home / "cut-at-the-end"):
-            wrong += [f"{left.name}: {what}" for what in _finished(left, name, seen, replacing=replacing)]
+            wrong += [
+                f"{left.name}: {what}" for what in _finished(left, name, seen, replacing=replacing)
+            ]
     return {"flushes": disk.n_flushed, "cuts": len(cuts) + 1, "then": dict(seen), "wrong": wrong}
 
 
 def _command(name: str, *, replacing: bool) -> list[str]:
-    return [*forked.RELEASES[name], *forked.paid(LEDGER, DATASET), *(["--overwrite"] if replacing else [])]
+    return [
+        *forked.RELEASES[name],
+        *forked.paid(LEDGER, DATASET),
+        *(["--overwrite"] if replacing else []),
+    ]
 
 
 def _prepare(folder: Path, name: str, *, replacing: bool) -> Path:
@@ -106,7 +134,9 @@ def _prepare(folder: Path, name: str, *, replacing: bool) -> Path:
 
 def _run(folder: Path, name: str, decide: Any, *, replacing: bool) -> int:
     command = _command(name, replacing=replacing)
-    return traced.watch(forked.start(command, folder, "log.txt", traced.stop_to_be_watched), folder, decide)
+    return traced.watch(
+        forked.start(command, folder, "log.txt", traced.stop_to_be_watched), folder, decide
+    )
 
 
 def _count(prepared: Path, folder: Path, name: str, *, replacing: bool, room: bool) -> int:
@@ -123,7 +153,9 @@ def _count(prepared: Path, folder: Path, name: str, *, replacing: bool, room: bo
     return len(changes)
 
 
-def _hit(case: Path, name: str, fault: str, number: int, seen: Counter[str], *, replacing: bool) -> list[str]:
+def _hit(
+    case: Path, name: str, fault: str, number: int, seen: Counter[str], *, replacing: bool
+) -> list[str]:
     reached = 0
 
     def decide(change: traced.Change) -> traced.Decision:
@@ -140,7 +172,10 @@ def _hit(case: Path, name: str, fault: str, number: int, seen: Counter[str], *, 
     unfinished = before["reserved"] - before["complete"]
     allowed = {-9} if fault == "killed" else {4} if unfinished else {0, 2, 4}
     if code not in allowed:
-        wrong.append(f"exit code {code}, {unfinished} paid and unfinished: {(case / 'log.txt').read_text()[-500:]}")
+        wrong.append(
+            f"exit code {code}, {unfinished} paid and unfinished: "
+            f"{(case / 'log.txt').read_text()[-500:]}"
+        )
     return wrong + _finished(case, name, seen, replacing=replacing)
 
 
@@ -152,7 +187,9 @@ def _finished(case: Path, name: str, seen: Counter[str], *, replacing: bool) -> 
         seen[str(stands["stands"]) if "stands" in stands else "neither"] += 1
         wrong += [stands["error"]] if "error" in stands else []
         said = _told(case)
-        if (case / forked.WORK / "note.json").exists() and not _says(said, str(stands.get("stands"))):
+        if (case / forked.WORK / "note.json").exists() and not _says(
+            said, str(stands.get("stands"))
+        ):
             wrong.append(f"{stands} stands, and doctor said {said}")
     before = (case / "before" / "manifest.json").read_bytes() if replacing else None
     _, code = forked.finish(case, _command(name, replacing=replacing), LEDGER, before)
@@ -168,7 +205,11 @@ def _standing(case: Path) -> dict[str, str]:
     """Which release is at the target: the one before, or the new one; it must be whole."""
     tt.verify(case / forked.OUT).raise_if_failed()
     old = (case / "before" / "manifest.json").read_bytes()
-    return {"stands": "the one before" if (case / forked.OUT / "manifest.json").read_bytes() == old else "the new one"}
+    return {
+        "stands": "the one before"
+        if (case / forked.OUT / "manifest.json").read_bytes() == old
+        else "the new one"
+    }
 
 
 def _told(case: Path) -> str:
@@ -178,11 +219,17 @@ def _told(case: Path) -> str:
         found = json.loads((case / "doctor.txt").read_text().partition("{")[2].join(["{", ""]))
     except ValueError:
         return (case / "doctor.txt").read_text()
-    return str([finding for finding in found.get("findings", []) if finding.get("what") == str(forked.OUT)])
+    return str(
+        [finding for finding in found.get("findings", []) if finding.get("what") == str(forked.OUT)]
+    )
 
 
 def _says(said: str, stands: str) -> bool:
-    return ("still holds the release that was to be replaced" if stands == "the one before" else "new release") in said
+    return (
+        "still holds the release that was to be replaced"
+        if stands == "the one before"
+        else "new release"
+    ) in said
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Commands in processes of their own that start at once: a process that has imported everything forks one for each.
+"""Commands in processes of their own that start at once: a process that has imported everything
+forks one for each.
 
 The parent only imports: it opens no table, ledger or thread, so that nothing half done is copied.
 """
@@ -39,7 +40,15 @@ TOTAL = 10**6
 def import_everything() -> None:
     """What a release imports when it gets there, so that children need not."""
     load_commands()
-    for name in ("ibis", "ibis.backends.duckdb", "pandas", "psycopg", "numba", "numba.core.compiler", "numba.np.ufunc"):
+    for name in (
+        "ibis",
+        "ibis.backends.duckdb",
+        "pandas",
+        "psycopg",
+        "numba",
+        "numba.core.compiler",
+        "numba.np.ufunc",
+    ):
         import_module(name)
 
 
@@ -61,7 +70,9 @@ def in_child(action: Callable[[], Any]) -> Any:
     return json.loads(said) if said else {"error": "it died"}
 
 
-def start(arguments: list[str], folder: Path, log: str, first: Callable[[], None] | None = None) -> int:
+def start(
+    arguments: list[str], folder: Path, log: str, first: Callable[[], None] | None = None
+) -> int:
     """Start a command in a folder; its process. ``first`` is what it does before anything else."""
     child = os.fork()
     if child:
@@ -101,11 +112,14 @@ def paid(ledger: str, dataset: str) -> list[str]:
     return ["--ledger", ledger, "--dataset", dataset, "--out", str(OUT)]
 
 
-def finish(folder: Path, command: list[str], ledger: str, before: bytes | None = None) -> tuple[int, int]:
-    """What a user does who finds that a run died: resume, or where that needs the data, the same command again.
+def finish(
+    folder: Path, command: list[str], ledger: str, before: bytes | None = None
+) -> tuple[int, int]:
+    """What a user does who finds that a run died: resume, or where that needs the data, the same
+    command again.
 
-    How often one of them released something, and the exit code of the last. ``before`` is the manifest of a release that was to
-    be replaced.
+    How often one of them released something, and the exit code of the last. ``before`` is the
+    manifest of a release that was to be replaced.
     """
     if (folder / WORK).exists():
         code = run(["resume", str(OUT), "--ledger", ledger], folder)
@@ -117,7 +131,9 @@ def finish(folder: Path, command: list[str], ledger: str, before: bytes | None =
 
 
 def state_of(folder: Path, ledger: str, dataset: str, n_paid: int = 1) -> dict[str, Any]:
-    """What is wrong after a run was finished: nothing, if every payment ended in one complete release."""
+    """What is wrong after a run was finished: nothing, if every payment ended in one complete
+    release.
+    """
     os.chdir(folder)
     history = read_history(ledger, dataset)
     wrong = list(check_history(history))
@@ -160,7 +176,9 @@ def time_of(arguments: list[str], folder: Path) -> float:
 
 
 def used(process: int) -> float:
-    """Seconds that the main thread of a process has run: moments do not depend on what else the machine does."""
+    """Seconds that the main thread of a process has run: moments do not depend on what else the
+    machine does.
+    """
     return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
 
 

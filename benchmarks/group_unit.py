@@ -1,8 +1,10 @@
-"""Protecting whole groups: the error of ``unit="group"`` per level, beside two releases of the same data.
+"""Protecting whole groups: the error of ``unit="group"`` per level, beside two releases of the same
+data.
 
-``naive`` has the same protection: every size up to a public bound counted in every region, each level with an equal share,
-levels combined by generalised least squares, then made whole by the same steps. ``entity`` is the default release where only
-single entities are protected. Run as ``python -m benchmarks.group_unit``; the data folder is named by TALLYTREE_DATA.
+``naive`` has the same protection: every size up to a public bound counted in every region, each
+level with an equal share, levels combined by generalised least squares, then made whole by the same
+steps. ``entity`` is the default release where only single entities are protected. Run as ``python
+-m benchmarks.group_unit``; the data folder is named by TALLYTREE_DATA.
 """
 
 import argparse
@@ -26,12 +28,15 @@ from tallytree.privacy.noise import draw_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import size_bins_sensitivity
 
-# A public bound far above all sizes. A naive table of all counties takes a hundred times as long with 10,000 as with 1,000.
+# A public bound far above all sizes. A naive table of all counties takes a hundred times as long
+# with 10,000 as with 1,000.
 LOOSE = {"cps": 10_000, "flights": 10_000, "housing": 1_000}
 
 
 def data_set(name: str) -> ConfidentialCounts:
-    """Real data; households of counties as the Census published them, 7 and more people taken for 7."""
+    """Real data; households of counties as the Census published them, 7 and more people taken for
+    7.
+    """
     folder = data_folder()
     if folder is None:
         sys.exit("Set TALLYTREE_DATA to the folder of real data.")
@@ -43,14 +48,18 @@ def naive(counts: ConfidentialCounts, epsilon: str, max_size: int, seed: int) ->
     """Errors per level of the histogram over all sizes up to the bound."""
     tree = counts.hierarchy
     exact_counts = counts.counts_on_levels
-    noise = noise_for(Budget("pure", exact(epsilon, "epsilon") / tree.n_levels), size_bins_sensitivity())
+    noise = noise_for(
+        Budget("pure", exact(epsilon, "epsilon") / tree.n_levels), size_bins_sensitivity()
+    )
     bins = SizeBins(np.arange(max_size + 2))
     noisy = exact_counts.dense(max_size)
     stream = KeyStream.from_insecure_seed(seed)
     for level in range(tree.n_levels):
         here = noisy[tree.level_slice(level)]
         offsets = np.arange(len(here) + 1) * here.shape[1]
-        here += draw_noise(noise, stream, level=level, query="naive", offsets=offsets).reshape(here.shape)
+        here += draw_noise(noise, stream, level=level, query="naive", offsets=offsets).reshape(
+            here.shape
+        )
     totals = consistent_totals(tree, noisy.sum(axis=1), [noise.variance] * tree.n_levels)
     table = noisy.astype(np.float64)
     project_on_tree_in_place(tree, table)
@@ -80,9 +89,13 @@ def main() -> None:
         protected = protecting_groups(counts)
         tight = int(counts.leaf_counts.size.max())
         for epsilon in ("1", "0.1"):
-            entity = np.mean([released(counts, epsilon, seed) for seed in range(given.runs)], axis=0)
+            entity = np.mean(
+                [released(counts, epsilon, seed) for seed in range(given.runs)], axis=0
+            )
             for bound in (tight, LOOSE.get(name, 10_000), None):
-                ours = [released(protected, epsilon, seed, max_size=bound) for seed in range(given.runs)]
+                ours = [
+                    released(protected, epsilon, seed, max_size=bound) for seed in range(given.runs)
+                ]
                 cells = [
                     name,
                     epsilon,
@@ -99,7 +112,9 @@ def main() -> None:
 
 
 def _shown(errors: np.ndarray) -> str:
-    return " / ".join(f"{error:,.0f}" if error >= 100 else f"{error:.3g}" for error in errors.tolist())
+    return " / ".join(
+        f"{error:,.0f}" if error >= 100 else f"{error:.3g}" for error in errors.tolist()
+    )
 
 
 if __name__ == "__main__":

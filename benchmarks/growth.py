@@ -1,4 +1,6 @@
-"""How time, CPU time and memory grow with groups, regions, sizes (K) and levels: fitted exponents, and a plot for the docs."""
+"""How time, CPU time and memory grow with groups, regions, sizes (K) and levels: fitted exponents,
+and a plot for the docs.
+"""
 
 import os
 import tracemalloc
@@ -64,7 +66,9 @@ def measure(counts: ConfidentialCounts, options: dict[str, Any]) -> tuple[float,
     """CPU seconds, the peak of memory in MB beside the counts themselves, and seconds."""
     _ = counts.counts_on_levels
     repeats = 5 if benchmarks.FULL else 3
-    seconds, cpu_seconds = benchmarks.least_seconds(lambda: release(counts, epsilon=1, **options), repeats)
+    seconds, cpu_seconds = benchmarks.least_seconds(
+        lambda: release(counts, epsilon=1, **options), repeats
+    )
     tracemalloc.start()
     release(counts, epsilon=1, **options)
     peak = tracemalloc.get_traced_memory()[1]
@@ -94,8 +98,13 @@ def main() -> dict[str, float]:
             f"{name}: exponent of memory": exponent(points, 2),
             f"{name}: exponent of time": exponent(points, 3),
         }
-        costs = "; ".join(f"{size:,.0f}: {cpu:.2f} CPU s, {megabytes:.0f} MB" for size, cpu, megabytes, _ in points)
-        powers = ", ".join(f"{what}^{exponent(points, which):.2f}" for which, what in enumerate(COSTS, start=1))
+        costs = "; ".join(
+            f"{size:,.0f}: {cpu:.2f} CPU s, {megabytes:.0f} MB"
+            for size, cpu, megabytes, _ in points
+        )
+        powers = ", ".join(
+            f"{what}^{exponent(points, which):.2f}" for which, what in enumerate(COSTS, start=1)
+        )
         print(f"   {name}: {powers} ({costs})", flush=True)
     PLOT.parent.mkdir(exist_ok=True)
     PLOT.write_text(plot(curves), encoding="utf-8")
@@ -107,7 +116,9 @@ COLOURS = ("#1f6f8b", "#c0562f")
 
 
 def plot(curves: dict[str, list[Point]]) -> str:
-    """One panel per dimension, both axes logarithmic: CPU time and memory over the smallest, dashes where cost = size."""
+    """One panel per dimension, both axes logarithmic: CPU time and memory over the smallest, dashes
+    where cost = size.
+    """
     panels = [
         f'<g transform="translate({WIDTH * (place % 2)},{HEIGHT * (place // 2)})">{panel(name, points)}</g>'
         for place, (name, points) in enumerate(curves.items())
@@ -116,12 +127,18 @@ def plot(curves: dict[str, list[Point]]) -> str:
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     style = 'font-family="sans-serif" font-size="11"'
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{ground}{"".join(panels)}</svg>\n'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{ground}{"".join(panels)}</svg>\n'
+    )
 
 
 def panel(name: str, points: list[Point]) -> str:
     smallest, largest = points[0][0], points[-1][0]
-    top = max(largest / smallest, *(p[1] / points[0][1] for p in points), *(p[2] / points[0][2] for p in points))
+    top = max(
+        largest / smallest,
+        *(p[1] / points[0][1] for p in points),
+        *(p[2] / points[0][2] for p in points),
+    )
     bottom = min(1.0, *(p[which] / points[0][which] for p in points for which in (1, 2)))
 
     def place(size: float, cost: float) -> str:
@@ -130,13 +147,18 @@ def panel(name: str, points: list[Point]) -> str:
         return f"{x:.1f},{y:.1f}"
 
     def line(costs: list[tuple[float, float]], style: str) -> str:
-        return f'<polyline fill="none" {style} points="{" ".join(place(*cost) for cost in costs)}"/>'
+        return (
+            f'<polyline fill="none" {style} points="{" ".join(place(*cost) for cost in costs)}"/>'
+        )
 
     parts = [
         f'<text x="{MARGIN}" y="22" font-weight="bold">{name}</text>',
         line([(smallest, bottom), (largest, bottom)], 'stroke="#888888"'),
         line([(smallest, bottom), (smallest, top)], 'stroke="#888888"'),
-        line([(smallest, 1), (largest, largest / smallest)], 'stroke="#888888" stroke-dasharray="4 4"'),
+        line(
+            [(smallest, 1), (largest, largest / smallest)],
+            'stroke="#888888" stroke-dasharray="4 4"',
+        ),
     ]
     for which, (what, colour) in enumerate(zip(COSTS, COLOURS), start=1):
         costs = [(p[0], p[which] / points[0][which]) for p in points]
@@ -145,7 +167,9 @@ def panel(name: str, points: list[Point]) -> str:
         parts.append(f'<text x="{MARGIN + 8}" y="{26 + 15 * which}" fill="{colour}">{label}</text>')
     for size, anchor in ((smallest, "start"), (largest, "end")):
         x = place(size, bottom).split(",")[0]
-        parts.append(f'<text x="{x}" y="{HEIGHT - MARGIN + 16}" text-anchor="{anchor}">{size:,.0f}</text>')
+        parts.append(
+            f'<text x="{x}" y="{HEIGHT - MARGIN + 16}" text-anchor="{anchor}">{size:,.0f}</text>'
+        )
     return "".join(parts)
 
 

@@ -1,7 +1,9 @@
-"""From person rows in Parquet to exact counts with all checks, beside the bare DuckDB query: 300 million rows with ``--full``.
+"""From person rows in Parquet to exact counts with all checks, beside the bare DuckDB query: 300
+million rows with ``--full``.
 
-``python -m benchmarks.ingestion 30`` takes a thirtieth of them. The rows lie region by region as in a census file, and once
-more in no order at all. Each measurement is a process of its own, so that its peak memory is its own.
+``python -m benchmarks.ingestion 30`` takes a thirtieth of them. The rows lie region by region as in
+a census file, and once more in no order at all. Each measurement is a process of its own, so that
+its peak memory is its own.
 """
 
 import json
@@ -38,7 +40,9 @@ def bare(file: Path, levels: Sequence[str]) -> int:
 
 
 def ours(file: Path, levels: Sequence[str]) -> int:
-    return len(read(file, group="household", levels=levels, root="US", public="groups").leaf_counts.size)
+    return len(
+        read(file, group="household", levels=levels, root="US", public="groups").leaf_counts.size
+    )
 
 
 def one(side: str, file: str, leaf: str) -> dict[str, float]:
@@ -48,7 +52,12 @@ def one(side: str, file: str, leaf: str) -> dict[str, float]:
     start, start_of_work = time.perf_counter(), time.process_time()
     n_counts = action(Path(file), LEVEL_NAMES[1 : LEVEL_NAMES.index(leaf) + 1])
     seconds, work = time.perf_counter() - start, time.process_time() - start_of_work
-    return {"counts": n_counts, "seconds": seconds, "CPU seconds": work, "GB": benchmarks.peak_memory()}
+    return {
+        "counts": n_counts,
+        "seconds": seconds,
+        "CPU seconds": work,
+        "GB": benchmarks.peak_memory(),
+    }
 
 
 def measured(side: str, file: Path, leaf: str) -> dict[str, float]:
@@ -62,7 +71,10 @@ def compare(file: Path, leaf: str, repeats: int) -> dict[str, float]:
     assert len({side["counts"] for pair in runs for side in pair}) == 1
     figures = {}
     for name, sides in zip(("bare", "read"), zip(*runs)):
-        figures |= {f"{name} {what}": min(side[what] for side in sides) for what in ("seconds", "CPU seconds")}
+        figures |= {
+            f"{name} {what}": min(side[what] for side in sides)
+            for what in ("seconds", "CPU seconds")
+        }
         figures[f"{name} peak memory in GB"] = max(side["GB"] for side in sides)
     figures["ratio"] = figures["read seconds"] / figures["bare seconds"]
     # What remains of the comparison where other programs are running.
@@ -73,7 +85,9 @@ def compare(file: Path, leaf: str, repeats: int) -> dict[str, float]:
 def write_rows(folder: Path, fewer: int, *, shuffled: bool) -> tuple[Path, int]:
     """The people of the country, or of so many times fewer blocks; the file and its number of rows."""
     file, moved = folder / "people.parquet", folder / "shuffled.parquet"
-    n_rows = write_people(scale_counts(Dials() if fewer == 1 else Dials().fewer_blocks(fewer)), file)
+    n_rows = write_people(
+        scale_counts(Dials() if fewer == 1 else Dials().fewer_blocks(fewer)), file
+    )
     if shuffled:
         with duckdb.connect() as engine:
             engine.execute(f"SET temp_directory = '{folder}/spill'")
@@ -92,7 +106,11 @@ def main(fewer: int | None = None) -> dict[str, float]:
                 found = compare(file, leaf, repeats=1 if times_fewer == 1 else 3)
                 name = f"{n_rows:,} rows {order}, {leaf} leaves"
                 figures |= {f"{name}: {what}": value for what, value in found.items()}
-                print(f"   {name}: " + ", ".join(f"{what} {value:.2f}" for what, value in found.items()), flush=True)
+                print(
+                    f"   {name}: "
+                    + ", ".join(f"{what} {value:.2f}" for what, value in found.items()),
+                    flush=True,
+                )
     return figures
 
 

@@ -1,4 +1,6 @@
-"""How fast isotonic regression is: beside SciPy and HiGHS on one array, and on as many cells as counties × 100,000 sizes."""
+"""How fast isotonic regression is: beside SciPy and HiGHS on one array, and on as many cells as
+counties × 100,000 sizes.
+"""
 
 import time
 from collections.abc import Callable
@@ -35,9 +37,13 @@ def highs_l1(values: np.ndarray) -> float:
     """The least sum of |x_i − y_i| over x_1 ≤ x_2 ≤ …, as a linear program: t_i ≥ ±(x_i − y_i)."""
     n = len(values)
     one, rising = eye_array(n), eye_array(n - 1, n) - eye_array(n - 1, n, k=1)
-    rows = vstack([hstack([one, -one]), hstack([-one, -one]), hstack([rising, 0 * rising])], format="csr")
+    rows = vstack(
+        [hstack([one, -one]), hstack([-one, -one]), hstack([rising, 0 * rising])], format="csr"
+    )
     bounds = np.concatenate([values, -values, np.zeros(n - 1)])
-    found = linprog(np.repeat([0.0, 1.0], n), A_ub=rows, b_ub=bounds, bounds=(None, None), method="highs")
+    found = linprog(
+        np.repeat([0.0, 1.0], n), A_ub=rows, b_ub=bounds, bounds=(None, None), method="highs"
+    )
     return float(found.fun)
 
 
@@ -61,9 +67,15 @@ def main() -> dict[str, float]:
     sizes = np.sort(rng.geometric(0.3, N_VALUES)) + noise(rng, N_VALUES)
     l1 = seconds(lambda: isotonic_l1(sizes))
     household = np.minimum(rng.geometric(0.3, N_GROUPS), MAX_SIZE - 1)
-    cells = np.cumsum(np.bincount(household, minlength=MAX_SIZE)) + noise(rng, (N_REGIONS, MAX_SIZE))
+    cells = np.cumsum(np.bincount(household, minlength=MAX_SIZE)) + noise(
+        rng, (N_REGIONS, MAX_SIZE)
+    )
     offsets, n_groups = np.arange(N_REGIONS + 1) * MAX_SIZE, np.full(N_REGIONS, N_GROUPS)
-    many = seconds(lambda: cumulative_runs(cells.ravel(), offsets, n_groups, norm=1)) * ALL_REGIONS / N_REGIONS
+    many = (
+        seconds(lambda: cumulative_runs(cells.ravel(), offsets, n_groups, norm=1))
+        * ALL_REGIONS
+        / N_REGIONS
+    )
     program = np.sort(rng.geometric(0.3, N_PROGRAM)) + noise(rng, N_PROGRAM)
     figures = {
         f"L1: HiGHS's time / ours, n = {N_PROGRAM:,}": against_highs(program),

@@ -1,7 +1,9 @@
-"""Runs that are killed or stopped at random moments, and runs that want one folder: every payment ends in one release.
+"""Runs that are killed or stopped at random moments, and runs that want one folder: every payment
+ends in one release.
 
-Each run is hit once, by SIGKILL, SIGINT, SIGTERM or SIGHUP, at a moment drawn from the whole time that it takes, and then
-finished as its message says. A tenth of the runs start as fresh processes, so that the start of the program is hit too.
+Each run is hit once, by SIGKILL, SIGINT, SIGTERM or SIGHUP, at a moment drawn from the whole time
+that it takes, and then finished as its message says. A tenth of the runs start as fresh processes,
+so that the start of the program is hit too.
 """
 
 import os
@@ -21,7 +23,12 @@ from tests.ledger.postgres_server import postgres_server, server_programs
 import benchmarks
 from benchmarks import forked
 
-SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM, "SIGHUP": signal.SIGHUP}
+SIGNALS = {
+    "SIGKILL": signal.SIGKILL,
+    "SIGINT": signal.SIGINT,
+    "SIGTERM": signal.SIGTERM,
+    "SIGHUP": signal.SIGHUP,
+}
 N_RUNS = 200
 
 
@@ -57,20 +64,37 @@ def interrupt(home: Path, ledger: str, n_runs: int, dice: random.Random) -> dict
         command = [*forked.RELEASES[name], *forked.paid(ledger, case), *key]
         told = list(SIGNALS)[number % len(SIGNALS)]
         fresh = number % 10 == 9
-        code = hit(command, folder, SIGNALS[told], dice.uniform(0, took[name] * (3 if fresh else 1)), fresh=fresh)
-        before = forked.in_child(lambda folder=folder, case=case: forked.paid_before(folder, ledger, case))
+        code = hit(
+            command,
+            folder,
+            SIGNALS[told],
+            dice.uniform(0, took[name] * (3 if fresh else 1)),
+            fresh=fresh,
+        )
+        before = forked.in_child(
+            lambda folder=folder, case=case: forked.paid_before(folder, ledger, case)
+        )
         come = [state for state in ("complete", "measured", "reserved") if before[state]]
         states[come[0] if come else "not paid"] += 1
         if before["reserved"] and not before["complete"] and told != "SIGKILL" and code != 4:
             wrong.append(f"{case} ({name}, {told}): exit code {code} though it had paid")
         runs, code = forked.finish(folder, command, ledger)
         again += runs
-        after = forked.in_child(lambda folder=folder, case=case: forked.state_of(folder, ledger, case))
+        after = forked.in_child(
+            lambda folder=folder, case=case: forked.state_of(folder, ledger, case)
+        )
         if after.get("error") or after["wrong"] or code:
             log = (folder / "log.txt").read_text(errors="replace")
-            wrong.append(f"{case} ({name}, {told}, {before}): {after}, exit code {code}; {shown(log)}")
+            wrong.append(
+                f"{case} ({name}, {told}, {before}): {after}, exit code {code}; {shown(log)}"
+            )
         forked.drop(folder)
-    return {"runs": n_runs, "when hit": dict(states), "finished by one more run": again, "wrong": wrong}
+    return {
+        "runs": n_runs,
+        "when hit": dict(states),
+        "finished by one more run": again,
+        "wrong": wrong,
+    }
 
 
 def shown(log: str) -> str:
@@ -79,7 +103,9 @@ def shown(log: str) -> str:
 
 
 def hit(command: list[str], folder: Path, number: int, after: float, *, fresh: bool) -> int:
-    """Start a run, hit it after so many seconds of its own time, and wait for its end; its exit code."""
+    """Start a run, hit it after so many seconds of its own time, and wait for its end; its exit
+    code.
+    """
     if fresh:
         with (folder / "log.txt").open("a") as log:
             process = subprocess.Popen(
@@ -97,7 +123,9 @@ def hit(command: list[str], folder: Path, number: int, after: float, *, fresh: b
 
 
 def stampede(home: Path, ledger: str) -> dict[str, Any]:
-    """20 runs to one folder at once, of which one may pay; 12 that may overwrite, of which each pays what it releases."""
+    """20 runs to one folder at once, of which one may pay; 12 that may overwrite, of which each
+    pays what it releases.
+    """
     facts: dict[str, Any] = {}
     for n_runs, more in ((20, []), (12, ["--overwrite"])):
         case = f"{home.name}-runs-{n_runs}"
@@ -106,7 +134,9 @@ def stampede(home: Path, ledger: str) -> dict[str, Any]:
         command = [*forked.RELEASES["histogram"], *forked.paid(ledger, case), *more]
         processes = [forked.start(command, folder, "log.txt") for _ in range(n_runs)]
         codes = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
-        seen = forked.in_child(lambda folder=folder, case=case: forked.paid_before(folder, ledger, case))
+        seen = forked.in_child(
+            lambda folder=folder, case=case: forked.paid_before(folder, ledger, case)
+        )
         facts[f"{n_runs} runs{' with --overwrite' if more else ''}"] = {
             "exit codes": dict(Counter(codes)),
             **seen,
@@ -116,7 +146,10 @@ def stampede(home: Path, ledger: str) -> dict[str, Any]:
 
 
 def vouched(folder: Path, ledger: str, case: str) -> bool:
-    checks = (["verify", "out"], ["ledger", "verify", "--ledger", ledger, "--dataset", case, "--release", "out"])
+    checks = (
+        ["verify", "out"],
+        ["ledger", "verify", "--ledger", ledger, "--dataset", case, "--release", "out"],
+    )
     return all(forked.run(check, folder) == 0 for check in checks)
 
 

@@ -1,8 +1,10 @@
-"""Maps: the error of ``auto`` beside every named method, on made-up maps and on those of DPBench, at several scales.
+"""Maps: the error of ``auto`` beside every named method, on made-up maps and on those of DPBench,
+at several scales.
 
-``python -m benchmarks.maps`` prints, per kind of data, how often ``auto`` is near the best named one of a cell (data, scale, ε)
-and the geometric mean of its ratio. Made-up maps in ``HELD_OUT`` were not looked at while the method's constants were chosen.
-DPBench's maps are taken from the folder that TALLYTREE_DATA names.
+``python -m benchmarks.maps`` prints, per kind of data, how often ``auto`` is near the best named
+one of a cell (data, scale, ε) and the geometric mean of its ratio. Made-up maps in ``HELD_OUT``
+were not looked at while the method's constants were chosen. DPBench's maps are taken from the
+folder that TALLYTREE_DATA names.
 """
 
 import argparse
@@ -77,7 +79,10 @@ def slope(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def rings(rng: np.random.Generator, n: int) -> np.ndarray:
     """Three rings around one centre."""
-    radius, angle = rng.choice([0.12, 0.25, 0.42], n) + 0.01 * rng.normal(size=n), rng.random(n) * 2 * np.pi
+    radius, angle = (
+        rng.choice([0.12, 0.25, 0.42], n) + 0.01 * rng.normal(size=n),
+        rng.random(n) * 2 * np.pi,
+    )
     return 0.5 + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
@@ -91,7 +96,11 @@ def valley(rng: np.random.Generator, n: int) -> np.ndarray:
     """A wide band across the map over thin even land."""
     x = rng.random(n)
     return np.stack(
-        [x, np.where(rng.random(n) < 0.2, rng.random(n), 0.8 * x + 0.1 + 0.05 * rng.normal(size=n))], axis=1
+        [
+            x,
+            np.where(rng.random(n) < 0.2, rng.random(n), 0.8 * x + 0.1 + 0.05 * rng.normal(size=n)),
+        ],
+        axis=1,
     )
 
 
@@ -146,8 +155,13 @@ def error(grid: np.ndarray, method: str, epsilon: float, runs: int) -> float:
     ends -= ends[:, :, 1:] > SIDE
     truth = answers(grid, ends)
     box = [(0, SIDE), (0, SIDE)]
-    made = (spatial(counts=grid, box=box, epsilon=epsilon, mechanism=method, insecure_seed=run) for run in range(runs))
-    return float(np.mean([np.abs(answers(one.surface.density, ends) - truth).mean() for one in made]))
+    made = (
+        spatial(counts=grid, box=box, epsilon=epsilon, mechanism=method, insecure_seed=run)
+        for run in range(runs)
+    )
+    return float(
+        np.mean([np.abs(answers(one.surface.density, ends) - truth).mean() for one in made])
+    )
 
 
 def answers(density: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -168,12 +182,17 @@ def main() -> dict[str, object]:
                 best = min(named, key=lambda method: named[method])
                 ratio = error(grid, "auto", epsilon, runs) / named[best]
                 found.setdefault(kind, []).append((name, scale, epsilon, ratio, best))
-                print(f"   {kind}: {name}, {scale:,} points, ε = {epsilon:g}: {ratio:.2f} × {best}", flush=True)
+                print(
+                    f"   {kind}: {name}, {scale:,} points, ε = {epsilon:g}: {ratio:.2f} × {best}",
+                    flush=True,
+                )
     for kind, cells in found.items():
         ratios = np.array([cell[3] for cell in cells])
         print(
-            f"{kind}: {len(cells)} cells, geometric mean {np.exp(np.log(ratios).mean()):.2f}, largest {ratios.max():.2f}, "
-            f"within 10 % of the best {np.mean(ratios <= 1.1):.0%}, above 1.3 × {np.mean(ratios > 1.3):.0%}"
+            f"{kind}: {len(cells)} cells, geometric mean {np.exp(np.log(ratios).mean()):.2f}, "
+            f"largest {ratios.max():.2f}, "
+            f"within 10 % of the best {np.mean(ratios <= 1.1):.0%}, above 1.3 × "
+            f"{np.mean(ratios > 1.3):.0%}"
         )
     return {"cells": found}
 

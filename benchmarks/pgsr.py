@@ -1,10 +1,18 @@
-"""Exact allocation against open solvers for N = 5 … 50 sizes, and all fits at the size of a census, at every ε."""
+"""Exact allocation against open solvers for N = 5 … 50 sizes, and all fits at the size of a census,
+at every ε.
+"""
 
 from fractions import Fraction
 
 from tallytree.papers.fioretto2021.reproduce import OUTLIERS
 from tallytree.papers.fioretto2021.runs import MECHANISMS, Noisy, exact_table
-from tallytree.papers.fioretto2021.scaling import EPSILON, fast_programs, seconds_of, solver_programs, synthetic_taxis
+from tallytree.papers.fioretto2021.scaling import (
+    EPSILON,
+    fast_programs,
+    seconds_of,
+    solver_programs,
+    synthetic_taxis,
+)
 from tallytree.papers.housing import housing_counts
 
 SWEEP = (5, 10, 20, 30, 40, 50)
@@ -25,7 +33,8 @@ def against_solvers() -> dict[str, float]:
             figures[f"N = {n_sizes}: {name} / tree-dp"] = theirs / ours
             late = "" if solved else " (stopped at its time limit)"
             print(
-                f"   N = {n_sizes}: tree-dp {ours * 1e3:.2f} ms; {name} {theirs * 1e3:.0f} ms{late}, {theirs / ours:.0f} ×"
+                f"   N = {n_sizes}: tree-dp {ours * 1e3:.2f} ms; {name} {theirs * 1e3:.0f} "
+                f"ms{late}, {theirs / ours:.0f} ×"
             )
     return figures
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.pictures [NAME …]
 
-Pictures of pages need Chromium and playwright. Figures of accuracy and growth are drawn by the benchmarks that measure them,
-which take hours: `python -m benchmarks.accuracy`, `python -m benchmarks.growth`.
+Pictures of pages need Chromium and playwright. Figures of accuracy and growth are drawn by the
+benchmarks that measure them, which take hours: `python -m benchmarks.accuracy`, `python -m
+benchmarks.growth`.
 """
 
 from __future__ import annotations
@@ -29,35 +30,59 @@ PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 
 def homes() -> tt.Release:
     """A made-up country of 51 states with intervals."""
-    return tt.with_intervals(tt.release(housing_counts(400_000), epsilon=1, insecure_seed=1), copies=20)
+    return tt.with_intervals(
+        tt.release(housing_counts(400_000), epsilon=1, insecure_seed=1), copies=20
+    )
 
 
 def city() -> Any:
     """A made-up city: streets, a ring road, an airport."""
     rng = np.random.default_rng(6)
-    streets = np.stack([rng.integers(0, 40, 250_000) / 40 * 0.2 - 74.05, rng.uniform(40.68, 40.82, 250_000)], axis=1)
+    streets = np.stack(
+        [rng.integers(0, 40, 250_000) / 40 * 0.2 - 74.05, rng.uniform(40.68, 40.82, 250_000)],
+        axis=1,
+    )
     streets[::2] = np.stack(
-        [rng.uniform(-74.05, -73.85, 125_000), rng.integers(0, 40, 125_000) / 40 * 0.14 + 40.68], axis=1
+        [rng.uniform(-74.05, -73.85, 125_000), rng.integers(0, 40, 125_000) / 40 * 0.14 + 40.68],
+        axis=1,
     )
     angle = rng.uniform(0, 2 * np.pi, 120_000)
     ring = np.stack([-73.95 + 0.14 * np.cos(angle), 40.75 + 0.11 * np.sin(angle)], axis=1)
     airport = rng.normal((-73.78, 40.62), (0.012, 0.006), size=(51_000, 2))
     points = np.concatenate(
-        [streets + rng.normal(0, 4e-4, streets.shape), ring + rng.normal(0, 1e-3, ring.shape), airport]
+        [
+            streets + rng.normal(0, 4e-4, streets.shape),
+            ring + rng.normal(0, 1e-3, ring.shape),
+            airport,
+        ]
     )
     box = [(-74.15, -73.7), (40.55, 40.95)]
-    return tt.spatial(points, columns=["longitude", "latitude"], box=box, epsilon=1, entity="trip", insecure_seed=1)
+    return tt.spatial(
+        points,
+        columns=["longitude", "latitude"],
+        box=box,
+        epsilon=1,
+        entity="trip",
+        insecure_seed=1,
+    )
 
 
 def ages() -> Any:
     """A made-up histogram of ages."""
     values = np.random.default_rng(2).gamma(4, 10, 20_000)
     return tt.histogram(
-        values, edges=list(range(0, 105, 5)), outside="clip", epsilon=0.5, entity="person", insecure_seed=1
+        values,
+        edges=list(range(0, 105, 5)),
+        outside="clip",
+        epsilon=0.5,
+        entity="person",
+        insecure_seed=1,
     )
 
 
-def shot(release: Any, file: Path, look: PageOptions, *, width: int = 1280, dark: bool = False, **at: str) -> None:
+def shot(
+    release: Any, file: Path, look: PageOptions, *, width: int = 1280, dark: bool = False, **at: str
+) -> None:
     """A page in a browser as a picture, at a region, or with another to compare with."""
     from playwright.sync_api import sync_playwright
 

@@ -1,10 +1,12 @@
 """Predicted against realised error per level, for every mechanism of group sizes, on real data.
 
-    TALLYTREE_DATA=folder python -m benchmarks.prediction [cps flights taxi housing] [--runs 20] [--jobs 2] [--limit 60]
+    TALLYTREE_DATA=folder python -m benchmarks.prediction [cps flights taxi housing] [--runs 20]
+    [--jobs 2] [--limit 60]
 
-The prediction sees one earlier release (epsilon = 1) and simulates; the realised errors are those of releases of the real data.
-Finished runs are kept in bench-results/prediction, so that the script goes on where it was stopped; ``--limit`` leaves out what
-takes longer than that many seconds per run.
+The prediction sees one earlier release (epsilon = 1) and simulates; the realised errors are those
+of releases of the real data. Finished runs are kept in bench-results/prediction, so that the script
+goes on where it was stopped; ``--limit`` leaves out what takes longer than that many seconds per
+run.
 """
 
 import argparse
@@ -28,11 +30,16 @@ EPSILON = 1
 RUNS = 20
 # Seeds of the earlier release and of simulations; realised releases take 0, 1, 2 …
 EARLIER_SEED, SIMULATED = 90_000, 50_000
-# An earlier release is one that suits its data: taxis are groups of hundreds, for which the hybrid view is not made.
+# An earlier release is one that suits its data: taxis are groups of hundreds, for which the hybrid
+# view is not made.
 EARLIER: dict[str, dict[str, Any]] = {"taxi": {"mechanism": "bottom-up", "view": "cumulative"}}
 # What a mechanism needs besides its name.
-NEEDS: dict[str, dict[str, Any]] = {"tree-relaxed": {"repair": True}, "tree-exact": {"max_size": 20, "time_limit": 60}}
-# Mechanisms that take only toy instances have no place here: their tests compare them with the exact dynamic programs.
+NEEDS: dict[str, dict[str, Any]] = {
+    "tree-relaxed": {"repair": True},
+    "tree-exact": {"max_size": 20, "time_limit": 60},
+}
+# Mechanisms that take only toy instances have no place here: their tests compare them with the
+# exact dynamic programs.
 TOYS = ("tree-program", "cumulative-exact")
 
 
@@ -56,7 +63,12 @@ def counts_of(name: str, folder: Path) -> ConfidentialCounts:
 @cache
 def assumed_of(name: str, folder: Path) -> ConfidentialCounts:
     """What a planner assumes: the tables of an earlier release."""
-    earlier = release(counts_of(name, folder), epsilon=EPSILON, insecure_seed=EARLIER_SEED, **EARLIER.get(name, {}))
+    earlier = release(
+        counts_of(name, folder),
+        epsilon=EPSILON,
+        insecure_seed=EARLIER_SEED,
+        **EARLIER.get(name, {}),
+    )
     return data_like(earlier)
 
 
@@ -71,14 +83,20 @@ def measure(task: tuple[str, str], folder: Path, runs: int, limit: float) -> dic
     name, variant = task
     options = variants()[variant]
     file = RESULTS / f"{name}--{re.sub('[^a-z]+', '-', variant)}.json"
-    kept = json.loads(file.read_text()) if file.exists() else {"predicted": [], "realised": [], "note": ""}
+    kept = (
+        json.loads(file.read_text())
+        if file.exists()
+        else {"predicted": [], "realised": [], "note": ""}
+    )
     sources = {"realised": (counts_of, 0), "predicted": (assumed_of, SIMULATED)}
     while not kept["note"] and min(len(kept[kind]) for kind in sources) < runs:
         kind = min(sources, key=lambda key: len(kept[key]))
         data, first_seed = sources[kind]
         begun = time.perf_counter()
         try:
-            kept[kind].append(errors(data(name, folder), first_seed + len(kept[kind]), epsilon=EPSILON, **options))
+            kept[kind].append(
+                errors(data(name, folder), first_seed + len(kept[kind]), epsilon=EPSILON, **options)
+            )
         except TallytreeError as error:
             kept["note"] = str(error).split(". ")[0]
         taken = time.perf_counter() - begun
@@ -92,8 +110,16 @@ def measure(task: tuple[str, str], folder: Path, runs: int, limit: float) -> dic
 def compare(kept: dict[str, Any], runs: int) -> list[dict[str, float]]:
     """Mean predicted and realised error per level, over the first runs of each."""
     n = min(len(kept["predicted"]), len(kept["realised"]), runs)
-    means = [[sum(level) / n for level in zip(*kept[kind][:n])] for kind in ("predicted", "realised")] if n else []
-    return [{"predicted": p, "realised": r, "ratio": p / r if r else 1.0} for p, r in zip(*means)] if n else []
+    means = (
+        [[sum(level) / n for level in zip(*kept[kind][:n])] for kind in ("predicted", "realised")]
+        if n
+        else []
+    )
+    return (
+        [{"predicted": p, "realised": r, "ratio": p / r if r else 1.0} for p, r in zip(*means)]
+        if n
+        else []
+    )
 
 
 def run(names: list[str], *, runs: int, jobs: int = 1, limit: float = 60) -> dict[str, Any]:
@@ -111,9 +137,19 @@ def run(names: list[str], *, runs: int, jobs: int = 1, limit: float = 60) -> dic
     figures = {}
     for (name, variant), kept in zip(tasks, results, strict=True):
         rows = compare(kept, runs)
-        figures[f"{name}, {variant}"] = {"levels": rows, "runs": len(kept["realised"][:runs]), "note": kept["note"]}
-        shown = "  ".join(f"{row['predicted']:,.4g} / {row['realised']:,.4g} = {row['ratio']:.2f}" for row in rows)
-        off = "  <- off by more than 15 %" if any(abs(row["ratio"] - 1) > 0.15 for row in rows) else ""
+        figures[f"{name}, {variant}"] = {
+            "levels": rows,
+            "runs": len(kept["realised"][:runs]),
+            "note": kept["note"],
+        }
+        shown = "  ".join(
+            f"{row['predicted']:,.4g} / {row['realised']:,.4g} = {row['ratio']:.2f}" for row in rows
+        )
+        off = (
+            "  <- off by more than 15 %"
+            if any(abs(row["ratio"] - 1) > 0.15 for row in rows)
+            else ""
+        )
         print(f"   {name:8} {variant:22} {shown} {kept['note']}{off}", flush=True)
     return figures
 
@@ -123,7 +159,9 @@ def main() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", default=list(DATA))
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--jobs", type=int, default=1)
@@ -131,4 +169,6 @@ if __name__ == "__main__":
     given = parser.parse_args()
     figures = run(given.names, runs=given.runs, jobs=given.jobs, limit=given.limit)
     RESULTS.parent.mkdir(exist_ok=True)
-    (RESULTS.parent / "prediction.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    (RESULTS.parent / "prediction.json").write_text(
+        json.dumps(figures, indent=1) + "\n", encoding="utf-8"
+    )

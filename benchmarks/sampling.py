@@ -1,4 +1,6 @@
-"""How fast is exact noise, against NumPy's insecure generator, diffprivlib's and OpenDP's exact one, in the same run?"""
+"""How fast is exact noise, against NumPy's insecure generator, diffprivlib's and OpenDP's exact
+one, in the same run?
+"""
 
 import time
 import warnings
@@ -20,7 +22,9 @@ GAUSSIAN_SIGMAS = (1, 10, 1000)
 
 
 def rate(draw: Callable[[], object], n_draws: int) -> float:
-    """Millions of draws a second, the best of a few repeats after a first one that compiles and builds tables."""
+    """Millions of draws a second, the best of a few repeats after a first one that compiles and
+    builds tables.
+    """
     draw()
     best = float("inf")
     for _ in range(REPEATS):
@@ -39,7 +43,9 @@ def ours(noise: Noise, region_size: int = N_DRAWS) -> float:
 
 
 def numpy_laplace(scale: float) -> float:
-    """The difference of two geometric variables: discrete Laplace in floating point, from a generator one can predict."""
+    """The difference of two geometric variables: discrete Laplace in floating point, from a
+    generator one can predict.
+    """
     generator = np.random.default_rng()
     p = -np.expm1(-1 / scale)
     n = N_DRAWS // 8
@@ -58,9 +64,13 @@ def opendp(make: str, scale: float) -> float:
 
 
 def diffprivlib(scale: float) -> float:
-    """Its geometric mechanism: one value a call, in floating point, from the operating system's randomness."""
+    """Its geometric mechanism: one value a call, in floating point, from the operating system's
+    randomness.
+    """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn's about its own names, which only diffprivlib's models use
+        warnings.simplefilter(
+            "ignore"
+        )  # scikit-learn's about its own names, which only diffprivlib's models use
         from diffprivlib.mechanisms import Geometric
 
     mechanism = Geometric(epsilon=1 / scale, sensitivity=1)
@@ -80,9 +90,15 @@ def main() -> dict[str, float]:
         exact, slow = ours(DiscreteGaussian(Fraction(sigma**2))), opendp("make_gaussian", sigma)
         figures[f"gaussian sigma {sigma}: million draws a second"] = exact
         figures[f"gaussian sigma {sigma}: times OpenDP"] = exact / slow
-    figures["laplace scale 1 in regions of 3: million draws a second"] = ours(DiscreteLaplace(Fraction(1)), 3)
-    figures["laplace scale 2**40: million draws a second"] = ours(DiscreteLaplace(Fraction(1 << 40)))
-    figures["gaussian sigma 2**20: million draws a second"] = ours(DiscreteGaussian(Fraction(1 << 40)))
+    figures["laplace scale 1 in regions of 3: million draws a second"] = ours(
+        DiscreteLaplace(Fraction(1)), 3
+    )
+    figures["laplace scale 2**40: million draws a second"] = ours(
+        DiscreteLaplace(Fraction(1 << 40))
+    )
+    figures["gaussian sigma 2**20: million draws a second"] = ours(
+        DiscreteGaussian(Fraction(1 << 40))
+    )
     for name, figure in figures.items():
         print(f"   {name:<60} {figure:12,.1f}")
     return figures

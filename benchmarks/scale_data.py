@@ -1,8 +1,8 @@
 """A US-like tree down to blocks, with dials for every dimension. Synthetic: nothing in it is real.
 
-``python -m benchmarks.scale_data DIR`` writes it as (labels, size, count) rows, ``--people`` also as one row per person, some
-300 million of them; ``--fewer 10`` takes a tenth of the blocks and households, ``--smaller 10`` also a tenth of the regions
-between states and blocks.
+``python -m benchmarks.scale_data DIR`` writes it as (labels, size, count) rows, ``--people`` also
+as one row per person, some 300 million of them; ``--fewer 10`` takes a tenth of the blocks and
+households, ``--smaller 10`` also a tenth of the regions between states and blocks.
 """
 
 import argparse
@@ -29,7 +29,9 @@ TAIL_RATIO = 0.56
 
 @dataclass(frozen=True)
 class Dials:
-    """Regions per level (the root first), groups, largest ordinary size, group quarters per million groups, outliers."""
+    """Regions per level (the root first), groups, largest ordinary size, group quarters per million
+    groups, outliers.
+    """
 
     regions: tuple[int, ...] = (1, 52, 3_144, 73_000, 220_000, 8_100_000)
     groups: int = 117_000_000
@@ -52,7 +54,9 @@ class Dials:
 
 
 def scale_counts(dials: Dials, seed: int = 0) -> ConfidentialCounts:
-    """Counts by size per block: blocks of very different population, group quarters in some, a few outliers."""
+    """Counts by size per block: blocks of very different population, group quarters in some, a few
+    outliers.
+    """
     rng = np.random.default_rng(seed)
     hierarchy = tree(dials, rng)
     n_leaves = hierarchy.n_leaves
@@ -71,10 +75,18 @@ def scale_counts(dials: Dials, seed: int = 0) -> ConfidentialCounts:
         (n_quarters, np.maximum(8, rng.lognormal(3.2, 1.0, size=n_quarters)).astype(np.int64)),
         (dials.outliers, rng.integers(1, dials.largest, size=dials.outliers, endpoint=True)),
     ):
-        parts.append((rng.integers(0, n_leaves, size=number), np.minimum(sizes, dials.largest), np.ones(number)))
+        parts.append(
+            (
+                rng.integers(0, n_leaves, size=number),
+                np.minimum(sizes, dials.largest),
+                np.ones(number),
+            )
+        )
     region, size, count = (np.concatenate(column).astype(np.int64) for column in zip(*parts))
     leaf_counts = counts_from_runs(region, size, count, n_leaves)
-    return ConfidentialCounts(hierarchy, leaf_counts, leaf_counts.n_groups(), unit=Unit("person"), group="household")
+    return ConfidentialCounts(
+        hierarchy, leaf_counts, leaf_counts.n_groups(), unit=Unit("person"), group="household"
+    )
 
 
 def size_shares(n_sizes: int) -> np.ndarray:
@@ -94,12 +106,21 @@ def tree(dials: Dials, rng: np.random.Generator) -> Hierarchy:
     labels = [np.array(["US"], dtype=object)]
     for level in range(1, len(dials.regions)):
         width = len(str(dials.regions[level]))
-        labels.append(np.array([f"{PREFIXES[level]}{i:0{width}d}" for i in range(dials.regions[level])], dtype=object))
-    return Hierarchy(LEVEL_NAMES[: len(dials.regions)], starts, np.concatenate(parent), np.concatenate(labels))
+        labels.append(
+            np.array(
+                [f"{PREFIXES[level]}{i:0{width}d}" for i in range(dials.regions[level])],
+                dtype=object,
+            )
+        )
+    return Hierarchy(
+        LEVEL_NAMES[: len(dials.regions)], starts, np.concatenate(parent), np.concatenate(labels)
+    )
 
 
 def label_columns(hierarchy: Hierarchy, leaf: np.ndarray) -> dict[str, pa.DictionaryArray]:
-    """Labels of some leaves on every level below the root: ascending leaves, so that a dictionary holds neighbours only."""
+    """Labels of some leaves on every level below the root: ascending leaves, so that a dictionary
+    holds neighbours only.
+    """
     columns = {}
     region = leaf + hierarchy.level_slice(hierarchy.n_levels - 1).start
     for level in range(hierarchy.n_levels - 1, 0, -1):
@@ -115,12 +136,16 @@ def write_counts(counts: ConfidentialCounts, file: Path) -> int:
     """One row per region and size, with the number of groups; returns the number of rows."""
     runs = counts.leaf_counts
     labels = label_columns(counts.hierarchy, runs.region_of_run())
-    pq.write_table(pa.table({**labels, "size": runs.size, "count": runs.count}), file, compression="zstd")
+    pq.write_table(
+        pa.table({**labels, "size": runs.size, "count": runs.count}), file, compression="zstd"
+    )
     return len(runs.size)
 
 
 def write_people(counts: ConfidentialCounts, file: Path) -> int:
-    """One row per person with the number of the household, region by region as in a census file; returns the number of rows."""
+    """One row per person with the number of the household, region by region as in a census file;
+    returns the number of rows.
+    """
     parts = people(counts)
     first = next(parts)
     n_rows = len(first)
@@ -133,10 +158,16 @@ def write_people(counts: ConfidentialCounts, file: Path) -> int:
 
 
 def people(counts: ConfidentialCounts, rows_at_once: int = 2_000_000) -> Iterator[pa.Table]:
-    """The same in tables of about so many rows, households whole. Never more than one of them is in memory."""
+    """The same in tables of about so many rows, households whole. Never more than one of them is in
+    memory.
+    """
     runs = counts.leaf_counts
     ends = np.cumsum(runs.size * runs.count)
-    bounds = np.unique(np.searchsorted(ends, np.arange(0, ends[-1] + rows_at_once, rows_at_once)).clip(0, len(ends)))
+    bounds = np.unique(
+        np.searchsorted(ends, np.arange(0, ends[-1] + rows_at_once, rows_at_once)).clip(
+            0, len(ends)
+        )
+    )
     region = runs.region_of_run()
     n_households = 0
     for start, stop in itertools.pairwise(bounds):
@@ -151,8 +182,12 @@ def command() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--people", action="store_true", help="write one row per person too")
-    parser.add_argument("--fewer", type=int, default=1, help="so many times fewer blocks and households")
-    parser.add_argument("--smaller", type=int, default=1, help="so many times fewer regions and households")
+    parser.add_argument(
+        "--fewer", type=int, default=1, help="so many times fewer blocks and households"
+    )
+    parser.add_argument(
+        "--smaller", type=int, default=1, help="so many times fewer regions and households"
+    )
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     dials = Dials() if asked.smaller == 1 else Dials().smaller(asked.smaller)

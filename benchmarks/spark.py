@@ -1,8 +1,9 @@
-"""Releases on Spark: memory of the driver as leaves double, and time beside a bare aggregation of the same table.
+"""Releases on Spark: memory of the driver as leaves double, and time beside a bare aggregation of
+the same table.
 
-Each run is a process of its own with two executors of one core; memory is that of the driver's Python, at its peak.
-``python -m benchmarks.spark households 50000000 3500000`` is a twentieth of a billion households in 70 million blocks, one row
-each, with 4 GB for each executor.
+Each run is a process of its own with two executors of one core; memory is that of the driver's
+Python, at its peak. ``python -m benchmarks.spark households 50000000 3500000`` is a twentieth of a
+billion households in 70 million blocks, one row each, with 4 GB for each executor.
 """
 
 import importlib.util
@@ -26,7 +27,11 @@ SETTINGS = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 # Of shuffles a partition per 3 million households; executors of 4 GB ask for that much.
 LARGE_SETTINGS = SETTINGS | {"spark.sql.shuffle.partitions": "16", "spark.executor.memory": "4096m"}
 ROWS_PER_GROUP = 3
-READING: dict[str, Any] = {"group": "household", "levels": ["state", "county", "block"], "public": "groups"}
+READING: dict[str, Any] = {
+    "group": "household",
+    "levels": ["state", "county", "block"],
+    "public": "groups",
+}
 
 
 def people(session: Any, n_rows: int, n_leaves: int) -> Any:
@@ -43,11 +48,17 @@ def people(session: Any, n_rows: int, n_leaves: int) -> Any:
 
 # How many regions of each level lie in one of the level above, as in the country of `country.py`.
 BELOW = {"block": 37, "block_group": 3, "tract": 23, "county": 60}
-LARGE_READING: dict[str, Any] = {"size": "size", "levels": ["state", *reversed(BELOW)], "public": "groups"}
+LARGE_READING: dict[str, Any] = {
+    "size": "size",
+    "levels": ["state", *reversed(BELOW)],
+    "public": "groups",
+}
 
 
 def households(session: Any, n_households: int, n_blocks: int) -> Any:
-    """A row for each household, with its size, in blocks of block groups of tracts of counties of states."""
+    """A row for each household, with its size, in blocks of block groups of tracts of counties of
+    states.
+    """
     table = session.range(n_households).selectExpr(
         f"pmod(xxhash64(id), {n_blocks}) as leaf", "pmod(xxhash64(id, 1), 1000000) / 1e6 as u"
     )
@@ -55,18 +66,24 @@ def households(session: Any, n_households: int, n_blocks: int) -> Any:
     for level, n_below in {**BELOW, "state": 1}.items():
         labels.append(f"concat('{level[0]}', leaf div {regions}) as {level}")
         regions *= n_below
-    return table.selectExpr(*labels, "least(1 + cast(floor(ln(1 - u) / ln(0.6)) as int), 30) as size")
+    return table.selectExpr(
+        *labels, "least(1 + cast(floor(ln(1 - u) / ln(0.6)) as int), 30) as size"
+    )
 
 
 def one_large_release(n_households: int, n_blocks: int) -> dict[str, float]:
-    """Seconds to write, aggregate and release a table of households, and peaks of memory of all processes."""
+    """Seconds to write, aggregate and release a table of households, and peaks of memory of all
+    processes.
+    """
     import tallytree as tt
 
     session = spark_session(LARGE_MASTER, LARGE_SETTINGS)
     session.sparkContext.setLogLevel("OFF")
     with tempfile.TemporaryDirectory(prefix="tallytree-bench-") as folder:
         source, seconds = str(Path(folder) / "households"), []
-        seconds.append(_seconds(lambda: households(session, n_households, n_blocks).write.parquet(source)))
+        seconds.append(
+            _seconds(lambda: households(session, n_households, n_blocks).write.parquet(source))
+        )
         table = session.read.parquet(source)
         bare = table.groupBy(*LARGE_READING["levels"], "size").count()
         seconds.append(_seconds(lambda: bare.write.format("noop").mode("overwrite").save()))
@@ -77,9 +94,17 @@ def one_large_release(n_households: int, n_blocks: int) -> dict[str, float]:
         seconds.append(time.perf_counter() - start)
         assert made is not None
         steps = dict(zip(("written", "bare", "counted", "release"), seconds))
-        peaks = {"driver MB before": before, "driver MB": 1e3 * benchmarks.peak_memory(), **_peaks_below()}
+        peaks = {
+            "driver MB before": before,
+            "driver MB": 1e3 * benchmarks.peak_memory(),
+            **_peaks_below(),
+        }
         n_bytes = sum(file.stat().st_size for file in (Path(folder) / "out").iterdir())
-        sizes = {"leaves": counts.hierarchy.n_leaves, "rows": made.n_rows, "MB on disk": n_bytes / 1e6}
+        sizes = {
+            "leaves": counts.hierarchy.n_leaves,
+            "rows": made.n_rows,
+            "MB on disk": n_bytes / 1e6,
+        }
     session.stop()
     return {**{f"{step} seconds": value for step, value in steps.items()}, **peaks, **sizes}
 
@@ -91,21 +116,36 @@ def _seconds(action: Callable[[], object]) -> float:
 
 
 def _peaks_below() -> dict[str, float]:
-    """The largest peak of memory of an executor, and of a Python worker, among the processes below this one."""
+    """The largest peak of memory of an executor, and of a Python worker, among the processes below
+    this one.
+    """
     found = [
-        ((process / "cmdline").read_text(), dict(line.split(":", 1) for line in _lines(process / "status")))
+        (
+            (process / "cmdline").read_text(),
+            dict(line.split(":", 1) for line in _lines(process / "status")),
+        )
         for process in _processes_below()
     ]
 
     def peak(word: str) -> float:
-        return max((int(told["VmHWM"].split()[0]) / 1e3 for command, told in found if word in command), default=0)
+        return max(
+            (int(told["VmHWM"].split()[0]) / 1e3 for command, told in found if word in command),
+            default=0,
+        )
 
-    return {"executor MB": peak("CoarseGrainedExecutorBackend"), "worker MB": peak("pyspark.daemon")}
+    return {
+        "executor MB": peak("CoarseGrainedExecutorBackend"),
+        "worker MB": peak("pyspark.daemon"),
+    }
 
 
 def _cpu_seconds() -> float:
-    """CPU time of this process and all below it, those that have ended included where their parents waited for them."""
-    fields = [_lines(process / "stat")[0].rpartition(")")[2].split() for process in _processes_below()]
+    """CPU time of this process and all below it, those that have ended included where their parents
+    waited for them.
+    """
+    fields = [
+        _lines(process / "stat")[0].rpartition(")")[2].split() for process in _processes_below()
+    ]
     return sum(int(ticks) for told in fields for ticks in told[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
@@ -114,7 +154,9 @@ def _processes_below() -> list[Path]:
     parents = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
-            parents[int(process.name)] = int(_lines(process / "stat")[0].rpartition(")")[2].split()[1])
+            parents[int(process.name)] = int(
+                _lines(process / "stat")[0].rpartition(")")[2].split()[1]
+            )
 
     def is_below(number: int) -> bool:
         return number == os.getpid() or (number in parents and is_below(parents[number]))
@@ -134,7 +176,9 @@ def measured(n_rows: int, n_leaves: int) -> dict[str, float]:
 
 
 def one_release(n_rows: int, n_leaves: int) -> dict[str, float]:
-    """Seconds of a bare aggregation and of a release that executors write and check, and the driver's peak of memory."""
+    """Seconds of a bare aggregation and of a release that executors write and check, and the
+    driver's peak of memory.
+    """
     import tallytree as tt
 
     session = spark_session(MASTER, SETTINGS)
@@ -146,8 +190,14 @@ def one_release(n_rows: int, n_leaves: int) -> dict[str, float]:
         warm = tt.read(people(session, 3_000, 1_000), **READING)
         warm.release_to(Path(folder) / "warm", epsilon=1)  # compiles the kernels
         start, used = time.perf_counter(), _cpu_seconds()
-        sizes = table.groupBy("household", *READING["levels"]).count().withColumnRenamed("count", "size")
-        sizes.groupBy(*READING["levels"], "size").count().write.format("noop").mode("overwrite").save()
+        sizes = (
+            table.groupBy("household", *READING["levels"])
+            .count()
+            .withColumnRenamed("count", "size")
+        )
+        sizes.groupBy(*READING["levels"], "size").count().write.format("noop").mode(
+            "overwrite"
+        ).save()
         bare, bare_cpu = time.perf_counter() - start, _cpu_seconds() - used
         start, used = time.perf_counter(), _cpu_seconds()
         before = 1e3 * benchmarks.peak_memory()
@@ -172,7 +222,11 @@ def main() -> dict[str, float]:
         found = measured(n_rows, leaves)
         found["release / bare"] = found["release seconds"] / found["bare seconds"]
         figures |= {f"{leaves:,} leaves: {what}": value for what, value in found.items()}
-        print(f"   {leaves:,} leaves: " + ", ".join(f"{what} {value:.1f}" for what, value in found.items()), flush=True)
+        print(
+            f"   {leaves:,} leaves: "
+            + ", ".join(f"{what} {value:.1f}" for what, value in found.items()),
+            flush=True,
+        )
     return figures
 
 

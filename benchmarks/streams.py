@@ -1,4 +1,6 @@
-"""Streams: mean squared error of counts so far, measured beside theory and beside the binary tree, and a long run online."""
+"""Streams: mean squared error of counts so far, measured beside theory and beside the binary tree,
+and a long run online.
+"""
 
 import time
 from fractions import Fraction
@@ -21,8 +23,13 @@ ZCDP, PURE = Budget("zcdp", Fraction(1, 2)), Budget("pure", Fraction(1, 10))
 
 def main() -> dict[str, object]:
     rows = []
-    print("mean squared error, zCDP per 1/(2 rho), pure per 1/epsilon²; 'before' is the binary tree with averaging")
-    print("   steps  definition  strategy              theory  measured     off  before  times less")
+    print(
+        "mean squared error, zCDP per 1/(2 rho), pure per 1/epsilon²; 'before' is the binary tree "
+        "with averaging"
+    )
+    print(
+        "   steps  definition  strategy              theory  measured     off  before  times less"
+    )
     for horizon, runs in HORIZONS.items():
         for budget, unit in ((ZCDP, 1.0), (PURE, 100.0)):
             before = plan_stream(budget, horizon, strategy="tree", branching=2)
@@ -31,25 +38,34 @@ def main() -> dict[str, object]:
                 row = {
                     "steps": horizon,
                     "definition": budget.definition,
-                    "strategy": plan.strategy + (f", branching {plan.branching[0]}" if plan.strategy == "tree" else ""),
+                    "strategy": plan.strategy
+                    + (f", branching {plan.branching[0]}" if plan.strategy == "tree" else ""),
                     "theory": theory,
                     "measured": measured,
                     "before": mean_squared_error(before) / unit,
                 }
                 rows.append(row)
                 print(
-                    f"{horizon:8,}  {row['definition']:10}  {row['strategy']:18} {theory:9.3f} {measured:9.3f}"
-                    f" {measured / theory - 1:+7.2%} {row['before']:7.1f}  {row['before'] / theory:6.2f}"
+                    f"{horizon:8,}  {row['definition']:10}  {row['strategy']:18} {theory:9.3f} "
+                    f"{measured:9.3f}"
+                    f" {measured / theory - 1:+7.2%} {row['before']:7.1f}  "
+                    f"{row['before'] / theory:6.2f}"
                 )
     return {"errors": rows, "unknown horizon": _unknown_horizon(), "online": _online()}
 
 
 def _measured(plan: StreamPlan, runs: int) -> float:
-    """Over seeded streams of the same arrivals; the exact rows are those that :func:`measure_steps` adds its noise to."""
+    """Over seeded streams of the same arrivals; the exact rows are those that :func:`measure_steps`
+    adds its noise to.
+    """
     n_steps = plan.epochs[0]
     arrivals = np.random.default_rng(1).integers(0, 100, n_steps)
     truth, total = np.cumsum(arrivals), 0.0
-    exact = weighted_rows(square_root_weights(n_steps), arrivals, 0) if plan.strategy == "square-root" else None
+    exact = (
+        weighted_rows(square_root_weights(n_steps), arrivals, 0)
+        if plan.strategy == "square-root"
+        else None
+    )
     for seed in range(runs):
         key = KeyStream.from_insecure_seed(seed)
         if exact is None:
@@ -66,7 +82,10 @@ def _measured(plan: StreamPlan, runs: int) -> float:
 
 def _unknown_horizon() -> dict[int, list[float]]:
     """Variance of the count after some steps, horizon known and unknown."""
-    print("variance of the last count, horizon known and not known, zCDP per 1/(2 rho), pure per 1/epsilon²")
+    print(
+        "variance of the last count, horizon known and not known, zCDP per 1/(2 rho), pure per "
+        "1/epsilon²"
+    )
     found = {}
     for n_steps in (365, 1023, 65_536):
         values = []
@@ -76,7 +95,10 @@ def _unknown_horizon() -> dict[int, list[float]]:
                 empty = np.zeros(sum(plan.rows_of(step) for step in range(n_steps)), dtype=np.int64)
                 values.append(float(estimate_stream(plan, empty, n_steps).variance[-1]) / unit)
         found[n_steps] = values
-        print(f"{n_steps:8,}  zCDP {values[0]:7.2f} {values[1]:7.2f}   pure {values[2]:8.1f} {values[3]:8.1f}")
+        print(
+            f"{n_steps:8,}  zCDP {values[0]:7.2f} {values[1]:7.2f}   pure {values[2]:8.1f} "
+            f"{values[3]:8.1f}"
+        )
     return found
 
 
@@ -89,5 +111,8 @@ def _online() -> dict[str, float]:
     for _ in range(n_steps - 1):
         counter.add(3)
     seconds = time.process_time() - start
-    print(f"{n_steps:,} steps one by one: {seconds:.1f} s of CPU time, {seconds / n_steps * 1e3:.2f} ms per step")
+    print(
+        f"{n_steps:,} steps one by one: {seconds:.1f} s of CPU time, {seconds / n_steps * 1e3:.2f} "
+        "ms per step"
+    )
     return {"steps": n_steps, "seconds": seconds}

@@ -1,7 +1,9 @@
-"""A process watched from outside: every call by which it changes a disk, whichever library makes it.
+"""A process watched from outside: every call by which it changes a disk, whichever library makes
+it.
 
-Python's own writes, those of Arrow and those of SQLite all end in calls of the system. ``ptrace`` stops the process before each
-of them; whoever watches lets it pass, lets it fail as on a full disk, or ends the process there. Linux on x86-64 alone.
+Python's own writes, those of Arrow and those of SQLite all end in calls of the system. ``ptrace``
+stops the process before each of them; whoever watches lets it pass, lets it fail as on a full disk,
+or ends the process there. Linux on x86-64 alone.
 """
 
 import ctypes
@@ -18,7 +20,8 @@ from typing import Literal
 Decision = Literal["pass", "full", "kill"]
 
 _TRACE_ME, _GET_REGISTERS, _SET_REGISTERS, _TO_NEXT_CALL, _SET_OPTIONS = 0, 12, 13, 24, 0x4200
-# Calls are told from other stops; threads and children are watched too; nobody is left stopped when the watcher dies.
+# Calls are told from other stops; threads and children are watched too; nobody is left stopped when
+# the watcher dies.
 _OPTIONS = 0x1 | 0x2 | 0x4 | 0x8 | 0x100000
 _CALL_STOP = signal.SIGTRAP | 0x80
 _ALL_THREADS = 0x40000000
@@ -122,7 +125,9 @@ def watch(process: int, folder: Path, decide: Callable[[Change], Decision]) -> i
         call(_TO_NEXT_CALL, thread, None, told)
 
 
-def _enter_call(thread: int, process: int, folder: Path, decide: Callable[[Change], Decision]) -> Decision:
+def _enter_call(
+    thread: int, process: int, folder: Path, decide: Callable[[Change], Decision]
+) -> Decision:
     registers = _registers(thread)
     change = _change(registers, thread, folder)
     decision: Decision = "pass" if change is None else decide(change)
@@ -156,7 +161,10 @@ def _change(registers: _Registers, thread: int, folder: Path) -> Change | None:
         makes = name in ("mkdir", "mkdirat") or (name == "openat" and registers.rdx & os.O_CREAT)
         if name in ("mkdir", "mkdirat", "openat") and (not makes or os.path.lexists(file)):
             return None
-        if name in ("unlinkat", "openat") and ctypes.c_int(registers.rdi & 0xFFFFFFFF).value != _HERE:
+        if (
+            name in ("unlinkat", "openat")
+            and ctypes.c_int(registers.rdi & 0xFFFFFFFF).value != _HERE
+        ):
             try:
                 file = Path(f"/proc/{thread}/fd/{registers.rdi}").readlink() / file.name
             except OSError:

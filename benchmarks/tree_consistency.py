@@ -1,4 +1,6 @@
-"""How fast trees of noisy counts are made consistent: beside OpenDP on 2^16 leaves, and a whole release of 2^20 bins."""
+"""How fast trees of noisy counts are made consistent: beside OpenDP on 2^16 leaves, and a whole
+release of 2^20 bins.
+"""
 
 import time
 from collections.abc import Callable

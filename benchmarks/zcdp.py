@@ -1,6 +1,8 @@
-"""Pure against zero-concentrated differential privacy at equal (epsilon, delta = 1e-9): error per level on housing data.
+"""Pure against zero-concentrated differential privacy at equal (epsilon, delta = 1e-9): error per
+level on housing data.
 
-The folder of real data is named by TALLYTREE_DATA; without it the synthetic housing data of the demo is taken.
+The folder of real data is named by TALLYTREE_DATA; without it the synthetic housing data of the
+demo is taken.
 """
 
 import os
@@ -15,7 +17,8 @@ from tallytree.privacy.conversion import rho_from_epsilon
 
 DELTA = Fraction(1, 10**9)
 RUNS = 5
-# What is measured, and how much one protected unit may add: one person, or all people of a unit that may join any household.
+# What is measured, and how much one protected unit may add: one person, or all people of a unit
+# that may join any household.
 SETTINGS = {
     "hybrid": ({"view": "hybrid"}, 1),
     "cumulative": ({"view": "cumulative", "max_size": 10_000}, 1),
@@ -31,7 +34,10 @@ def data() -> ConfidentialCounts:
 
 def emd(counts: ConfidentialCounts, **options: object) -> list[float]:
     """Mean earth mover's distance per region, level by level, over several runs."""
-    runs = [evaluate(release(counts, insecure_seed=seed, **options), counts).levels for seed in range(RUNS)]
+    runs = [
+        evaluate(release(counts, insecure_seed=seed, **options), counts).levels
+        for seed in range(RUNS)
+    ]
     return [sum(levels[level].emd for levels in runs) / RUNS for level in range(len(runs[0]))]
 
 
@@ -45,7 +51,11 @@ def main() -> dict[str, float]:
             pure = emd(bounded, epsilon=epsilon, **options)
             zcdp = emd(bounded, rho=rho, definition="zcdp", **options)
             row = " / ".join(f"{a:,.4g} → {b:,.4g}" for a, b in zip(pure, zcdp, strict=True))
-            print(f"   epsilon = {float(epsilon):g}, rho = {float(rho):.4g}, {name}: EMD pure → zCDP {row}", flush=True)
+            print(
+                f"   epsilon = {float(epsilon):g}, rho = {float(rho):.4g}, {name}: EMD pure → zCDP "
+                f"{row}",
+                flush=True,
+            )
             for level, (a, b) in enumerate(zip(pure, zcdp, strict=True)):
                 key = f"epsilon {float(epsilon):g}, {name}, level {level}"
                 figures |= {f"{key}, pure": a, f"{key}, zcdp": b}

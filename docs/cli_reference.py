@@ -37,12 +37,16 @@ def reference() -> str:
 def _section(name: str, command: Any) -> str:
     prose, examples = _split(inspect.cleandoc(command.help or ""))
     kinds = get_type_hints(inspect.unwrap(command.callback))
-    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    arguments = [
+        parameter for parameter in command.params if parameter.param_type_name == "argument"
+    ]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = " ".join([name, *(_metavar(argument, kinds) for argument in arguments), "[OPTIONS]"])
     lines = [f"## {name}", "", prose, "", "```text", usage, "```", ""]
     lines += ["For example:", "", "```text", *examples, "```", ""] if examples else []
-    lines += [f"- `{_metavar(argument, kinds)}`: {_text(argument.help)}" for argument in arguments] + [""]
+    lines += [
+        f"- `{_metavar(argument, kinds)}`: {_text(argument.help)}" for argument in arguments
+    ] + [""]
     lines += ["| option | meaning | default |", "| --- | --- | --- |"]
     lines += [_row(option, kinds) for option in options if option.name in kinds]
     return "\n".join([*lines, ""])
@@ -51,7 +55,9 @@ def _section(name: str, command: Any) -> str:
 def _split(help_text: str) -> tuple[str, list[str]]:
     """Prose, and the commands of the lines that start with ``Example:``."""
     lines = help_text.splitlines()
-    examples = [line.removeprefix("Example:").strip() for line in lines if line.startswith("Example:")]
+    examples = [
+        line.removeprefix("Example:").strip() for line in lines if line.startswith("Example:")
+    ]
     prose = "\n".join(line for line in lines if not line.startswith("Example:"))
     return prose.strip(), examples
 

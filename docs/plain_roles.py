@@ -1,4 +1,6 @@
-"""Griffe extension: docstrings name things as Sphinx does (a role before the backticks); on the site the role is left out."""
+"""Griffe extension: docstrings name things as Sphinx does (a role before the backticks); on the
+site the role is left out.
+"""
 
 from __future__ import annotations
 

@@ -9,20 +9,31 @@ from hypothesis import HealthCheck, settings
 
 import tallytree
 
-# Kernels compile on their first call, so a deadline per example would measure the compiler, and how long examples take to draw
-# the machine. The examples are the same in every run: what a change breaks is found, and luck finds nothing.
+# Kernels compile on their first call, so a deadline per example would measure the compiler, and how
+# long examples take to draw the machine. The examples are the same in every run: what a change
+# breaks is found, and luck finds nothing.
 settings.register_profile(
-    "tallytree", deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "tallytree",
+    deadline=None,
+    max_examples=60,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 # New examples each time, and how to repeat one that fails: pytest --hypothesis-profile explore
 settings.register_profile(
-    "explore", settings.get_profile("tallytree"), max_examples=600, derandomize=False, print_blob=True
+    "explore",
+    settings.get_profile("tallytree"),
+    max_examples=600,
+    derandomize=False,
+    print_blob=True,
 )
 settings.load_profile("tallytree")
 
 
 def pytest_configure() -> None:
-    """Forget compiled kernels that are older than the numbers they have frozen: Numba looks at a kernel's own file only."""
+    """Forget compiled kernels that are older than the numbers they have frozen: Numba looks at a
+    kernel's own file only.
+    """
     package = Path(tallytree.__file__).parent
     tuned = max(file.stat().st_mtime for file in (package / "tuning").glob("*.py"))
     for compiled in (package / "kernels").glob("__pycache__/staircase*.nb*"):
@@ -35,7 +46,9 @@ def data_folder() -> Path:
     """The folder of real data, named by TALLYTREE_DATA."""
     folder = os.environ.get("TALLYTREE_DATA")
     if not folder:
-        pytest.skip("SKIPPED LOUDLY: set TALLYTREE_DATA to the folder of real data to run this test")
+        pytest.skip(
+            "SKIPPED LOUDLY: set TALLYTREE_DATA to the folder of real data to run this test"
+        )
     return Path(folder)
 
 

@@ -8,4 +8,6 @@ from tallytree.storage.folder import OWN_CHECKSUM, write_manifest
 
 def forge(folder: Path, manifest: dict[str, Any]) -> None:
     """Write a changed manifest into a folder."""
-    write_manifest(Path(folder), {name: value for name, value in manifest.items() if name != OWN_CHECKSUM})
+    write_manifest(
+        Path(folder), {name: value for name, value in manifest.items() if name != OWN_CHECKSUM}
+    )

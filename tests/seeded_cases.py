@@ -1,4 +1,6 @@
-"""Releases of every kind with every option that changes a number, each with a seed; see tests/test_seeded_numbers.py."""
+"""Releases of every kind with every option that changes a number, each with a seed; see
+tests/test_seeded_numbers.py.
+"""
 
 import random
 from collections.abc import Callable, Iterator
@@ -16,9 +18,19 @@ SEED = 11
 LINE_METHODS = ("noisy-first", "structure-first", "noisy-merge", "structure-merge")
 # Of Python's generator, random() alone promises the same numbers in every version.
 _dice = random.Random(7)
-PLACES = [("GA", "Cobb"), ("GA", "Fulton"), ("GA", "Polk"), ("NY", "Kings"), ("NY", "Bronx"), ("NY", "Erie")]
+PLACES = [
+    ("GA", "Cobb"),
+    ("GA", "Fulton"),
+    ("GA", "Polk"),
+    ("NY", "Kings"),
+    ("NY", "Bronx"),
+    ("NY", "Erie"),
+]
 LEVELS: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US"}
-BUDGETS: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1}, "zcdp": {"rho": "1/4", "definition": "zcdp"}}
+BUDGETS: dict[str, dict[str, Any]] = {
+    "pure": {"epsilon": 1},
+    "zcdp": {"rho": "1/4", "definition": "zcdp"},
+}
 DENSE = {  # the totals that each mechanism can keep
     "tree-exact": ("regions", "root"),
     "tree-relaxed": ("regions", "root"),
@@ -35,8 +47,12 @@ SOLVED = ("tree-exact", "tree-program", "cumulative-exact")
 
 def read(source: Any, **options: Any) -> Any:
     """Every table of these cases is read here."""
-    if "unit" in options and "public" not in options:  # totals cannot be read off rows that go with their unit
-        options["groups"] = source.group_by([options["group"], *options.get("levels", ())]).aggregate([])
+    if (
+        "unit" in options and "public" not in options
+    ):  # totals cannot be read off rows that go with their unit
+        options["groups"] = source.group_by(
+            [options["group"], *options.get("levels", ())]
+        ).aggregate([])
     elif not options.keys() & {"public", "groups"}:
         options["public"] = "groups"
     return tt.read(source, **options)
@@ -60,7 +76,10 @@ def _people() -> pa.Table:
 def _small_people() -> pa.Table:
     sizes = {"a": [1, 1, 3], "b": [2, 2, 4]}
     rows = [
-        (f"{leaf}{number}", leaf) for leaf, own in sizes.items() for number, size in enumerate(own) for _ in range(size)
+        (f"{leaf}{number}", leaf)
+        for leaf, own in sizes.items()
+        for number, size in enumerate(own)
+        for _ in range(size)
     ]
     return pa.table(dict(zip(("household", "leaf"), zip(*rows))))
 
@@ -71,20 +90,31 @@ FIRMS = pa.table(
     {
         "sector": [f"s{number % 3}" for number in range(240)],
         "branch": [f"b{number % 12}" for number in range(240)],
-        "employees": [50 * below(9) if number % 2 else int(10 ** (3.7 * _dice.random())) for number in range(240)],
+        "employees": [
+            50 * below(9) if number % 2 else int(10 ** (3.7 * _dice.random()))
+            for number in range(240)
+        ],
     }
 )
 TABLE = pa.table(
-    {"leaf": [leaf for leaf in "abcd" for _ in range(6)], "size": [*range(6)] * 4, "n": [below(40) for _ in range(24)]}
+    {
+        "leaf": [leaf for leaf in "abcd" for _ in range(6)],
+        "size": [*range(6)] * 4,
+        "n": [below(40) for _ in range(24)],
+    }
 )
 AGES = [_dice.random() * 60 + _dice.random() * 30 for _ in range(500)]
 LINE = [below(6) + (60 if 5 <= place < 9 else 0) for place in range(16)]
 LONG = [below(4) + (place // 30) * 9 for place in range(190)]
 GRID = np.array([[below(9) * (column // 4) for column in range(12)] for _ in range(10)])
-POINTS = np.array([[10 * _dice.random() ** 2, 10 - 4 * _dice.random() * _dice.random()] for _ in range(1500)])
+POINTS = np.array(
+    [[10 * _dice.random() ** 2, 10 - 4 * _dice.random() * _dice.random()] for _ in range(1500)]
+)
 DEGREES = [min(int(1 / (1.01 - _dice.random())), 40) for _ in range(80)]
 FRIENDS = pa.table({"a": [below(15) for _ in range(60)], "b": [15 + below(15) for _ in range(60)]})
-TRIPS = pa.table({"x": POINTS[:, 0], "y": POINTS[:, 1], "driver": [below(90) for _ in range(len(POINTS))]})
+TRIPS = pa.table(
+    {"x": POINTS[:, 0], "y": POINTS[:, 1], "driver": [below(90) for _ in range(len(POINTS))]}
+)
 BOX = [(0, 10), (0, 10)]
 
 
@@ -101,8 +131,14 @@ def adaptive() -> Iterator[Case]:
     yield "adaptive, budget equal", lambda: of_people(epsilon=1, budget="equal")
     yield "adaptive, shares", lambda: of_people(epsilon=1, budget=["1/5", "3/10", "1/2"])
     yield "adaptive, max size", lambda: of_people(epsilon=1, max_size=8)
-    yield "adaptive, root alone", lambda: tt.release(read(PEOPLE, group="household"), epsilon=1, insecure_seed=SEED)
-    yield "adaptive, intervals", lambda: tt.with_intervals(of_people(epsilon=1), copies=6, confidence=0.9)
+    yield (
+        "adaptive, root alone",
+        lambda: tt.release(read(PEOPLE, group="household"), epsilon=1, insecure_seed=SEED),
+    )
+    yield (
+        "adaptive, intervals",
+        lambda: tt.with_intervals(of_people(epsilon=1), copies=6, confidence=0.9),
+    )
     firms = {"size": "employees", "levels": ["sector", "branch"]}
     for name, budget in BUDGETS.items():
         yield (
@@ -112,13 +148,17 @@ def adaptive() -> Iterator[Case]:
     for name, options in READ.items():
         yield (
             f"adaptive, {name}",
-            lambda options=options: tt.release(read(PEOPLE, **LEVELS, **options), epsilon=2, insecure_seed=SEED),
+            lambda options=options: tt.release(
+                read(PEOPLE, **LEVELS, **options), epsilon=2, insecure_seed=SEED
+            ),
         )
     yield (
         "adaptive, table of groups",
         lambda: tt.release(
             read(
-                PEOPLE.slice(0, 300), **LEVELS, groups=PEOPLE.group_by(["household", "state", "county"]).aggregate([])
+                PEOPLE.slice(0, 300),
+                **LEVELS,
+                groups=PEOPLE.group_by(["household", "state", "county"]).aggregate([]),
             ),
             epsilon=1,
             insecure_seed=SEED,
@@ -126,7 +166,9 @@ def adaptive() -> Iterator[Case]:
     )
     yield (
         "adaptive, sizes with counts",
-        lambda: tt.release(read(TABLE, size="size", count="n", levels=["leaf"]), epsilon="1/2", insecure_seed=SEED),
+        lambda: tt.release(
+            read(TABLE, size="size", count="n", levels=["leaf"]), epsilon="1/2", insecure_seed=SEED
+        ),
     )
     yield (
         "adaptive, table of regions",
@@ -149,14 +191,27 @@ READ: dict[str, dict[str, Any]] = {
     "unit": {"unit": "person", "contributions": 2},
     "unit and private groups": {"unit": "person", "contributions": 2, "public": "regions"},
     "quantity": {"quantity": "rooms", "max_quantity": 3},
-    "quantity and unit": {"quantity": "rooms", "max_quantity": 2, "unit": "person", "contributions": 3},
+    "quantity and unit": {
+        "quantity": "rooms",
+        "max_quantity": 2,
+        "unit": "person",
+        "contributions": 3,
+    },
 }
 
 
 def matching() -> Iterator[Case]:
     """Group sizes by matching, and bottom-up."""
-    for view, merge, name in product(("hybrid", "cumulative", "sizes", "naive"), ("weighted", "average"), BUDGETS):
-        options = {"mechanism": "matching", "view": view, "merge": merge, "max_size": 12, **BUDGETS[name]}
+    for view, merge, name in product(
+        ("hybrid", "cumulative", "sizes", "naive"), ("weighted", "average"), BUDGETS
+    ):
+        options = {
+            "mechanism": "matching",
+            "view": view,
+            "merge": merge,
+            "max_size": 12,
+            **BUDGETS[name],
+        }
         yield f"matching, {view}, {merge}, {name}", lambda options=options: of_people(**options)
     for view, norm in product(("hybrid", "cumulative", "sizes"), (1, 2)):
         options = {"view": view, "norm": norm, "max_size": 12, "epsilon": "1/2"}
@@ -165,7 +220,11 @@ def matching() -> Iterator[Case]:
         yield (
             f"matching, {view}, {name}",
             lambda view=view, name=name: tt.release(
-                read(PEOPLE, **LEVELS, **READ[name]), epsilon=3, view=view, max_size=12, insecure_seed=SEED
+                read(PEOPLE, **LEVELS, **READ[name]),
+                epsilon=3,
+                view=view,
+                max_size=12,
+                insecure_seed=SEED,
             ),
         )
     views = ["sizes", "cumulative", "hybrid"]
@@ -174,7 +233,10 @@ def matching() -> Iterator[Case]:
         lambda: of_people(epsilon=1, view=views, budget=["1/5", "3/10", "1/2"], max_size=12),
     )
     for view in ("hybrid", "cumulative"):
-        yield f"matching, {view}, max size paid for", lambda view=view: of_people(epsilon=2, view=view)
+        yield (
+            f"matching, {view}, max size paid for",
+            lambda view=view: of_people(epsilon=2, view=view),
+        )
     for view, name in product(("hybrid", "cumulative", "sizes", "naive"), BUDGETS):
         options = {"mechanism": "bottom-up", "view": view, "max_size": 12, **BUDGETS[name]}
         yield f"bottom-up, {view}, {name}", lambda options=options: of_people(**options)
@@ -184,26 +246,41 @@ def dense() -> Iterator[Case]:
     """Group sizes by the mechanisms that need dense tables; small ones where a solver is called."""
     for mechanism, offered in DENSE.items():
         solved = mechanism in SOLVED
-        table, levels = (SMALL, {"group": "household", "levels": ["leaf"]}) if solved else (PEOPLE, LEVELS)
-        options: dict[str, Any] = {"mechanism": mechanism, "max_size": 5 if solved else 12, "repair": True}
+        table, levels = (
+            (SMALL, {"group": "household", "levels": ["leaf"]}) if solved else (PEOPLE, LEVELS)
+        )
+        options: dict[str, Any] = {
+            "mechanism": mechanism,
+            "max_size": 5 if solved else 12,
+            "repair": True,
+        }
         options["insecure_seed"] = SEED
 
         def made(
-            budget: dict[str, Any], reading: dict[str, Any], options: Any = options, source: Any = (table, levels)
+            budget: dict[str, Any],
+            reading: dict[str, Any],
+            options: Any = options,
+            source: Any = (table, levels),
         ) -> Any:
             return tt.release(read(source[0], **source[1], **reading), **budget, **options)
 
         budgets = {"pure": {"epsilon": 2}, "zcdp": {"rho": 2, "definition": "zcdp"}}
         for totals, name in product(offered, budgets):
             budget = {**budgets[name], "totals": totals}
-            yield f"{mechanism}, {totals}, {name}", lambda made=made, budget=budget: made(budget, {})
+            yield (
+                f"{mechanism}, {totals}, {name}",
+                lambda made=made, budget=budget: made(budget, {}),
+            )
         if solved:
             continue
         shares = {"epsilon": 1, "budget": ["1/5", "3/10", "1/2"]}
         yield f"{mechanism}, shares", lambda made=made, budget=shares: made(budget, {})
         for name, reading in READ.items():
             if mechanism != "chain" or reading.get("public") != "regions":
-                yield f"{mechanism}, {name}", lambda made=made, reading=reading: made({"epsilon": 3}, reading)
+                yield (
+                    f"{mechanism}, {name}",
+                    lambda made=made, reading=reading: made({"epsilon": 3}, reading),
+                )
 
 
 def histograms() -> Iterator[Case]:
@@ -213,8 +290,8 @@ def histograms() -> Iterator[Case]:
         loss = {} if "rho" in options else {"epsilon": 1}
         return tt.histogram(counts=counts, insecure_seed=SEED, **(loss | options))
 
-    # A workload changes the numbers of these strategies alone. On more than three bins the search for one of low rank ends
-    # where the last digits of the processor lead it.
+    # A workload changes the numbers of these strategies alone. On more than three bins the search
+    # for one of low rank ends where the last digits of the processor lead it.
     line_of = {"auto": LINE, "optimised": LINE, "eigen-select": LINE, "low-rank": LINE[:3]}
     for (strategy, line), workload in product(line_of.items(), ("ranges", "prefixes", "identity")):
         options: dict[str, Any] = {"counts": line, "mechanism": strategy, "workload": workload}
@@ -226,22 +303,38 @@ def histograms() -> Iterator[Case]:
         yield f"histogram, {strategy}, zcdp", lambda options=options: of_line(**options)
     for budget, branching in product(("equal", "geometric", "optimal-blocks", "optimal"), (2, 4)):
         options = {"mechanism": "hierarchical", "budget": budget, "branching": branching}
-        yield f"histogram, hierarchical, {budget}, branching {branching}", lambda options=options: of_line(**options)
+        yield (
+            f"histogram, hierarchical, {budget}, branching {branching}",
+            lambda options=options: of_line(**options),
+        )
     yield (
         "histogram, hierarchical, shares",
         lambda: of_line(mechanism="hierarchical", branching=4, budget=["1/4", "3/4"]),
     )
     for strategy, rule, whole in product(
-        ("flat", "hierarchical", "wavelet", "optimised"), ("top-down", "least-squares", "subtree", "no"), (True, False)
+        ("flat", "hierarchical", "wavelet", "optimised"),
+        ("top-down", "least-squares", "subtree", "no"),
+        (True, False),
     ):
         if rule != "subtree" or strategy in ("flat", "hierarchical"):
-            options = {"mechanism": strategy, "nonnegative": rule, "integers": whole, "epsilon": "1/5"}
-            options |= {"hierarchical": {"branching": 4}, "optimised": {"workload": "prefixes"}}.get(strategy, {})
+            options = {
+                "mechanism": strategy,
+                "nonnegative": rule,
+                "integers": whole,
+                "epsilon": "1/5",
+            }
+            options |= {
+                "hierarchical": {"branching": 4},
+                "optimised": {"workload": "prefixes"},
+            }.get(strategy, {})
             name = f"histogram, {strategy}, {rule}, {'whole' if whole else 'real'}"
             yield name, lambda options=options: of_line(**options)
     matrix = np.vstack([np.eye(16), np.ones((1, 16)) / 2])
     yield "histogram, a matrix", lambda: of_line(mechanism=matrix)
-    yield "histogram, listed ranges", lambda: of_line(mechanism="optimised", workload=[(0, 4), (2, 9), (5, 16)])
+    yield (
+        "histogram, listed ranges",
+        lambda: of_line(mechanism="optimised", workload=[(0, 4), (2, 9), (5, 16)]),
+    )
     yield "histogram, contributions", lambda: of_line(mechanism="hierarchical", contributions=3)
     for strategy in ("auto", "hierarchical", "wavelet", "optimised", "adaptive"):
         yield (
@@ -264,7 +357,9 @@ def histograms() -> Iterator[Case]:
         )
     yield (
         "histogram, categories",
-        lambda: tt.histogram([*"abbaacdd"] * 9, categories=[*"abcde"], epsilon=1, insecure_seed=SEED),
+        lambda: tt.histogram(
+            [*"abbaacdd"] * 9, categories=[*"abcde"], epsilon=1, insecure_seed=SEED
+        ),
     )
     of_table = {"column": "x", "bins": 10, "bounds": (0, 10), "epsilon": 1, "insecure_seed": SEED}
     yield "histogram, column", lambda: tt.histogram(TRIPS, **of_table)
@@ -288,7 +383,10 @@ def grids() -> Iterator[Case]:
         "edges": {"edges": [np.arange(11) * 2.5, np.arange(13)], "mechanism": "flat"},
     }
     for (choice, options), name in product(choices.items(), BUDGETS):
-        yield f"grid, {choice}, {name}", lambda options=options, name=name: of_grid(**options, **BUDGETS[name])
+        yield (
+            f"grid, {choice}, {name}",
+            lambda options=options, name=name: of_grid(**options, **BUDGETS[name]),
+        )
     for method in ("flat", "hierarchical"):
         yield (
             f"grid, three dimensions, {method}",
@@ -300,30 +398,54 @@ def degrees() -> Iterator[Case]:
     """Sorted counts."""
     for method, graphical, name in product(("isotonic", "sorted", "noisy"), (False, True), BUDGETS):
         if method != "noisy" or not graphical:
-            options = {"mechanism": method, "graphical": graphical, "insecure_seed": SEED, **BUDGETS[name]}
+            options = {
+                "mechanism": method,
+                "graphical": graphical,
+                "insecure_seed": SEED,
+                **BUDGETS[name],
+            }
             shown = "graphical" if graphical else "any"
-            yield f"degrees, {method}, {shown}, {name}", lambda options=options: tt.degrees(DEGREES, **options)
+            yield (
+                f"degrees, {method}, {shown}, {name}",
+                lambda options=options: tt.degrees(DEGREES, **options),
+            )
     seeded: dict[str, Any] = {"epsilon": 1, "insecure_seed": SEED}
     yield "degrees, contributions", lambda: tt.degrees(DEGREES, contributions=3, **seeded)
     yield "degrees, edges", lambda: tt.degrees(FRIENDS, edges=("a", "b"), **seeded, public="nodes")
     yield (
         "degrees, graphical edges",
-        lambda: tt.degrees(FRIENDS, edges=("a", "b"), graphical=True, public="nodes", **(seeded | {"epsilon": "1/5"})),
+        lambda: tt.degrees(
+            FRIENDS,
+            edges=("a", "b"),
+            graphical=True,
+            public="nodes",
+            **(seeded | {"epsilon": "1/5"}),
+        ),
     )
     yield (
         "degrees, directed edges",
         lambda: tt.degrees(FRIENDS, edges=("a", "b"), directed=True, **seeded, public="nodes"),
     )
     nodes = pa.table({"node": [*range(40)]})
-    yield "degrees, edges and nodes", lambda: tt.degrees(FRIENDS, edges=("a", "b"), nodes=nodes, **seeded)
-    yield "degrees, column", lambda: tt.degrees(PEOPLE, column="household", **seeded, public="groups")
+    yield (
+        "degrees, edges and nodes",
+        lambda: tt.degrees(FRIENDS, edges=("a", "b"), nodes=nodes, **seeded),
+    )
+    yield (
+        "degrees, column",
+        lambda: tt.degrees(PEOPLE, column="household", **seeded, public="groups"),
+    )
     yield (
         "degrees, unit",
-        lambda: tt.degrees(read(PEOPLE, group="household", unit="person", contributions=2), **seeded),
+        lambda: tt.degrees(
+            read(PEOPLE, group="household", unit="person", contributions=2), **seeded
+        ),
     )
     yield (
         "degrees, quantity",
-        lambda: tt.degrees(read(PEOPLE, group="household", quantity="rooms", max_quantity=3), **seeded),
+        lambda: tt.degrees(
+            read(PEOPLE, group="household", quantity="rooms", max_quantity=3), **seeded
+        ),
     )
 
 
@@ -331,7 +453,9 @@ def maps() -> Iterator[Case]:
     """Maps, and the two methods for lines."""
 
     def of_points(**options: Any) -> Any:
-        return tt.spatial(POINTS, **{"box": BOX, "resolution": 32, "epsilon": 1, "insecure_seed": SEED, **options})
+        return tt.spatial(
+            POINTS, **{"box": BOX, "resolution": 32, "epsilon": 1, "insecure_seed": SEED, **options}
+        )
 
     methods = (
         "auto",
@@ -348,14 +472,22 @@ def maps() -> Iterator[Case]:
         yield f"map, {method}, pure", lambda method=method: of_points(mechanism=method)
         yield (
             f"map, {method}, zcdp",
-            lambda method=method: of_points(mechanism=method, epsilon=None, rho="1/4", definition="zcdp"),
+            lambda method=method: of_points(
+                mechanism=method, epsilon=None, rho="1/4", definition="zcdp"
+            ),
         )
         yield (
             f"map, {method}, unbiased",
             lambda method=method: of_points(mechanism=method, nonnegative=False, integers=False),
         )
-        yield f"map, {method}, real", lambda method=method: of_points(mechanism=method, integers=False)
-        yield f"map, {method}, contributions", lambda method=method: of_points(mechanism=method, contributions=2)
+        yield (
+            f"map, {method}, real",
+            lambda method=method: of_points(mechanism=method, integers=False),
+        )
+        yield (
+            f"map, {method}, contributions",
+            lambda method=method: of_points(mechanism=method, contributions=2),
+        )
     choices: dict[str, dict[str, Any]] = {
         "fine": {"resolution": 128},
         "sides": {"resolution": (20, 30)},
@@ -389,7 +521,13 @@ def maps() -> Iterator[Case]:
     yield "map, table", lambda: tt.spatial(TRIPS, **of_table)
     yield "map, unit", lambda: tt.spatial(TRIPS, unit="driver", contributions=3, **of_table)
     for method, name, whole in product(LINE_METHODS, BUDGETS, (True, False)):
-        options = {"counts": LINE, "box": [(0, 16)], "mechanism": method, "integers": whole, **BUDGETS[name]}
+        options = {
+            "counts": LINE,
+            "box": [(0, 16)],
+            "mechanism": method,
+            "integers": whole,
+            **BUDGETS[name],
+        }
         yield (
             f"line, {method}, {name}, {'whole' if whole else 'real'}",
             lambda options=options: tt.spatial(**options, insecure_seed=SEED),
@@ -399,7 +537,8 @@ def maps() -> Iterator[Case]:
 def first_names(answer: Any) -> dict[str, Any]:
     """An answer under the names that its parts had when its numbers were first taken down."""
     return {
-        {"std_error": "standard_error", "confidence": "level"}.get(name, name): v for name, v in vars(answer).items()
+        {"std_error": "standard_error", "confidence": "level"}.get(name, name): v
+        for name, v in vars(answer).items()
     }
 
 
@@ -411,12 +550,17 @@ def streams() -> Iterator[Case]:
 
         def answers(name: str = name, inference: bool = inference) -> pa.Table:
             counter = StreamCounter(100, inference=inference, insecure_seed=SEED, **BUDGETS[name])
-            return pa.Table.from_pylist([first_names(counter.add(arrivals)) for arrivals in LONG[100:190]])
+            return pa.Table.from_pylist(
+                [first_names(counter.add(arrivals)) for arrivals in LONG[100:190]]
+            )
 
         yield f"stream, {name}, {'with' if inference else 'without'} inference", answers
     for name, horizon in product(BUDGETS, (100, None)):
         options = {"counts": LONG[100:190], "horizon": horizon, **BUDGETS[name]}
-        yield f"stream, {name}, {horizon}", lambda options=options: tt.stream(**options, insecure_seed=SEED)
+        yield (
+            f"stream, {name}, {horizon}",
+            lambda options=options: tt.stream(**options, insecure_seed=SEED),
+        )
 
 
 FAMILIES = (adaptive, matching, dense, histograms, grids, degrees, maps, streams)

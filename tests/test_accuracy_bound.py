@@ -1,8 +1,17 @@
-"""The lower bound on linear mechanisms with Gaussian noise, against strategies that know nothing of symmetry."""
+"""The lower bound on linear mechanisms with Gaussian noise, against strategies that know nothing of
+symmetry.
+"""
 
 import numpy as np
 import pytest
-from benchmarks.accuracy.bound import EvenTree, best_shares, best_strategy, even_tree, level_errors, levelled
+from benchmarks.accuracy.bound import (
+    EvenTree,
+    best_shares,
+    best_strategy,
+    even_tree,
+    level_errors,
+    levelled,
+)
 from benchmarks.accuracy.data import Dials, made_up
 from scipy.optimize import minimize
 
@@ -23,7 +32,9 @@ def _tree() -> EvenTree:
 
 
 def _basis() -> list[FloatArray]:
-    """Orthonormal bases over the four leaves: their mean, the difference of both regions, differences inside each."""
+    """Orthonormal bases over the four leaves: their mean, the difference of both regions,
+    differences inside each.
+    """
     half = np.sqrt(0.5)
     return [
         np.full((1, 4), 0.5),
@@ -34,7 +45,9 @@ def _basis() -> list[FloatArray]:
 
 def _whole(tables: list[FloatArray]) -> FloatArray:
     """A matrix over all cells, leaf by leaf, from one table of sizes × sizes per component."""
-    return np.asarray(sum(np.kron(basis.T @ basis, table) for basis, table in zip(_basis(), tables)))
+    return np.asarray(
+        sum(np.kron(basis.T @ basis, table) for basis, table in zip(_basis(), tables))
+    )
 
 
 def _sums() -> list[FloatArray]:
@@ -45,7 +58,10 @@ def _sums() -> list[FloatArray]:
 def _errors(moments: FloatArray, covariance: FloatArray) -> FloatArray:
     """Mean over regions of the earth mover's distance, cell by cell, with plain inverses."""
     left = np.linalg.inv(np.linalg.inv(covariance) + moments / VARIANCE)
-    of_levels = [np.sqrt(2 * np.diag(rows @ left @ rows.T) / np.pi).sum() / n for rows, n in zip(_sums(), REGIONS)]
+    of_levels = [
+        np.sqrt(2 * np.diag(rows @ left @ rows.T) / np.pi).sum() / n
+        for rows, n in zip(_sums(), REGIONS)
+    ]
     return np.array(of_levels)
 
 
@@ -89,12 +105,14 @@ def test_a_split_is_the_best_of_a_grid() -> None:
 
 
 def test_levelled_data_have_equal_regions_and_the_covariance_they_were_drawn_with() -> None:
-    counts = levelled(made_up(Dials(fan_outs=(10, 40), groups=200_000, mean=2.0, unlike=0.0, uneven=0.0)))
+    counts = levelled(
+        made_up(Dials(fan_outs=(10, 40), groups=200_000, mean=2.0, unlike=0.0, uneven=0.0))
+    )
     assert set(counts.leaf_counts.n_groups().tolist()) == {500}
     tree = even_tree(counts)
     assert tree.n_regions == (1, 10, 400)
-    # Geometric sizes of mean 2: N(i) has the mean 500/2ⁱ, and leaves differ by chance alone, once as they were made and once
-    # more as they were drawn anew.
+    # Geometric sizes of mean 2: N(i) has the mean 500/2ⁱ, and leaves differ by chance alone, once
+    # as they were made and once more as they were drawn anew.
     chance = 2.0 ** -np.arange(1, 6)
     expected = 500 * (np.minimum.outer(chance, chance) - np.outer(chance, chance))
     for covariance, drawn in zip((tree.covariances[0], tree.covariances[2]), (1, 2)):

@@ -1,7 +1,9 @@
-"""The documentation is true: every example on every page runs, and shown output is what comes out but for its numbers.
+"""The documentation is true: every example on every page runs, and shown output is what comes out
+but for its numbers.
 
-A page is a script. Its ``python`` blocks share one namespace; its ``console`` blocks run the commands after ``$``; all of
-them run in order, in an empty folder. A ``text`` block right after one of them must show what that block printed.
+A page is a script. Its ``python`` blocks share one namespace; its ``console`` blocks run the
+commands after ``$``; all of them run in order, in an empty folder. A ``text`` block right after one
+of them must show what that block printed.
 """
 
 import importlib
@@ -27,7 +29,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 RUNNABLE = ("python", "console", "r")
-# Pages whose examples need a server or another program: the page stands here with the fixture that provides it.
+# Pages whose examples need a server or another program: the page stands here with the fixture that
+# provides it.
 NEEDS = {
     "docs/how-to/postgres.md": "postgres_address",
     "docs/how-to/spark.md": "spark_cluster",
@@ -52,7 +55,9 @@ def blocks_of(page: Path) -> list[Block]:
     return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in FENCE.finditer(text)]
 
 
-PAGES_WITH_EXAMPLES = [page for page in PAGES if any(block.language in RUNNABLE for block in blocks_of(page))]
+PAGES_WITH_EXAMPLES = [
+    page for page in PAGES if any(block.language in RUNNABLE for block in blocks_of(page))
+]
 
 
 @pytest.fixture
@@ -66,12 +71,18 @@ def postgres_address() -> Iterator[None]:
 @pytest.fixture
 def spark_cluster() -> Iterator[None]:
     """A Spark session whose workers find the package, or a loud skip."""
-    pytest.importorskip("pyspark", reason="SKIPPED LOUDLY: install the extra spark to run this page")
+    pytest.importorskip(
+        "pyspark", reason="SKIPPED LOUDLY: install the extra spark to run this page"
+    )
     if shutil.which("java") is None:
         pytest.skip("SKIPPED LOUDLY: Spark needs Java 17 or later, and there is no java here")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
-        session = spark_session("local[1]", {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
+        patch.setenv(
+            "PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+        )
+        session = spark_session(
+            "local[1]", {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+        )
         yield
         session.stop()
 
@@ -80,12 +91,21 @@ def spark_cluster() -> Iterator[None]:
 def r_program() -> None:
     """Rscript with jsonlite, or a loud skip."""
     if shutil.which("Rscript") is None:
-        pytest.skip("SKIPPED LOUDLY: no Rscript found; install r-base-core and r-cran-jsonlite to run this page")
+        pytest.skip(
+            "SKIPPED LOUDLY: no Rscript found; install r-base-core and r-cran-jsonlite to run this "
+            "page"
+        )
 
 
 def parameter(page: Path):  # type: ignore[no-untyped-def]
-    slow = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")] if name_of(page) == "docs/how-to/spark.md" else []
-    return pytest.param(page, id=name_of(page), marks=slow)  # Spark leaves sockets open, which is its own business
+    slow = (
+        [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+        if name_of(page) == "docs/how-to/spark.md"
+        else []
+    )
+    return pytest.param(
+        page, id=name_of(page), marks=slow
+    )  # Spark leaves sockets open, which is its own business
 
 
 @pytest.mark.parametrize("page", [parameter(page) for page in PAGES_WITH_EXAMPLES])
@@ -114,24 +134,35 @@ def test_every_example_runs(
             in_r += block.code  # blocks of a page share one session, as in Python
             printed = run_r(in_r, where)
         elif block.language == "text" and printed:
-            assert skeleton(block.code) == skeleton(printed), f"{where} shows other output:\n{printed}"
+            assert skeleton(block.code) == skeleton(printed), (
+                f"{where} shows other output:\n{printed}"
+            )
             printed = ""
 
 
 def run_r(code: str, where: str) -> str:
     """Run R code in a program of its own; what it printed."""
     ended = subprocess.run(
-        ["Rscript", "--vanilla", "-"], input=code, capture_output=True, text=True, timeout=120, check=False
+        ["Rscript", "--vanilla", "-"],
+        input=code,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert ended.returncode == 0, f"{where}: {ended.stderr}"
     return ended.stdout
 
 
 def run_console(code: str, where: str) -> None:
-    """Run every ``tallytree`` command of a block; other commands are refused, so that nothing goes untested."""
+    """Run every ``tallytree`` command of a block; other commands are refused, so that nothing goes
+    untested.
+    """
     commands = re.sub(r"\\\n\s*", "", code).splitlines()
     for command in commands:
-        assert command.startswith("$ tallytree "), f"{where}: a console block holds '$ tallytree …' lines only"
+        assert command.startswith("$ tallytree "), (
+            f"{where}: a console block holds '$ tallytree …' lines only"
+        )
         words = shlex.split(command)[2:]
         with pytest.raises(SystemExit) as ended:
             main([os.path.expandvars(word) for word in words])
@@ -139,7 +170,9 @@ def run_console(code: str, where: str) -> None:
 
 
 def skeleton(output: str) -> str:
-    """Output without what differs from run to run: digits, the width of columns and rules of tables."""
+    """Output without what differs from run to run: digits, the width of columns and rules of
+    tables.
+    """
     words = re.sub(r"[┏┳┓┡╇┩└┴┘━─┃│]+", " ", output)
     return " ".join(re.sub(r"-?[\d.,]*\d", "0", words).split())
 
@@ -162,5 +195,9 @@ def test_the_python_reference_holds_every_public_name() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_relative_links_lead_somewhere(page: Path) -> None:
     prose = FENCE.sub("", page.read_text(encoding="utf-8"))
-    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in target]
+    targets = [
+        target.partition("#")[0]
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose)
+        if "://" not in target
+    ]
     assert [target for target in targets if target and not (page.parent / target).exists()] == []

@@ -56,7 +56,9 @@ YET = {
     "streams/kind.py",
     "streams/manifest.py",
 }
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.name != "__init__.py")
+FILES = sorted(
+    path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.name != "__init__.py"
+)
 
 
 def imported_modules(path: Path) -> list[tuple[int, str]]:
@@ -68,7 +70,9 @@ def imported_modules(path: Path) -> list[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: write imports in full"
             names = (
-                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "tallytree" else [node.module]
+                [f"{node.module}.{alias.name}" for alias in node.names]
+                if node.module == "tallytree"
+                else [node.module]
             )
             found += [(node.lineno, name) for name in names]
         elif isinstance(node, ast.Constant) and is_module_as_text(node.value):
@@ -125,4 +129,6 @@ def test_model_needs_numpy_only() -> None:
     for path in (PACKAGE / "model").glob("*.py"):
         for line, module in imported_modules(path):
             top = module.split(".")[0]
-            assert top in MODEL_MAY_IMPORT or top in sys.stdlib_module_names, f"{path.name}:{line}: {top}"
+            assert top in MODEL_MAY_IMPORT or top in sys.stdlib_module_names, (
+                f"{path.name}:{line}: {top}"
+            )

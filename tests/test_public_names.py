@@ -1,4 +1,6 @@
-"""The public names: imported when asked for, complete, and the same for type checkers as at run time."""
+"""The public names: imported when asked for, complete, and the same for type checkers as at run
+time.
+"""
 
 import ast
 import importlib

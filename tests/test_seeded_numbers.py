@@ -1,7 +1,8 @@
 """The same seed gives the same numbers as ever: whoever moves code about, moves no number.
 
-``fixtures/seeded_numbers.json`` has the SHA-256 of what each case publishes, its table and its raw measurements. Where numbers
-are meant to change, say so in the changelog and write it anew: ``python -m tests.test_seeded_numbers``.
+``fixtures/seeded_numbers.json`` has the SHA-256 of what each case publishes, its table and its raw
+measurements. Where numbers are meant to change, say so in the changelog and write it anew: ``python
+-m tests.test_seeded_numbers``.
 """
 
 import hashlib
@@ -24,8 +25,8 @@ STORED = Path(__file__).parent / "fixtures" / "seeded_numbers.json"
 COLUMNS = re.compile(
     "level|region|size|degree|count|estimate|standard_error|std_error|low|high|node|parent|depth|leaf|variance|(first|end)_.+"
 )
-# Real numbers differ in their last digits between processors. Ties of rounding, such as 100.0625 to six digits, would let that
-# show, so all are moved a little first; what ought to be 0 is called 0.
+# Real numbers differ in their last digits between processors. Ties of rounding, such as 100.0625 to
+# six digits, would let that show, so all are moved a little first; what ought to be 0 is called 0.
 ASIDE, NOTHING = 1 + 3.7e-9, 1e-9
 
 
@@ -38,14 +39,19 @@ def as_text(value: Any) -> str:
 
 def digest(table: pa.Table, columns: list[str]) -> str:
     """SHA-256 of the values of some columns, column by column."""
-    lines = (f"{name}: " + " ".join(map(as_text, table[name].to_pylist())) for name in sorted(columns))
+    lines = (
+        f"{name}: " + " ".join(map(as_text, table[name].to_pylist())) for name in sorted(columns)
+    )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def digests(name: str, made: Any) -> Iterator[tuple[str, str]]:
     """What to compare of one case, by name."""
     table = made if isinstance(made, pa.Table) else made.table()
-    yield name, digest(table, [column for column in table.column_names if COLUMNS.fullmatch(column)])
+    yield (
+        name,
+        digest(table, [column for column in table.column_names if COLUMNS.fullmatch(column)]),
+    )
     if made is not table:
         with tempfile.TemporaryDirectory() as folder:
             saved = made.save(Path(folder) / "out")
@@ -80,15 +86,25 @@ def test_digests_see_a_change() -> None:
     table = pa.table({"count": [1, 2, 3], "estimate": [1.0, 2.5, 100.0625], "later": [0, 0, 0]})
     own = dict(digests("own", table))
     assert dict(digests("own", table.set_column(0, "count", pa.array([1, 2, 4])))) != own
-    assert dict(digests("own", table.set_column(1, "estimate", pa.array([1.0, 2.5001, 100.0625])))) != own
-    assert dict(digests("own", table.set_column(1, "estimate", pa.array([1.0, 2.5, 100.0625 - 1e-13])))) == own
+    assert (
+        dict(digests("own", table.set_column(1, "estimate", pa.array([1.0, 2.5001, 100.0625]))))
+        != own
+    )
+    assert (
+        dict(
+            digests("own", table.set_column(1, "estimate", pa.array([1.0, 2.5, 100.0625 - 1e-13])))
+        )
+        == own
+    )
     assert dict(digests("own", table.drop_columns(["later"]))) == own
 
 
 def main() -> None:
     """Write the file anew."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_CACHE_HOME"] = folder  # strategies are optimised anew, not found in the user's cache
+        os.environ["XDG_CACHE_HOME"] = (
+            folder  # strategies are optimised anew, not found in the user's cache
+        )
         found = {family.__name__: computed(family) for family in FAMILIES}
     STORED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

@@ -1,4 +1,5 @@
-"""What a type checker sees of the public functions: `make lint` reads this file, and nothing runs it.
+"""What a type checker sees of the public functions: `make lint` reads this file, and nothing runs
+it.
 
 Mypy complains where a right call has another type than it says, and where a wrong call passes.
 """
@@ -12,7 +13,9 @@ from tallytree.strategies.answers import Answer
 
 def right_calls_have_their_types() -> None:
     counts = tt.read("people.parquet", group="household", levels=["state", "county"])
-    views = tt.release(counts, epsilon=1, mechanism="matching", view=["hybrid", "sizes", "sizes"], progress=print)
+    views = tt.release(
+        counts, epsilon=1, mechanism="matching", view=["hybrid", "sizes", "sizes"], progress=print
+    )
     assert_type(counts, tt.ConfidentialCounts)
     assert_type(views, tt.Release)
     assert_type(tt.release(counts, tt.ReleaseOptions(epsilon="1/3"), progress=print), tt.Release)

@@ -17,7 +17,13 @@ def main() -> None:
     )
     parser.add_argument("what", choices=["run", "tables"])
     parser.add_argument("--sets", nargs="*", metavar="NAME")
-    parser.add_argument("--methods", nargs="*", default=list(runs.METHODS), choices=list(runs.METHODS), metavar="NAME")
+    parser.add_argument(
+        "--methods",
+        nargs="*",
+        default=list(runs.METHODS),
+        choices=list(runs.METHODS),
+        metavar="NAME",
+    )
     parser.add_argument("--epsilons", nargs="*", default=list(runs.EPSILONS))
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)

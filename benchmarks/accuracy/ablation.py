@@ -2,7 +2,8 @@
 
     TALLYTREE_DATA=folder python -m benchmarks.accuracy.ablation [--sets cps flights] [--runs 4]
 
-Prints, per idea, the error relative to the default's: the geometric mean over data sets, levels and ε, and the worst of them.
+Prints, per idea, the error relative to the default's: the geometric mean over data sets, levels and
+ε, and the worst of them.
 """
 
 import argparse
@@ -27,7 +28,16 @@ from benchmarks.real_data import data_folder
 from tallytree import evaluate, release
 from tallytree.kernels.staircase.blocks import Prior
 
-SETS = ("cps", "flights", "roma", "taxi", "housing", "england and wales", "businesses", "made-up gaps")
+SETS = (
+    "cps",
+    "flights",
+    "roma",
+    "taxi",
+    "housing",
+    "england and wales",
+    "businesses",
+    "made-up gaps",
+)
 EPSILONS = ("1", "0.1")
 
 
@@ -112,17 +122,23 @@ def errors(idea: str, sets: Sequence[str], runs: int) -> np.ndarray:
         for epsilon in EPSILONS:
             of_runs = []
             for seed in range(runs):
-                made = release(counts, epsilon=epsilon, insecure_seed=seed, mechanism="adaptive", **options)
+                made = release(
+                    counts, epsilon=epsilon, insecure_seed=seed, mechanism="adaptive", **options
+                )
                 of_runs.append([level.emd for level in evaluate(made, counts).levels])
             found += np.mean(of_runs, axis=0).tolist()
     return np.array(found)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.ablation", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.accuracy.ablation", description=__doc__
+    )
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--runs", type=int, default=4)
-    parser.add_argument("--idea", help="For the script's own use: print the errors without one idea.")
+    parser.add_argument(
+        "--idea", help="For the script's own use: print the errors without one idea."
+    )
     given = parser.parse_args()
     if given.idea:
         print(" ".join(map(repr, errors(given.idea, given.sets, given.runs).tolist())))
@@ -130,17 +146,34 @@ def main() -> None:
     table = {}
     with tempfile.TemporaryDirectory() as caches:
         for idea in WITHOUT:
-            # Kernels freeze their constants when they are compiled: a process for each idea, and a cache where one changes.
-            cache = str(Path(caches) / (WITHOUT[idea].__name__ if WITHOUT[idea] in IN_KERNELS else "shared"))
-            command = [sys.executable, "-m", "benchmarks.accuracy.ablation", "--idea", idea, "--runs", str(given.runs)]
+            # Kernels freeze their constants when they are compiled: a process for each idea, and a
+            # cache where one changes.
+            cache = str(
+                Path(caches) / (WITHOUT[idea].__name__ if WITHOUT[idea] in IN_KERNELS else "shared")
+            )
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.accuracy.ablation",
+                "--idea",
+                idea,
+                "--runs",
+                str(given.runs),
+            ]
             command += ["--sets", *given.sets]
             printed = subprocess.run(
-                command, env=os.environ | {"NUMBA_CACHE_DIR": cache}, capture_output=True, text=True, check=True
+                command,
+                env=os.environ | {"NUMBA_CACHE_DIR": cache},
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
             table[idea] = np.array([float(number) for number in printed.split()])
             ratio = table[idea] / table["nothing"]
             print(
-                f"| {idea} | {np.exp(np.log(ratio).mean()):.2f} | {ratio.max():.2f} | {ratio.min():.2f} |", flush=True
+                f"| {idea} | {np.exp(np.log(ratio).mean()):.2f} | {ratio.max():.2f} | "
+                f"{ratio.min():.2f} |",
+                flush=True,
             )
 
 

@@ -17,11 +17,13 @@ from tallytree.model.hierarchy import hierarchy_from_leaves
 class Dials:
     """Made-up data: a tree, and how sizes are spread.
 
-    ``shape`` says how: "geometric", "power" or "zipf" (with exponent ``tail``), "poisson", "uniform", "bimodal" (a tenth of the
-    groups are twenty times as large) or "same" (every group has the mean). With ``gap`` g only multiples of g occur; ``heaps``
-    is the share of groups whose size is rounded up to a multiple of 10, ``zeros`` that of empty groups, ``largest`` what larger
-    groups are counted as. ``unlike`` says how much mean sizes differ between leaves, ``uneven`` how much numbers of groups do,
-    both on a log scale; ``regional`` how much mean sizes differ between the regions of every level above the leaves.
+    ``shape`` says how: "geometric", "power" or "zipf" (with exponent ``tail``), "poisson",
+    "uniform", "bimodal" (a tenth of the groups are twenty times as large) or "same" (every group
+    has the mean). With ``gap`` g only multiples of g occur; ``heaps`` is the share of groups whose
+    size is rounded up to a multiple of 10, ``zeros`` that of empty groups, ``largest`` what larger
+    groups are counted as. ``unlike`` says how much mean sizes differ between leaves, ``uneven`` how
+    much numbers of groups do, both on a log scale; ``regional`` how much mean sizes differ between
+    the regions of every level above the leaves.
     """
 
     fan_outs: tuple[int, ...] = (20, 30)
@@ -46,18 +48,30 @@ MADE_UP = {
     "made-up large groups": Dials(fan_outs=(5, 10), groups=50_000, mean=200.0, unlike=1.0),
     "made-up deep": Dials(fan_outs=(3, 6, 8, 12), groups=1_000_000),
     "made-up tiny leaves": Dials(fan_outs=(50, 100), groups=50_000),
-    "made-up bounded": Dials(fan_outs=(9, 35, 20), groups=4_000_000, mean=1.4, shape="poisson", largest=8, unlike=0.1),
+    "made-up bounded": Dials(
+        fan_outs=(9, 35, 20), groups=4_000_000, mean=1.4, shape="poisson", largest=8, unlike=0.1
+    ),
     "made-up middling": Dials(fan_outs=(10, 40), groups=400_000, mean=30.0, shape="poisson"),
     "made-up uniform": Dials(groups=300_000, mean=50.0, shape="uniform"),
     "made-up heaps": Dials(mean=12.0, heaps=0.5),
     "made-up small": Dials(fan_outs=(5, 8), groups=3_000, mean=5.0),
-    "made-up empty leaves": Dials(fan_outs=(4, 10, 10, 50), groups=60_000, mean=1.8, uneven=2.5, regional=0.2),
+    "made-up empty leaves": Dials(
+        fan_outs=(4, 10, 10, 50), groups=60_000, mean=1.8, uneven=2.5, regional=0.2
+    ),
     "made-up few regions": Dials(fan_outs=(10,), groups=3_000, uneven=0.1),
     "made-up bimodal": Dials(fan_outs=(10, 20), groups=100_000, mean=3.0, shape="bimodal"),
-    "made-up zipf": Dials(fan_outs=(10, 100), groups=200_000, shape="zipf", tail=1.8, largest=20_000),
+    "made-up zipf": Dials(
+        fan_outs=(10, 100), groups=200_000, shape="zipf", tail=1.8, largest=20_000
+    ),
     "made-up ones": Dials(groups=100_000, mean=1.0, shape="same", unlike=0.0),
     "made-up zones": Dials(
-        fan_outs=(9, 3_900), groups=3_500_000, mean=1.0, shape="poisson", largest=4, uneven=0.3, regional=0.2
+        fan_outs=(9, 3_900),
+        groups=3_500_000,
+        mean=1.0,
+        shape="poisson",
+        largest=4,
+        uneven=0.3,
+        regional=0.2,
     ),
     "made-up regular": Dials(groups=100_000, mean=12.0, shape="same", unlike=0.0),
     "made-up huge groups": Dials(fan_outs=(5, 8), groups=2_000, mean=20_000.0, unlike=0.5),
@@ -73,13 +87,18 @@ def made_up(dials: Dials, seed: int = 0) -> ConfidentialCounts:
     rng = np.random.default_rng(seed)
     n_leaves = int(np.prod(dials.fan_outs))
     paths = np.array(np.unravel_index(np.arange(n_leaves), dials.fan_outs)).T
-    labels = [tuple(".".join(map(str, path[: level + 1])) for level in range(len(path))) for path in paths.tolist()]
+    labels = [
+        tuple(".".join(map(str, path[: level + 1])) for level in range(len(path)))
+        for path in paths.tolist()
+    ]
     weights = rng.lognormal(sigma=dials.uneven, size=n_leaves)
     leaf = np.repeat(np.arange(n_leaves), rng.multinomial(dials.groups, weights / weights.sum()))
     mean = dials.mean * rng.lognormal(sigma=dials.unlike, size=n_leaves)[leaf]
     for level in range(1, len(dials.fan_outs) if dials.regional else 0):
         n_regions = int(np.prod(dials.fan_outs[:level]))
-        mean *= np.repeat(rng.lognormal(sigma=dials.regional, size=n_regions), n_leaves // n_regions)[leaf]
+        mean *= np.repeat(
+            rng.lognormal(sigma=dials.regional, size=n_regions), n_leaves // n_regions
+        )[leaf]
     match dials.shape:
         case "power":
             size = np.ceil(mean / dials.mean * rng.pareto(dials.tail, len(leaf))).astype(np.int64)
@@ -90,7 +109,9 @@ def made_up(dials: Dials, seed: int = 0) -> ConfidentialCounts:
         case "zipf":
             size = np.ceil(mean / dials.mean * rng.zipf(dials.tail, len(leaf))).astype(np.int64)
         case "bimodal":
-            size = rng.geometric(1 / np.maximum(mean, 1.0)) * np.where(rng.random(len(leaf)) < 0.1, 20, 1)
+            size = rng.geometric(1 / np.maximum(mean, 1.0)) * np.where(
+                rng.random(len(leaf)) < 0.1, 20, 1
+            )
         case "same":
             size = np.rint(mean).astype(np.int64)
         case _:

@@ -17,8 +17,8 @@ from tallytree.group_sizes.plan.error_formulas import omniscient_error
 
 RESULTS = Path("bench-results") / "accuracy"
 EPSILONS = ("0.1", "0.5", "1", "4")
-# The public bound on sizes that the baselines need: one for all data, and one that follows the data's largest size.
-# Nobody knows a tight bound without looking; a careful office comes near it.
+# The public bound on sizes that the baselines need: one for all data, and one that follows the
+# data's largest size. Nobody knows a tight bound without looking; a careful office comes near it.
 MAX_SIZE = 10_000
 TIGHT = "tight"
 METHODS: dict[str, dict[str, Any]] = {
@@ -27,8 +27,18 @@ METHODS: dict[str, dict[str, Any]] = {
     "default, equal split": {"mechanism": "adaptive", "budget": "equal"},
     "kuo2018": {"mechanism": "matching", "view": "cumulative", "norm": 1, "max_size": MAX_SIZE},
     "bottom-up": {"mechanism": "bottom-up", "view": "cumulative", "norm": 1, "max_size": MAX_SIZE},
-    "kuo2018, tight bound": {"mechanism": "matching", "view": "cumulative", "norm": 1, "max_size": TIGHT},
-    "bottom-up, tight bound": {"mechanism": "bottom-up", "view": "cumulative", "norm": 1, "max_size": TIGHT},
+    "kuo2018, tight bound": {
+        "mechanism": "matching",
+        "view": "cumulative",
+        "norm": 1,
+        "max_size": TIGHT,
+    },
+    "bottom-up, tight bound": {
+        "mechanism": "bottom-up",
+        "view": "cumulative",
+        "norm": 1,
+        "max_size": TIGHT,
+    },
     "hybrid": {"mechanism": "matching", "view": "hybrid"},
     "cumulative-dp": {"mechanism": "cumulative-dp", "max_size": MAX_SIZE},
     "topdown": {"mechanism": "topdown", "max_size": MAX_SIZE},
@@ -90,7 +100,12 @@ def _options(method: str, counts: ConfidentialCounts) -> dict[str, Any]:
 
 
 def run_all(
-    folder: Path | None, names: Sequence[str], methods: Iterable[str], epsilons: Sequence[str], runs: int, workers: int
+    folder: Path | None,
+    names: Sequence[str],
+    methods: Iterable[str],
+    epsilons: Sequence[str],
+    runs: int,
+    workers: int,
 ) -> None:
     """Run whatever is not yet kept, a data set at a time, on several processes."""
     jobs = [

@@ -1,11 +1,14 @@
-"""What a split can do at most: the default with shares by force, the best of them chosen with the truth known.
+"""What a split can do at most: the default with shares by force, the best of them chosen with the
+truth known.
 
-    TALLYTREE_DATA=folder python -m benchmarks.accuracy.splits [--sets cps flights] [--epsilon 1] [--runs 2]
+    TALLYTREE_DATA=folder python -m benchmarks.accuracy.splits [--sets cps flights] [--epsilon 1]
+    [--runs 2]
 
-Prints, per way to choose a split for each data set, the share of cells (data set, level) more than 5 % behind the better of
-both baselines, the geometric mean of errors relative to it, the share at or below half of kuo2018's error, the mean for
-leaves and the worst cell. No mechanism can choose like that; it shows what is left for a planner to gain. The laboratory
-must have run for the default and for both baselines with the tight bound. What was released is kept and not released again.
+Prints, per way to choose a split for each data set, the share of cells (data set, level) more than
+5 % behind the better of both baselines, the geometric mean of errors relative to it, the share at
+or below half of kuo2018's error, the mean for leaves and the worst cell. No mechanism can choose
+like that; it shows what is left for a planner to gain. The laboratory must have run for the default
+and for both baselines with the tight bound. What was released is kept and not released again.
 """
 
 import argparse
@@ -21,12 +24,16 @@ from benchmarks.accuracy.tables import TIGHT_BASELINES, means
 from benchmarks.real_data import data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 
-LEAVES = tuple(Fraction(share) for share in ("0.35", "0.45", "0.55", "0.65", "0.75", "0.85", "0.92"))
+LEAVES = tuple(
+    Fraction(share) for share in ("0.35", "0.45", "0.55", "0.65", "0.75", "0.85", "0.92")
+)
 KEPT = RESULTS.parent / "splits.jsonl"
 
 
 def splits(n_levels: int) -> list[tuple[Fraction, ...]]:
-    """Leaves with a share of ``LEAVES``; the rest to the root, evenly, between both, and to the root and one more level."""
+    """Leaves with a share of ``LEAVES``; the rest to the root, evenly, between both, and to the
+    root and one more level.
+    """
     upper = n_levels - 1
     only_root = [Fraction(1)] + [Fraction(0)] * (upper - 1)
     ways = [only_root]
@@ -42,12 +49,21 @@ def splits(n_levels: int) -> list[tuple[Fraction, ...]]:
     return [(*((1 - leaves) * part for part in way), leaves) for leaves in LEAVES for way in ways]
 
 
-def errors(counts: ConfidentialCounts, split: Sequence[Fraction], epsilon: str, runs: int) -> list[float]:
+def errors(
+    counts: ConfidentialCounts, split: Sequence[Fraction], epsilon: str, runs: int
+) -> list[float]:
     """Mean EMD per level with shares by force."""
-    options = {"epsilon": epsilon, "mechanism": "adaptive", "budget": [str(share) for share in split]}
+    options = {
+        "epsilon": epsilon,
+        "mechanism": "adaptive",
+        "budget": [str(share) for share in split],
+    }
     made = (release(counts, insecure_seed=seed, **options) for seed in range(runs))  # type: ignore[arg-type]
     return [
-        float(mean) for mean in np.mean([[level.emd for level in evaluate(one, counts).levels] for one in made], axis=0)
+        float(mean)
+        for mean in np.mean(
+            [[level.emd for level in evaluate(one, counts).levels] for one in made], axis=0
+        )
     ]
 
 
@@ -72,7 +88,9 @@ def released(names: Sequence[str], epsilon: str, runs: int) -> dict[str, list[np
 # What is made small, from errors relative to the better baseline and to kuo2018.
 WAYS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "least mean": lambda better, kuo2018: np.log(better).sum(),
-    "fewest behind, then least mean": lambda better, kuo2018: np.log(better).sum() + 100 * (better > 1.05).sum(),
+    "fewest behind, then least mean": lambda better, kuo2018: (
+        np.log(better).sum() + 100 * (better > 1.05).sum()
+    ),
     "most at half of kuo2018, then least mean": lambda better, kuo2018: (
         np.log(better).sum() - 100 * (kuo2018 <= 0.5).sum()
     ),
@@ -83,7 +101,9 @@ WAYS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 
 
 def row(found: Sequence[tuple[np.ndarray, np.ndarray]]) -> str:
-    """The figures of one choice: errors of each data set relative to the better baseline and to kuo2018."""
+    """The figures of one choice: errors of each data set relative to the better baseline and to
+    kuo2018.
+    """
     better, kuo2018 = (np.concatenate(column) for column in zip(*found))
     leaves = np.exp(np.mean([np.log(one[-1]) for one, _ in found]))
     behind, half = (better > 1.05).mean(), (kuo2018 <= 0.5).mean()
@@ -92,18 +112,28 @@ def row(found: Sequence[tuple[np.ndarray, np.ndarray]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy.splits", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.accuracy.splits", description=__doc__
+    )
     parser.add_argument("--sets", nargs="*")
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--runs", type=int, default=2)
     given = parser.parse_args()
     table = released(given.sets or list(data_sets(data_folder())), given.epsilon, given.runs)
     laboratory = means()
-    baselines = {name: [laboratory[name, baseline, given.epsilon][0] for baseline in TIGHT_BASELINES] for name in table}
+    baselines = {
+        name: [laboratory[name, baseline, given.epsilon][0] for baseline in TIGHT_BASELINES]
+        for name in table
+    }
     better = {name: np.minimum(*of_set) for name, of_set in baselines.items()}
     default = {name: laboratory[name, "default", given.epsilon][0] for name in table}
-    print("| split | behind | mean | half | leaves | worst |\n| --- | --- | --- | --- | --- | --- |")
-    print("| planned |", row([(default[name] / better[name], default[name] / baselines[name][0]) for name in table]))
+    print(
+        "| split | behind | mean | half | leaves | worst |\n| --- | --- | --- | --- | --- | --- |"
+    )
+    print(
+        "| planned |",
+        row([(default[name] / better[name], default[name] / baselines[name][0]) for name in table]),
+    )
     for way, regret in WAYS.items():
         chosen = [
             min(

@@ -84,8 +84,8 @@ __all__ = [
     "with_intervals",
 ]
 
-# Where each public name lives. Its module is imported when the name is first asked for: all of them together load SciPy, Numba,
-# Arrow and DuckDB, ten times as long as NumPy takes.
+# Where each public name lives. Its module is imported when the name is first asked for: all of them
+# together load SciPy, Numba, Arrow and DuckDB, ten times as long as NumPy takes.
 _HOMES = {
     "AssumedCounts": "model.confidential",
     "ConfidentialCounts": "model.confidential",

@@ -1,8 +1,8 @@
 """Every error that tallytree raises on purpose.
 
-All inherit :class:`TallytreeError`, so that one ``except`` catches them, and the builtin that fits, so that code written
-without tallytree in mind does too. A message says what was given, what is accepted and what to do; it never shows a
-confidential value.
+All inherit :class:`TallytreeError`, so that one ``except`` catches them, and the builtin that fits,
+so that code written without tallytree in mind does too. A message says what was given, what is
+accepted and what to do; it never shows a confidential value.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ class TallytreeError(Exception):
 
 
 class InputError(TallytreeError, ValueError):
-    """The data cannot be used as given: a missing column, a group in two regions, a fractional size …."""
+    """The data cannot be used as given: a missing column, a group in two regions, a fractional size
+    ….
+    """
 
 
 class RequestError(TallytreeError, ValueError):
-    """The request cannot be carried out as stated: an unknown mechanism, a budget of zero, shares that do not add up …."""
+    """The request cannot be carried out as stated: an unknown mechanism, a budget of zero, shares
+    that do not add up ….
+    """
 
 
 class StorageError(TallytreeError, OSError):
@@ -38,18 +42,22 @@ class VerificationError(TallytreeError):
 class BudgetError(TallytreeError):
     """The ledger refused to reserve the budget; carries what was asked for and what is left."""
 
-    def __init__(self, message: str, requested: Fraction | None = None, remaining: Fraction | None = None) -> None:
+    def __init__(
+        self, message: str, requested: Fraction | None = None, remaining: Fraction | None = None
+    ) -> None:
         super().__init__(message)
         self.requested = requested
         self.remaining = remaining
 
 
 class DuplicateReleaseError(BudgetError):
-    """The ledger already holds a reservation under this idempotency key, so nothing was charged and no noise may be drawn.
+    """The ledger already holds a reservation under this idempotency key, so nothing was charged and
+    no noise may be drawn.
 
-    ``state`` says how far that run came: ``"reserved"``, ``"measured"`` (its noisy answers are kept, with the SHA-256
-    ``measured_digest``) or ``"completed"`` (its release is out, with the SHA-256 ``result_digest`` of its manifest).
-    ``receipt`` is its reservation as a manifest records it.
+    ``state`` says how far that run came: ``"reserved"``, ``"measured"`` (its noisy answers are
+    kept, with the SHA-256 ``measured_digest``) or ``"completed"`` (its release is out, with the
+    SHA-256 ``result_digest`` of its manifest). ``receipt`` is its reservation as a manifest records
+    it.
     """
 
     def __init__(
@@ -74,12 +82,17 @@ class DuplicateReleaseError(BudgetError):
 
 
 class PaidNotFinishedError(TallytreeError):
-    """A release is paid for and not written yet; what was measured is kept, and can be finished at no further cost."""
+    """A release is paid for and not written yet; what was measured is kept, and can be finished at
+    no further cost.
+    """
 
 
 class MissingExtraError(TallytreeError, ImportError):
     """An optional dependency is not installed; the message holds the install command."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional dependency. Install it with: pip install 'tallytree[{extra}]'")
+        super().__init__(
+            f"{what} needs an optional dependency. Install it with: pip install "
+            f"'tallytree[{extra}]'"
+        )
         self.extra = extra

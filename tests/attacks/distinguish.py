@@ -1,8 +1,10 @@
-"""How well can two inputs be told apart from many runs? A lower bound on the privacy loss, with confidence.
+"""How well can two inputs be told apart from many runs? A lower bound on the privacy loss, with
+confidence.
 
-Half of the runs are used to find the event that tells the inputs apart best, the other half to estimate its probability
-under both. The bound holds with the stated confidence whatever the event is, so a mechanism that keeps its promise exceeds
-it by bad luck alone, about once in a million tests; one that adds too little noise is found if the event is any good.
+Half of the runs are used to find the event that tells the inputs apart best, the other half to
+estimate its probability under both. The bound holds with the stated confidence whatever the event
+is, so a mechanism that keeps its promise exceeds it by bad luck alone, about once in a million
+tests; one that adds too little noise is found if the event is any good.
 """
 
 from dataclasses import dataclass
@@ -44,7 +46,9 @@ def _one_way(one: Any, other: Any) -> Loss:
 
 
 def _evidence(one: Any, other: Any) -> Any:
-    """Sum over the columns that differ of the logarithm of the ratio of frequencies, as learned from some runs."""
+    """Sum over the columns that differ of the logarithm of the ratio of frequencies, as learned
+    from some runs.
+    """
     tables = []
     for column in range(one.shape[1]):
         a, b = one[:, column], other[:, column]
@@ -52,8 +56,17 @@ def _evidence(one: Any, other: Any) -> Any:
         if abs(a.mean() - b.mean()) < 5 * spread:
             continue
         low, high = (int(np.quantile(np.concatenate([a, b]), q)) for q in (0.002, 0.998))
-        counts = [np.bincount(np.clip(x, low, high) - low, minlength=high - low + 1) + 1.0 for x in (a, b)]
-        tables.append((column, low, high, np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())))
+        counts = [
+            np.bincount(np.clip(x, low, high) - low, minlength=high - low + 1) + 1.0 for x in (a, b)
+        ]
+        tables.append(
+            (
+                column,
+                low,
+                high,
+                np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum()),
+            )
+        )
 
     def score(runs: Any) -> Any:
         total = np.zeros(len(runs))
@@ -65,7 +78,9 @@ def _evidence(one: Any, other: Any) -> Any:
 
 
 def _bounds(one: Any, other: Any, threshold: float) -> tuple[float, float]:
-    """A lower bound on the event's probability under one input and an upper bound under the other (Clopper, Pearson)."""
+    """A lower bound on the event's probability under one input and an upper bound under the other
+    (Clopper, Pearson).
+    """
     hits, misses = int((one >= threshold).sum()), int((one < threshold).sum())
     low = float(stats.beta.ppf(ALPHA, hits, misses + 1)) if hits else 0.0
     hits, misses = int((other >= threshold).sum()), int((other < threshold).sum())
@@ -78,7 +93,9 @@ def _log_ratio(low: float, high: float) -> float:
 
 
 def _renyi(low: float, high: float) -> float:
-    """The smallest ρ for which an event of these probabilities is allowed: Rényi divergence of order α is at most α ρ."""
+    """The smallest ρ for which an event of these probabilities is allowed: Rényi divergence of
+    order α is at most α ρ.
+    """
     if low <= high:
         return 0.0
     first = ORDERS * np.log(low) + (1 - ORDERS) * np.log(high)

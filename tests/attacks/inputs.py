@@ -48,14 +48,18 @@ class Households:
         return in_classes(counts, classes_from(self.classes)) if self.classes else counts
 
     def neighbours(self) -> Iterator["Households"]:
-        """With one unit more: up to k entities, in any groups, each of the largest quantity or of 1; or one whole group."""
+        """With one unit more: up to k entities, in any groups, each of the largest quantity or of
+        1; or one whole group.
+        """
         if self.whole_groups:
             for leaf in range(len(LEAVES)):
                 for size in (1, 2, 3, 4, 9, 13, 40, 10**6):
                     yield replace(self, groups=(*self.groups, (leaf, size)))
             return
         quantities = sorted({1, self.max_quantity})
-        entities = [(group, quantity) for group in range(len(self.groups)) for quantity in quantities]
+        entities = [
+            (group, quantity) for group in range(len(self.groups)) for quantity in quantities
+        ]
         for n_entities in range(1, self.contributions + 1):
             for unit in combinations_with_replacement(entities, n_entities):
                 sizes = [list(group) for group in self.groups]
@@ -68,4 +72,6 @@ def random_households(rng: np.random.Generator, **kind: object) -> Households:
     """A few groups of small sizes, two of them alike, one empty, one large."""
     leaves = rng.integers(0, len(LEAVES), 4).tolist()
     sizes = [3, 3, 0, int(rng.integers(20, 40))]
-    return Households(tuple(zip([*leaves, 0, 1, 2], [*sizes, 1, 2, int(rng.integers(4))], strict=True)), **kind)  # type: ignore[arg-type]
+    return Households(
+        tuple(zip([*leaves, 0, 1, 2], [*sizes, 1, 2, int(rng.integers(4))], strict=True)), **kind
+    )  # type: ignore[arg-type]

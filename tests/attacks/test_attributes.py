@@ -1,4 +1,6 @@
-"""Attributes of groups: the exact loss over all neighbours through ``read``, and a derived attribute taken as fixed."""
+"""Attributes of groups: the exact loss over all neighbours through ``read``, and a derived
+attribute taken as fixed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,7 +32,14 @@ def table_of(houses: Houses) -> pa.Table:
     """One row per household: place, attributes, size. The head's class follows from the members."""
     heads = ["none" if not ages else "old" if max(ages) >= 65 else "adult" for _, _, ages in houses]
     sizes = [len(ages) for *_, ages in houses]
-    return pa.table({"state": [h[0] for h in houses], "tenure": [h[1] for h in houses], "head": heads, "size": sizes})
+    return pa.table(
+        {
+            "state": [h[0] for h in houses],
+            "tenure": [h[1] for h in houses],
+            "head": heads,
+            "size": sizes,
+        }
+    )
 
 
 def without_one_member(houses: Houses) -> Iterator[Houses]:
@@ -51,7 +60,9 @@ def people_of(houses: Houses) -> pa.Table:
     return pa.table({"hh": [row[0] for row in rows], "person": [row[1] for row in rows]})
 
 
-LISTED = pa.table({"hh": range(4), "state": [h[0] for h in HOUSES], "tenure": [h[1] for h in HOUSES]})
+LISTED = pa.table(
+    {"hh": range(4), "state": [h[0] for h in HOUSES], "tenure": [h[1] for h in HOUSES]}
+)
 
 
 def largest_loss(pairs: list[tuple[Any, Any]], how: dict[str, Any]) -> tuple[Fraction, Fraction]:
@@ -60,7 +71,9 @@ def largest_loss(pairs: list[tuple[Any, Any]], how: dict[str, Any]) -> tuple[Fra
     worst = Fraction(0)
     for counts, neighbour in pairs:
         made, script = listen(lambda counts=counts: release(counts, insecure_seed=1, **how), rng)
-        other, again = replay(lambda counts=neighbour: release(counts, insecure_seed=1, **how), script)
+        other, again = replay(
+            lambda counts=neighbour: release(counts, insecure_seed=1, **how), script
+        )
         privacy = made.manifest["privacy"]
         worst = max(worst, loss_between(script, again, privacy["definition"]))
         assert told(made) == told(other)
@@ -81,16 +94,21 @@ def with_listed_groups(people: pa.Table, **unit: Any) -> Any:
 
 def whole_groups(houses: Houses) -> Any:
     by = {"tenure": ["own", "rent"], "head": ["adult", "old"]}
-    return tt.read(table_of(houses), levels=["state"], size="size", by=by, unit="group", public="regions")
+    return tt.read(
+        table_of(houses), levels=["state"], size="size", by=by, unit="group", public="regions"
+    )
 
 
-# Every table of levels × attributes measured, so that a family too many, or one that overlaps, would show.
+# Every table of levels × attributes measured, so that a family too many, or one that overlaps,
+# would show.
 EVERY = {"budget": ["1/4", "1/4", "1/4", "1/4"]}
 
 
 @pytest.mark.parametrize("how", [ZCDP, PURE | EVERY, PURE | {"want": ["state:tenure"]}], ids=str)
 def test_single_entities_with_public_cells(how: dict[str, Any]) -> None:
-    pairs = [(with_public_cells(HOUSES), with_public_cells(less)) for less in without_one_member(HOUSES)]
+    pairs = [
+        (with_public_cells(HOUSES), with_public_cells(less)) for less in without_one_member(HOUSES)
+    ]
     worst, stated = largest_loss(pairs, how)
     assert 0 < worst <= stated
     if how == PURE | EVERY:
@@ -111,24 +129,34 @@ def test_persons_with_several_rows_and_a_public_table_of_groups(how: dict[str, A
 
 @pytest.mark.parametrize("how", [PURE | {"max_size": 8}, ZCDP | {"max_size": 8}, PURE], ids=str)
 def test_whole_groups_with_their_attributes(how: dict[str, Any]) -> None:
-    """Whatever a group's attributes are and follow from: a value on the list, one beyond it, a derived one."""
+    """Whatever a group's attributes are and follow from: a value on the list, one beyond it, a
+    derived one.
+    """
     pairs = [(whole_groups(HOUSES), whole_groups(less)) for less in without_one_house(HOUSES)]
     worst, stated = largest_loss(pairs, how)
     assert 0 < worst <= stated
 
 
 def test_a_derived_attribute_taken_as_fixed_is_caught() -> None:
-    """The head's class follows from the members: where the oldest goes, the household leaves one cell for another.
+    """The head's class follows from the members: where the oldest goes, the household leaves one
+    cell for another.
 
-    Public totals that fit both tables make the mistake as hard to see as it can be; s + (s − 1) answers change in each family.
+    Public totals that fit both tables make the mistake as hard to see as it can be; s + (s − 1)
+    answers change in each family.
     """
     totals = pa.table(
-        {"state": ["GA"] * 3 + ["NY"] * 3, "head": ["adult", "old", "none"] * 2, "groups": [9, 9, 9, 9, 9, 9]}
+        {
+            "state": ["GA"] * 3 + ["NY"] * 3,
+            "head": ["adult", "old", "none"] * 2,
+            "groups": [9, 9, 9, 9, 9, 9],
+        }
     )
     houses: Houses = (("GA", "own", (70, 40, 12)), ("NY", "own", (50, 20)))
 
     def read(houses: Houses) -> Any:
-        return tt.read(table_of(houses), levels=["state"], size="size", by=["head"], group_totals=totals)
+        return tt.read(
+            table_of(houses), levels=["state"], size="size", by=["head"], group_totals=totals
+        )
 
     pairs = [(read(houses), read(less)) for less in without_one_member(houses)]
     worst, stated = largest_loss(pairs, PURE | {"budget": ["0", "0", "0", "1"]})
@@ -164,7 +192,9 @@ def read_people(members: pa.Table, **how: Any) -> Any:
 
 @pytest.mark.parametrize("how", [ZCDP, PURE | EVERY | {"people_share": "1/2"}], ids=str)
 def test_single_entities_with_their_classes(how: dict[str, Any]) -> None:
-    """One member changes a size and a class: what both cost adds up, and with every table measured nothing is left over."""
+    """One member changes a size and a class: what both cost adds up, and with every table measured
+    nothing is left over.
+    """
     members = members_of(HOUSES)
     public = {"groups": LISTED, "by": ["tenure"], "people_by": ["tenure"]}
     counts, pairs = read_people(members, **public), []
@@ -179,9 +209,17 @@ def test_single_entities_with_their_classes(how: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("how", [ZCDP, PURE | EVERY | {"people_share": "1/2"}], ids=str)
 def test_persons_with_several_rows_and_the_classes_of_each(how: dict[str, Any]) -> None:
-    """A person has rows in several households, of one class or of two; two of them count, in sizes and classes alike."""
+    """A person has rows in several households, of one class or of two; two of them count, in sizes
+    and classes alike.
+    """
     members = members_of(HOUSES).append_column("person", pa.array([0, 1, 2, 0, 0]))
-    public = {"groups": LISTED, "by": ["tenure"], "people_by": ["tenure"], "unit": "person", "contributions": 2}
+    public = {
+        "groups": LISTED,
+        "by": ["tenure"],
+        "people_by": ["tenure"],
+        "unit": "person",
+        "contributions": 2,
+    }
     counts, pairs = read_people(members, **public), []
     for person in range(3):
         less = members.filter(pa.compute.not_equal(members["person"], person))
@@ -194,8 +232,16 @@ def test_persons_with_several_rows_and_the_classes_of_each(how: dict[str, Any]) 
 
 def test_persons_with_two_rows_of_one_class_cost_all_that_is_stated() -> None:
     """Both rows in one household: two cells of one staircase, two of one class, in every table."""
-    members = members_of((("GA", "own", (45, 50)), *HOUSES[1:])).append_column("person", pa.array([0, 0, 1, 2, 3]))
-    public = {"groups": LISTED, "by": ["tenure"], "people_by": ["tenure"], "unit": "person", "contributions": 2}
+    members = members_of((("GA", "own", (45, 50)), *HOUSES[1:])).append_column(
+        "person", pa.array([0, 0, 1, 2, 3])
+    )
+    public = {
+        "groups": LISTED,
+        "by": ["tenure"],
+        "people_by": ["tenure"],
+        "unit": "person",
+        "contributions": 2,
+    }
     less = members.filter(pa.compute.not_equal(members["person"], 0))
     pairs = [(read_people(members, **public), read_people(less, **public))]
     worst, stated = largest_loss(pairs, PURE | EVERY | {"people_share": "1/2"})
@@ -207,7 +253,12 @@ def test_whole_groups_with_the_classes_of_their_entities(how: dict[str, Any]) ->
     """Where all that count of a group have one class, people cost their share to the full."""
     houses: Houses = (("GA", "own", (45, 50, 60)), ("GA", "rent", (70,)), ("NY", "own", (50, 9)))
     hierarchy = pa.table({"state": ["GA", "NY"]})
-    whole = {"unit": "group", "contributions": 2, "hierarchy": hierarchy, "by": {"tenure": ["own", "rent"]}}
+    whole = {
+        "unit": "group",
+        "contributions": 2,
+        "hierarchy": hierarchy,
+        "by": {"tenure": ["own", "rent"]},
+    }
     counts = read_people(members_of(houses), **whole)
     pairs = [(counts, read_people(members_of(less), **whole)) for less in without_one_house(houses)]
     worst, stated = largest_loss(pairs, how)
@@ -225,5 +276,7 @@ def test_people_of_groups_without_a_bound_would_be_caught() -> None:
         counts = read_people(members_of(houses), unit="group", contributions=5, hierarchy=hierarchy)
         return replace(counts, unit=replace(counts.unit, contributions=2))
 
-    worst, stated = largest_loss([(read(houses), read(houses[1:]))], PURE | {"people_share": "9/10"})
+    worst, stated = largest_loss(
+        [(read(houses), read(houses[1:]))], PURE | {"people_share": "9/10"}
+    )
     assert worst > 2 * stated

@@ -1,4 +1,6 @@
-"""A run that died and is repeated after its data changed: what mixing the two would lose, and that they are never mixed."""
+"""A run that died and is repeated after its data changed: what mixing the two would lose, and that
+they are never mixed.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,7 +41,8 @@ def released(counts: Any, **how: Any) -> Any:
 
 
 def mixed(first: Any, then: Any, n_first: int, given: list[Asked] | None = None) -> list[Asked]:
-    """The transcript of a release whose first questions are answered from one data set and all others from another.
+    """The transcript of a release whose first questions are answered from one data set and all
+    others from another.
 
     The answers are those of another transcript, or have a little noise.
     """
@@ -55,7 +58,9 @@ def mixed(first: Any, then: Any, n_first: int, given: list[Asked] | None = None)
             if place == len(asked):
                 noise = np.random.default_rng(place).integers(-2, 3, truth.shape)
                 assert given is None or given[place].question == question
-                asked.append(Asked(question, truth, truth + noise if given is None else given[place].given))
+                asked.append(
+                    Asked(question, truth, truth + noise if given is None else given[place].given)
+                )
             place += 1
             return asked[place - 1].given
 
@@ -68,7 +73,9 @@ def mixed(first: Any, then: Any, n_first: int, given: list[Asked] | None = None)
 
 
 def test_two_data_sets_in_one_release_would_lose_more_than_is_stated() -> None:
-    """Why they are never mixed: an entity fills one cell of one staircase, but one cell each of two."""
+    """Why they are never mixed: an entity fills one cell of one staircase, but one cell each of
+    two.
+    """
     n_questions = len(mixed(town(3), town(3), 0))
     worst = Fraction(0)
     for n_first in range(n_questions):
@@ -84,12 +91,16 @@ def people(n_first: int, **read: Any) -> Any:
     sizes = [n_first, 1, 3, 3, 7, 2, 30]
     rows = {
         "household": [number for number, size in enumerate(sizes) for _ in range(size)],
-        "state": ["GA" if number % 2 else "NY" for number, size in enumerate(sizes) for _ in range(size)],
+        "state": [
+            "GA" if number % 2 else "NY" for number, size in enumerate(sizes) for _ in range(size)
+        ],
         "sex": ["f" if row % 2 else "m" for row in range(sum(sizes))],
         "miles": [1 + row % 3 for row in range(sum(sizes))],
         "person": [row // 2 for row in range(sum(sizes))],
     }
-    return tt.read(pa.table(rows), **({"group": "household", "levels": ["state"], "public": "groups"} | read))
+    return tt.read(
+        pa.table(rows), **({"group": "household", "levels": ["state"], "public": "groups"} | read)
+    )
 
 
 def drawn(n: int, mechanism: str, **how: Any) -> Any:
@@ -102,20 +113,32 @@ CELLS = [9, 2, 0, 4, 30, 1, 1, 0]
 CASES: dict[str, Callable[..., Any]] = {
     "adaptive": lambda n, **how: released(people(n), **how),
     "adaptive, zcdp": lambda n, **how: released(people(n), **ZCDP, **how),
-    "adaptive, quantities": lambda n, **how: released(people(n, quantity="miles", max_quantity=3), **how),
-    "adaptive, units": lambda n, **how: released(people(n, unit="person", contributions=2, public="regions"), **how),
+    "adaptive, quantities": lambda n, **how: released(
+        people(n, quantity="miles", max_quantity=3), **how
+    ),
+    "adaptive, units": lambda n, **how: released(
+        people(n, unit="person", contributions=2, public="regions"), **how
+    ),
     "adaptive, private groups": lambda n, **how: released(people(n, public="regions"), **how),
     "adaptive, classes": lambda n, **how: released(people(n, classes="1,2-3,4+"), **how),
     "adaptive, people": lambda n, **how: released(people(n, people={"sex": ["f", "m"]}), **how),
     "hybrid": lambda n, **how: released(people(n), view="hybrid", **how),
-    "whole groups": lambda n, **how: released(people(n, unit="group", public="regions"), max_size=40, **how),
+    "whole groups": lambda n, **how: released(
+        people(n, unit="group", public="regions"), max_size=40, **how
+    ),
     "whole groups, zcdp": lambda n, **how: released(
         people(n, unit="group", public="regions"), max_size=40, **ZCDP, **how
     ),
-    "histogram": lambda n, **how: tt.histogram([n, *CELLS], mechanism="hierarchical", branching=3, epsilon=1, **how),
+    "histogram": lambda n, **how: tt.histogram(
+        [n, *CELLS], mechanism="hierarchical", branching=3, epsilon=1, **how
+    ),
     "histogram by hats": lambda n, **how: by_hats(np.array([n, *CELLS]), epsilon=1, **how),
-    "histogram of boxes": lambda n, **how: tt.histogram([n, *CELLS], mechanism="adaptive", epsilon=1, **how),
-    "degrees of private groups": lambda n, **how: tt.degrees(people(n, public="regions"), epsilon=1, **how),
+    "histogram of boxes": lambda n, **how: tt.histogram(
+        [n, *CELLS], mechanism="adaptive", epsilon=1, **how
+    ),
+    "degrees of private groups": lambda n, **how: tt.degrees(
+        people(n, public="regions"), epsilon=1, **how
+    ),
     "quadtree": lambda n, **how: drawn(n, "quadtree", **how),
     "kd-tree": lambda n, **how: drawn(n, "kd-tree", depth=2, **how),
     "adaptive-grid": lambda n, **how: drawn(n, "adaptive-grid", **how),
@@ -159,7 +182,9 @@ def test_going_on_with_other_data_is_refused_at_every_moment(case: str, tmp_path
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Journal, "_keep", drawing if there else Journal._keep)
             if there:
-                with pytest.raises(PaidNotFinishedError, match=r"from other data .* tallytree clean") as refused:
+                with pytest.raises(
+                    PaidNotFinishedError, match=r"from other data .* tallytree clean"
+                ) as refused:
                     make(9, out=folder)
                 assert "303" not in str(refused.value)
             else:  # nothing was drawn, so nothing is mixed
@@ -175,7 +200,9 @@ def test_going_on_with_other_data_is_refused_at_every_moment(case: str, tmp_path
 
 
 def test_a_release_of_changed_households_loses_what_it_states(tmp_path: Path) -> None:
-    """Killed after any round and repeated with 303 members instead of 3: refused; with the data of before: ε = 1."""
+    """Killed after any round and repeated with 303 members instead of 3: refused; with the data of
+    before: ε = 1.
+    """
     killed_after(3, lambda n, **how: released(town(n), **how), 3, tmp_path / "out")
     with pytest.raises(PaidNotFinishedError, match="Put the data back as they were"):
         released(town(303), out=tmp_path / "out")
@@ -191,7 +218,11 @@ def test_once_all_is_measured_the_data_are_not_read_again(
 ) -> None:
     target = tmp_path / "out"
     doors = {
-        "before the note": (Work, "write_note", lambda work, facts: facts.get("state") == "measured"),
+        "before the note": (
+            Work,
+            "write_note",
+            lambda work, facts: facts.get("state") == "measured",
+        ),
         "before it is deleted": ("tallytree.releases.keeping", "forget_reading", lambda *_: True),
         "before estimating": ("tallytree.releases.keeping", "tell_measured", lambda *_: True),
     }
@@ -215,7 +246,9 @@ def test_once_all_is_measured_the_data_are_not_read_again(
             CASES["hybrid"](9, out=target)
         CASES["hybrid"](3, out=target)
         return
-    with pytest.raises(PaidNotFinishedError, match=r"read on \d{4}-\d\d-\d\d .*tallytree resume") as told:
+    with pytest.raises(
+        PaidNotFinishedError, match=r"read on \d{4}-\d\d-\d\d .*tallytree resume"
+    ) as told:
         tt.histogram(tmp_path / "no file", column="x", bins=2, bounds=(0, 1), epsilon=1, out=target)
     assert not reading.exists()
     assert str(target) in str(told.value)
@@ -242,14 +275,18 @@ def test_answers_without_a_fingerprint_are_not_gone_on_with(harm: str, tmp_path:
 
 
 def test_the_fingerprint_and_its_salt_stand_nowhere_else(tmp_path: Path) -> None:
-    """Whoever has both can test a guess at the data; two runs on the same data have nothing in common."""
+    """Whoever has both can test a guess at the data; two runs on the same data have nothing in
+    common.
+    """
     seen = []
     for name in ("one", "two"):
         target = tmp_path / name
         killed_after(2, CASES["adaptive"], 3, target)
         file = work_folder(target) / "reading"
         secret = file.read_bytes()
-        seen.append({secret[place : place + 16] for place in range(len(secret) - 96, len(secret) - 16)})
+        seen.append(
+            {secret[place : place + 16] for place in range(len(secret) - 96, len(secret) - 16)}
+        )
         for path in tmp_path.rglob("*"):
             if path.is_file() and path != file and path.parent == work_folder(target):
                 assert not any(part in path.read_bytes() for part in seen[-1])
@@ -263,7 +300,12 @@ def test_a_stream_goes_on_with_the_steps_as_they_were(tmp_path: Path) -> None:
 
     def run(*arrivals: int) -> Any:
         return tt.stream(
-            counts=list(arrivals), horizon=16, epsilon=1, mechanism="tree", branching=2, out=str(tmp_path / "out")
+            counts=list(arrivals),
+            horizon=16,
+            epsilon=1,
+            mechanism="tree",
+            branching=2,
+            out=str(tmp_path / "out"),
         )
 
     run(3, 1)
@@ -299,7 +341,9 @@ def test_tables_that_are_damaged_are_made_again_from_the_answers_and_nothing_is_
     last = answers[-1].read_bytes()
     answers[-1].unlink()
     monkeypatch.setattr(Journal, "_keep", drawing)
-    with pytest.raises(PaidNotFinishedError, match="lacks an answer that this run asks for, and no other is drawn"):
+    with pytest.raises(
+        PaidNotFinishedError, match="lacks an answer that this run asks for, and no other is drawn"
+    ):
         CASES["adaptive"](3, out=target)
     answers[-1].write_bytes(last)
     CASES["adaptive"](3, out=target)

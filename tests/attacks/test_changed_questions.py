@@ -32,7 +32,9 @@ def arrivals(n: int, **how: Any) -> Any:
 MADE: dict[str, Callable[..., Any]] = CASES | {
     "optimised": lambda n, **how: tt.histogram([n, 5, 9], mechanism="optimised", epsilon=1, **how),
     "stream of square roots": lambda n, **how: arrivals(n, rho=1, definition="zcdp", **how),
-    "stream of trees": lambda n, **how: arrivals(n, epsilon=1, mechanism="tree", branching=2, **how),
+    "stream of trees": lambda n, **how: arrivals(
+        n, epsilon=1, mechanism="tree", branching=2, **how
+    ),
 }
 
 
@@ -49,7 +51,9 @@ def asked_as_another_version_would(file: Path) -> None:
 
 
 @pytest.mark.parametrize("case", MADE)
-def test_every_kept_answer_says_what_was_asked(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_kept_answer_says_what_was_asked(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make, target = MADE[case], tmp_path / "out"
     n_answers = killed_after(1_000, make, 3, target)
     monkeypatch.setattr(Journal, "_keep", drawing)
@@ -65,7 +69,9 @@ def test_every_kept_answer_says_what_was_asked(case: str, tmp_path: Path, monkey
 
 
 def moved_ends(prior: Any, predictions: Any, *rest: Any) -> Any:
-    """Blocks as another processor might find them: as many, and the first of a region ends one size earlier."""
+    """Blocks as another processor might find them: as many, and the first of a region ends one size
+    earlier.
+    """
     offsets, ends, known = NEXT_BLOCKS(prior, predictions, *rest)
     first = offsets[:-1][np.diff(offsets) > 0]
     ends[first] = ends[first] - 1
@@ -95,19 +101,38 @@ CHANGES: list[tuple[str, Any, str, Any]] = [
     ("adaptive", staircases, "next_blocks", moved_ends),
     ("adaptive, zcdp", staircases, "next_blocks", moved_ends),
     ("whole groups", size_bins, "single_sizes", moved_edge),
-    ("quadtree", PrivateSurvey, "count", lambda own, low, high, *rest: COUNT(own, low[::-1], high[::-1], *rest)),
-    ("kd-tree", PrivateSurvey, "cut", lambda own, low, high, *rest: CUT(own, low[::-1], high[::-1], *rest)),
-    ("dawa", PrivateSurvey, "parts", lambda own, tree, share, name, price: PARTS(own, tree, share, name, price + 1)),
+    (
+        "quadtree",
+        PrivateSurvey,
+        "count",
+        lambda own, low, high, *rest: COUNT(own, low[::-1], high[::-1], *rest),
+    ),
+    (
+        "kd-tree",
+        PrivateSurvey,
+        "cut",
+        lambda own, low, high, *rest: CUT(own, low[::-1], high[::-1], *rest),
+    ),
+    (
+        "dawa",
+        PrivateSurvey,
+        "parts",
+        lambda own, tree, share, name, price: PARTS(own, tree, share, name, price + 1),
+    ),
     ("privtree", spatial, "level_bias", lambda noise, dimensions: 1),
     ("stream of square roots", stream, "square_root_weights", other_weights),
 ]
 
 
-@pytest.mark.parametrize(("case", "owner", "name", "changed"), CHANGES, ids=[case for case, *_ in CHANGES])
+@pytest.mark.parametrize(
+    ("case", "owner", "name", "changed"), CHANGES, ids=[case for case, *_ in CHANGES]
+)
 def test_a_version_that_asks_otherwise_is_refused(
     case: str, owner: Any, name: str, changed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Places, noise and numbers of answers are the same; ends of blocks, bins, boxes, prices or weights are not."""
+    """Places, noise and numbers of answers are the same; ends of blocks, bins, boxes, prices or
+    weights are not.
+    """
     target = tmp_path / "out"
     killed_after(1_000, MADE[case], 3, target)
     kept = [file.read_bytes() for file in answers_of(target)]
@@ -122,14 +147,21 @@ def test_a_version_that_asks_otherwise_is_refused(
 
 
 def test_questions_are_asked_in_their_order(tmp_path: Path) -> None:
-    """No kept answer is passed over, whatever place is asked for; what lacks one in between is damaged."""
+    """No kept answer is passed over, whatever place is asked for; what lacks one in between is
+    damaged.
+    """
     questions = [Question(f"0: q{number}, from region 0, draw 0", "d") for number in range(3)]
     first = Journal(tmp_path)
     for number, question in enumerate(questions):
         first.answer(question, 1, lambda number=number: np.array([number]))  # type: ignore[misc]
     second = Journal(tmp_path, owner="What to do.")
     assert second.answer(questions[0], 1, drawing).tolist() == [0]
-    for other in (questions[2], questions[0], Question("elsewhere", "d"), Question(questions[1].place, "e")):
+    for other in (
+        questions[2],
+        questions[0],
+        Question("elsewhere", "d"),
+        Question(questions[1].place, "e"),
+    ):
         with pytest.raises(PaidNotFinishedError, match=r"other questions .* What to do\."):
             second.answer(other, 1, drawing)
     assert second.answer(questions[1], 1, drawing).tolist() == [1]

@@ -1,4 +1,6 @@
-"""Whom a promise covers: one that would cover nobody is refused, and who is left out is said in the statement."""
+"""Whom a promise covers: one that would cover nobody is refused, and who is left out is said in the
+statement.
+"""
 
 from typing import Any
 
@@ -43,7 +45,12 @@ def test_totals_read_off_rows_that_a_unit_may_take_away_are_refused(asked: dict[
 
 @pytest.mark.parametrize("column", ["state", "kind"])
 def test_a_unit_that_is_a_region_or_a_value_is_refused(column: str) -> None:
-    asked: dict[str, Any] = {"group": "shop", "levels": [column], "unit": column, "contributions": 9}
+    asked: dict[str, Any] = {
+        "group": "shop",
+        "levels": [column],
+        "unit": column,
+        "contributions": 9,
+    }
     with pytest.raises(RequestError, match="hierarchy="):
         read(TRIPS, public="regions", **asked)
 
@@ -55,7 +62,9 @@ def test_whole_groups_are_offered_where_the_unit_is_the_group() -> None:
 
 def test_degrees_refuse_them_too() -> None:
     with pytest.raises(RequestError, match='public="none"'):
-        tt.degrees(TRIPS, column="customer", unit="customer", contributions=2, public="groups", epsilon=1)
+        tt.degrees(
+            TRIPS, column="customer", unit="customer", contributions=2, public="groups", epsilon=1
+        )
 
 
 ALLOWED: dict[str, tuple[dict[str, Any], str]] = {
@@ -97,7 +106,9 @@ def test_the_statement_says_who_is_not_covered(case: str, tmp_path: Any) -> None
     tt.release(read(TRIPS, **asked), epsilon=1).save(tmp_path / "out")
     made = tt.load(tmp_path / "out")
     statement = made.manifest["privacy"]["statement"]
-    assert statement.partition(" Not covered")[1:] == ((" Not covered", words[12:]) if words else ("", ""))
+    assert statement.partition(" Not covered")[1:] == (
+        (" Not covered", words[12:]) if words else ("", "")
+    )
     assert made.verify().passed
 
 

@@ -1,6 +1,8 @@
-"""From the table to the release: what is declared public × the unit × the kind, every unit of a small table removed.
+"""From the table to the release: what is declared public × the unit × the kind, every unit of a
+small table removed.
 
-Neighbours have the declared facts in common; the loss between them, along replayed transcripts, is at most what is stated.
+Neighbours have the declared facts in common; the loss between them, along replayed transcripts, is
+at most what is stated.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +36,9 @@ ROWS: list[Row] = [
     ("h4", "NY", "b", 0, 4),
 ]
 STATES = pa.table({"state": ["GA", "NY", "UT"]})
-REGISTER = pa.table({"household": ["h1", "h2", "h3", "h4", "h5"], "state": ["GA", "GA", "NY", "NY", "UT"]})
+REGISTER = pa.table(
+    {"household": ["h1", "h2", "h3", "h4", "h5"], "state": ["GA", "GA", "NY", "NY", "UT"]}
+)
 TOTALS = pa.table({"state": ["GA", "NY", "UT"], "groups": [2, 3, 1]})
 
 # What is said, and whether numbers of groups are then held fixed.
@@ -88,7 +92,12 @@ def table(rows: list[Row]) -> pa.Table:
     text, whole = pa.string(), pa.int64()
     kinds = {"household": text, "state": text, "person": text, "age": whole, "floor": whole}
     columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
-    return pa.table({name: pa.array(column, kind) for (name, kind), column in zip(kinds.items(), columns, strict=True)})
+    return pa.table(
+        {
+            name: pa.array(column, kind)
+            for (name, kind), column in zip(kinds.items(), columns, strict=True)
+        }
+    )
 
 
 def neighbours(column: int | None) -> Iterator[list[Row]]:
@@ -107,7 +116,8 @@ def fixed(counts: tt.ConfidentialCounts) -> tuple[Any, ...]:
 
 
 def losses(run: Callable[[], Any], others: list[Callable[[], Any]], seed: int) -> list[Fraction]:
-    """The exact loss along one transcript between a run and others, each in units of what the manifest states.
+    """The exact loss along one transcript between a run and others, each in units of what the
+    manifest states.
 
     All that is released is the same for all of them.
     """
@@ -126,9 +136,18 @@ def losses(run: Callable[[], Any], others: list[Callable[[], Any]], seed: int) -
 
 
 @cache
-def read_rows(rows: tuple[Row, ...], facts: str, unit: str, quantity: str | None) -> tt.ConfidentialCounts:
+def read_rows(
+    rows: tuple[Row, ...], facts: str, unit: str, quantity: str | None
+) -> tt.ConfidentialCounts:
     adds = {} if quantity is None else {"quantity": quantity, "max_quantity": 4}
-    return tt.read(table(list(rows)), group="household", levels=["state"], **FACTS[facts], **UNITS[unit][0], **adds)
+    return tt.read(
+        table(list(rows)),
+        group="household",
+        levels=["state"],
+        **FACTS[facts],
+        **UNITS[unit][0],
+        **adds,
+    )
 
 
 def largest_loss(facts: str, unit: str, quantity: str | None, asked: dict[str, Any]) -> Fraction:
@@ -159,7 +178,9 @@ def test_no_definition_or_quantity_loses_more_than_is_stated(
 
 
 def test_totals_that_are_taken_from_the_data_and_called_private_are_caught() -> None:
-    """Households of one person vanish with their person: published as they are, their number gives the person away."""
+    """Households of one person vanish with their person: published as they are, their number gives
+    the person away.
+    """
     reading = {"group": "household", "levels": ["state"], "public": "groups"}
     asked = {"epsilon": 1, "insecure_seed": 1}
     whole, less = tt.read(table(ROWS), **reading), tt.read(table(ROWS[:-1]), **reading)
@@ -185,14 +206,18 @@ KINDS: dict[str, Callable[[pa.Table, dict[str, Any]], Any]] = {
 }
 
 
-def degrees_of_states(rows: pa.Table, unit: str = "entity", contributions: int | None = None, **asked: Any) -> Any:
+def degrees_of_states(
+    rows: pa.Table, unit: str = "entity", contributions: int | None = None, **asked: Any
+) -> Any:
     counts = tt.read(rows, group="state", unit=unit, contributions=contributions, groups=STATES)
     return degrees(counts, **asked)
 
 
 def of_kind(kind: str, unit: str, definition: str) -> tuple[Callable[[list[Row]], Any], int | None]:
     said, column = UNITS[unit]
-    return lambda rows: KINDS[kind](table(rows), {**DEFINITIONS[definition], "insecure_seed": 1, **said}), column
+    return lambda rows: KINDS[kind](
+        table(rows), {**DEFINITIONS[definition], "insecure_seed": 1, **said}
+    ), column
 
 
 @pytest.mark.parametrize(
@@ -201,16 +226,27 @@ def of_kind(kind: str, unit: str, definition: str) -> tuple[Callable[[list[Row]]
         (kind, unit, definition)
         for kind, unit, definition in product(KINDS, ("entity", "person"), DEFINITIONS)
         # Choices by the exponential mechanism have a pure loss or a ρ: a stated (ε, δ) is refused.
-        if not (definition == "(ε, δ)" and kind in ("kd-tree", "structure-first", "structure-merge"))
+        if not (
+            definition == "(ε, δ)" and kind in ("kd-tree", "structure-first", "structure-merge")
+        )
     ],
 )
 def test_other_kinds_lose_no_more_than_they_state(kind: str, unit: str, definition: str) -> None:
     make, column = of_kind(kind, unit, definition)
     tables = list(neighbours(column))
-    assert 0 < max(losses(partial(make, ROWS), [partial(make, rows) for rows in tables], 1)) <= NEARLY_ONE
+    assert (
+        0
+        < max(losses(partial(make, ROWS), [partial(make, rows) for rows in tables], 1))
+        <= NEARLY_ONE
+    )
 
 
-EDGES: list[Row] = [("GA", "", "a", 0, 0), ("GA", "", "b", 0, 0), ("b", "", "c", 0, 0), ("NY", "", "d", 0, 0)]
+EDGES: list[Row] = [
+    ("GA", "", "a", 0, 0),
+    ("GA", "", "b", 0, 0),
+    ("b", "", "c", 0, 0),
+    ("NY", "", "d", 0, 0),
+]
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS)

@@ -1,9 +1,12 @@
-"""The distinguishing test on the real code path, with the real noise: right at the stated loss, caught at 30 % too little.
+"""The distinguishing test on the real code path, with the real noise: right at the stated loss,
+caught at 30 % too little.
 
-A region is measured independently of all others, so one release of thousands of equal regions is thousands of runs. The
-root, which is measured once, gets a hundredth of the budget; the levels below lose the rest together.
+A region is measured independently of all others, so one release of thousands of equal regions is
+thousands of runs. The root, which is measured once, gets a hundredth of the budget; the levels
+below lose the rest together.
 
-The keys are the same in every run of the tests: all noise is what these keys give, and no run fails by bad luck.
+The keys are the same in every run of the tests: all noise is what these keys give, and no run fails
+by bad luck.
 """
 
 import hashlib
@@ -55,14 +58,18 @@ N_TILES = 150_000
 HALF = Fraction(1, 2)
 PLANS = (planning, ranges_planning, measuring_maps, releasing_degrees)
 
-REGIONS = hierarchy_from_leaves(["state", "county"], [(f"{number:06d}", "all") for number in range(N_REGIONS)])
+REGIONS = hierarchy_from_leaves(
+    ["state", "county"], [(f"{number:06d}", "all") for number in range(N_REGIONS)]
+)
 
 Runs = Callable[[], tuple[Any, Any]]
 
 
 @pytest.fixture(autouse=True)
 def _known_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Instead of the operating system's: a key of its own for every stream, the same ones in the same order each time."""
+    """Instead of the operating system's: a key of its own for every stream, the same ones in the
+    same order each time.
+    """
     numbers = count()
 
     def known(cls: type[KeyStream], journal: object = None) -> KeyStream:
@@ -75,11 +82,15 @@ def many_regions(sizes: list[int], **kind: Any) -> ConfidentialCounts:
     there = [size for size in sizes if size > 0 or kind.get("groups_public", True)]
     leaf, size = np.repeat(np.arange(N_REGIONS), len(there)), np.tile(there, N_REGIONS)
     table = counts_from_runs(leaf, size, np.ones(len(leaf), dtype=np.int64), N_REGIONS)
-    return ConfidentialCounts(hierarchy=REGIONS, leaf_counts=table, n_groups=table.n_groups(), **kind)
+    return ConfidentialCounts(
+        hierarchy=REGIONS, leaf_counts=table, n_groups=table.n_groups(), **kind
+    )
 
 
 def answers(noisy: NoisyCounts) -> Any:
-    """What each region was told on both levels below the root: of every query the first entries and the last one."""
+    """What each region was told on both levels below the root: of every query the first entries and
+    the last one.
+    """
     columns = []
     for level in noisy.levels[1:]:
         here = REGIONS.level_slice(level.level)
@@ -87,7 +98,8 @@ def answers(noisy: NoisyCounts) -> Any:
         for query in level.queries:
             lengths = np.diff(query.offsets)
             if query.name == "cumulative":
-                # What was measured is the number of larger groups; it was taken from the number of groups afterwards.
+                # What was measured is the number of larger groups; it was taken from the number of
+                # groups afterwards.
                 larger = np.repeat(noisy.n_groups[here], lengths) - query.values
                 query = replace(query, values=larger)
             for entry in range(min(12, int(lengths.min()))):
@@ -97,13 +109,19 @@ def answers(noisy: NoisyCounts) -> Any:
     return np.stack(columns, axis=1)
 
 
-def regions(sizes: list[int], more: list[int], kind: dict[str, Any] | None = None, **options: Any) -> tuple[Any, Any]:
-    """Runs on regions with these sizes and with those; matching goes all the way, other mechanisms up to the noise."""
+def regions(
+    sizes: list[int], more: list[int], kind: dict[str, Any] | None = None, **options: Any
+) -> tuple[Any, Any]:
+    """Runs on regions with these sizes and with those; matching goes all the way, other mechanisms
+    up to the noise.
+    """
     request = {"budget": ["0.01", "0.495", "0.495"], "max_size": 10, **options}
     told = []
     for counts in (many_regions(one, **(kind or {})) for one in (sizes, more)):
         if "mechanism" in options:
-            facts = planning.PublicFacts(REGIONS, counts.groups_public, counts.max_quantity, counts.unit.contributions)
+            facts = planning.PublicFacts(
+                REGIONS, counts.groups_public, counts.max_quantity, counts.unit.contributions
+            )
             plan = planning.plan_release(ReleaseOptions(**request), facts)
             told.append(answers(measure_all(counts, plan, KeyStream.from_system())))
         else:
@@ -112,26 +130,34 @@ def regions(sizes: list[int], more: list[int], kind: dict[str, Any] | None = Non
 
 
 def staircases(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, Any]:
-    """Runs of the adaptive mechanism's questions to a region, after the same answers of the levels above.
+    """Runs of the adaptive mechanism's questions to a region, after the same answers of the levels
+    above.
 
-    Regions share those answers. A single entity changes them only as far as those levels lose; here all regions change.
+    Regions share those answers. A single entity changes them only as far as those levels lose; here
+    all regions change.
     """
     facts = planning.PublicFacts(REGIONS, True, 1)
     request = ReleaseOptions(mechanism="adaptive", budget=["0", "0", "1"], **options)
     level = planning.plan_release(request, facts).levels[-1]
     look = look_at(np.tile(sizes, 1000), 20.0)
-    prior = prior_of_root(look, look.n_sizes(2.0, 1 << 16))._replace(row=np.zeros(N_REGIONS, dtype=np.int64))
+    prior = prior_of_root(look, look.n_sizes(2.0, 1 << 16))._replace(
+        row=np.zeros(N_REGIONS, dtype=np.int64)
+    )
     told = []
     for counts in map(many_regions, (sizes, more)):
         here = REGIONS.level_slice(2)
         place = Place(KeyStream.from_system(), 0, N_REGIONS)
-        noisy = measure_staircases(counts.counts_on_levels.regions(here), level, counts.n_groups, prior, place)
+        noisy = measure_staircases(
+            counts.counts_on_levels.regions(here), level, counts.n_groups, prior, place
+        )
         everywhere = REGIONS.sum_from_leaves(counts.n_groups)
         told.append(answers(NoisyCounts(everywhere, (NoisyLevel(0, ()), noisy))))
     return told[0], told[1]
 
 
-def repeated(make: Callable[[Any], Any], one: Any, other: Any, n_runs: int = N_RUNS) -> tuple[Any, Any]:
+def repeated(
+    make: Callable[[Any], Any], one: Any, other: Any, n_runs: int = N_RUNS
+) -> tuple[Any, Any]:
     return tuple(np.stack([make(given) for _ in range(n_runs)]) for given in (one, other))  # type: ignore[return-value]
 
 
@@ -142,7 +168,9 @@ def sorted_counts(**options: Any) -> tuple[Any, Any]:
 
 
 def bins(**options: Any) -> tuple[Any, Any]:
-    made = [histogram(np.full(N_REGIONS, count), mechanism="flat", **options).noisy for count in (3, 4)]
+    made = [
+        histogram(np.full(N_REGIONS, count), mechanism="flat", **options).noisy for count in (3, 4)
+    ]
     return tuple(noisy.levels[0].reshape(-1, 1) for noisy in made)  # type: ignore[union-attr,return-value]
 
 
@@ -151,7 +179,9 @@ def all_levels(strategy: Strategy) -> tuple[Any, Any]:
     axes = (numbered_bins(strategy.n_bins),)
 
     def make(counts: Any) -> Any:
-        noisy = measure_histogram(ConfidentialHistogram(axes, counts), plan, KeyStream.from_system())
+        noisy = measure_histogram(
+            ConfidentialHistogram(axes, counts), plan, KeyStream.from_system()
+        )
         return np.concatenate(noisy.levels)
 
     few = np.arange(strategy.n_bins)
@@ -173,7 +203,9 @@ class ManyMaps(Draft):
 
 
 def maps(**loss: Any) -> tuple[Any, Any]:
-    """A count of all, a cut across each axis, and counts of the four parts, of which the last holds the new point."""
+    """A count of all, a cut across each axis, and counts of the four parts, of which the last holds
+    the new point.
+    """
 
     def make(tile: Any) -> Any:
         counts = np.tile(tile, (N_TILES, 1))
@@ -184,10 +216,13 @@ def maps(**loss: Any) -> tuple[Any, Any]:
         whole, parts = (one.values.reshape(N_TILES, -1) for one in draft.measurements)
         low = draft.boxes(draft.measurements[1].nodes)[0].reshape(N_TILES, 4, 2)[:, 3] % 3
         # What the part would hold without the new point, so that all runs can be compared.
-        without = np.cumsum(np.cumsum(few[::-1, ::-1], axis=0), axis=1)[::-1, ::-1][low[:, 0], low[:, 1]]
+        without = np.cumsum(np.cumsum(few[::-1, ::-1], axis=0), axis=1)[::-1, ::-1][
+            low[:, 0], low[:, 1]
+        ]
         return np.column_stack([whole[:, 0], parts[:, 3] - without, low])
 
-    # The new point makes one cut of two likelier across either axis, and that was the likelier one already.
+    # The new point makes one cut of two likelier across either axis, and that was the likelier one
+    # already.
     few = np.array([[0, 0, 0], [0, 40, 0], [0, 2, 1]])
     more = few.copy()
     more[2, 2] += 1
@@ -210,7 +245,8 @@ def chain() -> tuple[Any, Any]:
 
 PURE: dict[str, Any] = {"epsilon": 1}
 ZCDP: dict[str, Any] = {"rho": Fraction(1, 2), "definition": "zcdp"}
-# A group that changes its size changes two counts on each level; more budget on one level leaves more runs at the extremes.
+# A group that changes its size changes two counts on each level; more budget on one level leaves
+# more runs at the extremes.
 LEAVES = {"budget": ["0.01", "0.02", "0.97"]}
 PRIVATE = {"groups_public": False}
 CASES: dict[str, tuple[float, Runs]] = {
@@ -221,21 +257,34 @@ CASES: dict[str, tuple[float, Runs]] = {
     "adaptive, blocks": (1, lambda: staircases([1, 2, 90], [1, 3, 90], **PURE)),
     "adaptive, rows": (1, lambda: staircases([1, 2, 900], [1, 2, 901], **PURE)),
     "hybrid, tail": (1, lambda: regions([1, 2, 90], [1, 2, 91], view="hybrid", **PURE)),
-    "hybrid, quantities": (1, lambda: regions([1, 2, 90], [1, 2, 93], {"max_quantity": 3}, view="hybrid", **PURE)),
+    "hybrid, quantities": (
+        1,
+        lambda: regions([1, 2, 90], [1, 2, 93], {"max_quantity": 3}, view="hybrid", **PURE),
+    ),
     "sizes, units": (
         1,
-        lambda: regions([1, 2, 9], [1, 2, 11], {"unit": Unit("row", "person", 2)}, view="sizes", **PURE),
+        lambda: regions(
+            [1, 2, 9], [1, 2, 11], {"unit": Unit("row", "person", 2)}, view="sizes", **PURE
+        ),
     ),
-    "cumulative, private groups": (1, lambda: regions([1, 2, 0], [1, 2, 1], PRIVATE, view="cumulative", **PURE)),
+    "cumulative, private groups": (
+        1,
+        lambda: regions([1, 2, 0], [1, 2, 1], PRIVATE, view="cumulative", **PURE),
+    ),
     "bottom-up": (
         1,
-        lambda: regions([1, 2, 5], [1, 2, 6], mechanism="bottom-up", view="sizes", budget="equal", **PURE),
+        lambda: regions(
+            [1, 2, 5], [1, 2, 6], mechanism="bottom-up", view="sizes", budget="equal", **PURE
+        ),
     ),
     "tree-dp": (1, lambda: regions([1, 2, 5], [1, 2, 6], mechanism="tree-dp", **LEAVES, **PURE)),
     "cumulative-dp": (1, lambda: regions([1, 2, 5], [1, 2, 6], mechanism="cumulative-dp", **PURE)),
     "degrees": (1, lambda: sorted_counts(**PURE)),
     "flat": (1, lambda: bins(**PURE)),
-    "hierarchical": (2, lambda: all_levels(TreeStrategy("tree", RangeTree(4, (2, 1)), (HALF, HALF)))),
+    "hierarchical": (
+        2,
+        lambda: all_levels(TreeStrategy("tree", RangeTree(4, (2, 1)), (HALF, HALF))),
+    ),
     "wavelet": (2, lambda: all_levels(WaveletStrategy(2, (HALF, HALF)))),
     "matrix": (2, lambda: all_levels(matrix_strategy("matrix", np.array([[1, 1], [1, -1]])))),
     "kd-tree": (2, lambda: maps(definition="pure", total=Fraction(2))),
@@ -274,12 +323,16 @@ def with_too_little_noise(monkeypatch: pytest.MonkeyPatch, factor: Fraction) -> 
         monkeypatch.setattr(module, "noise_for", too_little)
     # A choice is as random as its rate is small.
     rate = measuring_maps.exponential_rate
-    monkeypatch.setattr(measuring_maps, "exponential_rate", lambda *arguments: rate(*arguments) / factor)
+    monkeypatch.setattr(
+        measuring_maps, "exponential_rate", lambda *arguments: rate(*arguments) / factor
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_noise_that_is_30_percent_too_small_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_that_is_30_percent_too_small_is_caught(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_too_little_noise(monkeypatch, Fraction(7, 10))
     stated, runs = CASES[case]
     assert seen(case, loss_at_least(*runs())) > stated
@@ -287,7 +340,9 @@ def test_noise_that_is_30_percent_too_small_is_caught(case: str, monkeypatch: py
 
 @pytest.mark.slow
 def test_the_papers_scale_of_the_chain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """fioretto2021 §9.2 with the sensitivity that the paper takes, 1: its loss is (ε/L) Σ |R_l| = 3/2 ε here."""
+    """fioretto2021 §9.2 with the sensitivity that the paper takes, 1: its loss is (ε/L) Σ |R_l| =
+    3/2 ε here.
+    """
     monkeypatch.setattr(planning, "chain_sensitivity", lambda *_, **__: Sensitivity(1, 1))
     assert loss_at_least(*chain()).epsilon > 2
 

@@ -1,4 +1,6 @@
-"""Every mechanism, every neighbour of small inputs: the loss along replayed transcripts never exceeds what is stated."""
+"""Every mechanism, every neighbour of small inputs: the loss along replayed transcripts never
+exceeds what is stated.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -55,7 +57,9 @@ def group_sizes(
         )
 
 
-def cells(shape: tuple[int, ...], contributions: int, rng: np.random.Generator) -> Iterator[tuple[Any, Any]]:
+def cells(
+    shape: tuple[int, ...], contributions: int, rng: np.random.Generator
+) -> Iterator[tuple[Any, Any]]:
     """Counts per cell, and the same with one unit more: all of its entities in one cell, or in two."""
     counts = rng.integers(0, 5, shape)
     for place in np.ndindex(shape):
@@ -69,9 +73,14 @@ def cells(shape: tuple[int, ...], contributions: int, rng: np.random.Generator) 
             yield counts, more
 
 
-def from_counts(rng: np.random.Generator, shape: tuple[int, ...], make: Any, **options: Any) -> Iterator[Pair]:
+def from_counts(
+    rng: np.random.Generator, shape: tuple[int, ...], make: Any, **options: Any
+) -> Iterator[Pair]:
     for counts, more in cells(shape, options.get("contributions", 1), rng):
-        yield partial(make, counts, insecure_seed=1, **options), partial(make, more, insecure_seed=1, **options)
+        yield (
+            partial(make, counts, insecure_seed=1, **options),
+            partial(make, more, insecure_seed=1, **options),
+        )
 
 
 def maps(rng: np.random.Generator, **options: Any) -> Iterator[Pair]:
@@ -140,12 +149,16 @@ def streams_in_epochs(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
 
 
 def streams_in_three_runs(rng: np.random.Generator, **asked: Any) -> Iterator[Pair]:
-    """A stream that lives in a folder and goes on twice: all rows of its runs together lose what one run states."""
+    """A stream that lives in a folder and goes on twice: all rows of its runs together lose what
+    one run states.
+    """
 
     def make(arrivals: Any, **options: Any) -> Any:
         with TemporaryDirectory() as place:
             for stop in (3, 4, len(arrivals)):
-                made = stream(counts=arrivals[:stop], horizon=len(arrivals), out=f"{place}/stream", **options)
+                made = stream(
+                    counts=arrivals[:stop], horizon=len(arrivals), out=f"{place}/stream", **options
+                )
         return made
 
     return from_counts(rng, (11,), make, **asked)
@@ -160,21 +173,29 @@ MATRIX = np.vstack([np.eye(5), np.ones((2, 5)), [[3, -1, 0, 2, 0]]])
 
 CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "flat": lambda rng: from_counts(rng, (6,), histogram, mechanism="flat", **PURE),
-    "hierarchical": lambda rng: from_counts(rng, (9,), histogram, mechanism="hierarchical", branching=2, **PURE),
+    "hierarchical": lambda rng: from_counts(
+        rng, (9,), histogram, mechanism="hierarchical", branching=2, **PURE
+    ),
     "wavelet": lambda rng: from_counts(rng, (8,), histogram, mechanism="wavelet", **PURE),
-    "wavelet, units, zcdp": lambda rng: from_counts(rng, (6,), histogram, mechanism="wavelet", contributions=3, **ZCDP),
+    "wavelet, units, zcdp": lambda rng: from_counts(
+        rng, (6,), histogram, mechanism="wavelet", contributions=3, **ZCDP
+    ),
     "matrix": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **PURE),
     "matrix, zcdp": lambda rng: from_counts(rng, (5,), histogram, mechanism=MATRIX, **ZCDP),
     "optimised": lambda rng: from_counts(rng, (6,), histogram, mechanism="optimised", **PURE),
     "hats": lambda rng: from_counts(rng, (9,), by_hats, **PURE),
     "hats, units": lambda rng: from_counts(rng, (9,), by_hats, contributions=2, **PURE),
-    "adaptive histogram": lambda rng: from_counts(rng, (12,), histogram, mechanism="adaptive", **PURE),
+    "adaptive histogram": lambda rng: from_counts(
+        rng, (12,), histogram, mechanism="adaptive", **PURE
+    ),
     "adaptive histogram, units, zcdp": lambda rng: from_counts(
         rng, (12,), histogram, mechanism="adaptive", contributions=3, **ZCDP
     ),
     # At so large an ε two rows per bin are many, and few at 1.
     "histogram after a look, few rows": lambda rng: from_counts(rng, (66,), histogram, **PURE),
-    "histogram after a look, many rows": lambda rng: from_counts(rng, (66,), histogram, epsilon=Fraction(500)),
+    "histogram after a look, many rows": lambda rng: from_counts(
+        rng, (66,), histogram, epsilon=Fraction(500)
+    ),
     "histogram after a look, units, zcdp": lambda rng: from_counts(
         rng, (66,), histogram, contributions=3, rho=Fraction(10**6), definition="zcdp"
     ),
@@ -184,15 +205,21 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "edges": lambda rng: from_counts(rng, (3, 4), of_edges, mechanism="flat", **PURE),
     "kd-tree": lambda rng: maps(rng, mechanism="kd-tree", depth=3, **PURE),
     "kd-tree, zcdp": lambda rng: maps(rng, mechanism="kd-tree", depth=3, **ZCDP),
-    "kd-hybrid, units": lambda rng: maps(rng, mechanism="kd-hybrid", depth=3, contributions=2, **PURE),
+    "kd-hybrid, units": lambda rng: maps(
+        rng, mechanism="kd-hybrid", depth=3, contributions=2, **PURE
+    ),
     "quadtree": lambda rng: maps(rng, mechanism="quadtree", **PURE),
     "quad-opt, zcdp": lambda rng: maps(rng, mechanism="quad-opt", **ZCDP),
     "uniform-grid": lambda rng: maps(rng, mechanism="uniform-grid", **PURE),
     "adaptive-grid": lambda rng: maps(rng, mechanism="adaptive-grid", **PURE),
-    "adaptive-grid, units, zcdp": lambda rng: maps(rng, mechanism="adaptive-grid", contributions=3, **ZCDP),
+    "adaptive-grid, units, zcdp": lambda rng: maps(
+        rng, mechanism="adaptive-grid", contributions=3, **ZCDP
+    ),
     "adaptive-tree": lambda rng: maps(rng, mechanism="adaptive-tree", **PURE),
     "adaptive map": lambda rng: maps(rng, mechanism="adaptive", **PURE),
-    "adaptive map, units, zcdp": lambda rng: maps(rng, mechanism="adaptive", contributions=3, **ZCDP),
+    "adaptive map, units, zcdp": lambda rng: maps(
+        rng, mechanism="adaptive", contributions=3, **ZCDP
+    ),
     "adaptive line": lambda rng: lines(rng, mechanism="adaptive", **PURE),
     "dawa": lambda rng: maps(rng, mechanism="dawa", **PURE),
     "dawa, units, zcdp": lambda rng: maps(rng, mechanism="dawa", contributions=2, **ZCDP),
@@ -205,10 +232,14 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "privtree line": lambda rng: lines(rng, mechanism="privtree", **PURE),
     "noisy-first": lambda rng: lines(rng, mechanism="noisy-first", **PURE),
     "structure-first": lambda rng: lines(rng, mechanism="structure-first", **PURE),
-    "structure-first, units, zcdp": lambda rng: lines(rng, mechanism="structure-first", contributions=2, **ZCDP),
+    "structure-first, units, zcdp": lambda rng: lines(
+        rng, mechanism="structure-first", contributions=2, **ZCDP
+    ),
     "noisy-merge": lambda rng: lines(rng, mechanism="noisy-merge", **PURE),
     "structure-merge": lambda rng: lines(rng, mechanism="structure-merge", **PURE),
-    "structure-merge, units, zcdp": lambda rng: lines(rng, mechanism="structure-merge", contributions=2, **ZCDP),
+    "structure-merge, units, zcdp": lambda rng: lines(
+        rng, mechanism="structure-merge", contributions=2, **ZCDP
+    ),
     "stream": lambda rng: streams(rng, **PURE),
     "stream, zcdp": lambda rng: streams(rng, **ZCDP),
     "stream, units": lambda rng: streams(rng, contributions=3, **PURE),
@@ -219,7 +250,9 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "stream in epochs, units, zcdp": lambda rng: streams_in_epochs(rng, contributions=2, **ZCDP),
     "stream in three runs": lambda rng: streams_in_three_runs(rng, **PURE),
     "stream in three runs, zcdp": lambda rng: streams_in_three_runs(rng, **ZCDP),
-    "stream in three runs, units, zcdp": lambda rng: streams_in_three_runs(rng, contributions=2, **ZCDP),
+    "stream in three runs, units, zcdp": lambda rng: streams_in_three_runs(
+        rng, contributions=2, **ZCDP
+    ),
     "degrees": lambda rng: from_counts(rng, (6,), degrees, **PURE),
     "degrees, private nodes": lambda rng: graphs(rng, **PURE),
     "degrees, private nodes, directed": lambda rng: graphs(rng, directed=True, **PURE),
@@ -227,12 +260,18 @@ CASES: dict[str, Callable[[np.random.Generator], Iterator[Pair]]] = {
     "degrees, units, zcdp": lambda rng: from_counts(rng, (6,), degrees, contributions=2, **ZCDP),
 }
 for _mechanism in MECHANISMS:
-    # Views of matching follow; tree-program measures what tree-dp does; size-bins has neighbours of its own.
+    # Views of matching follow; tree-program measures what tree-dp does; size-bins has neighbours of
+    # its own.
     if _mechanism in ("matching", "tree-program", "size-bins"):
         continue
     for _name, _loss in (("", PURE), (", zcdp", ZCDP)):
         CASES[f"{_mechanism}{_name}"] = lambda rng, mechanism=_mechanism, loss=_loss: group_sizes(
-            rng, PUBLIC, mechanism=mechanism, repair=mechanism == "tree-relaxed", max_size=12, **loss
+            rng,
+            PUBLIC,
+            mechanism=mechanism,
+            repair=mechanism == "tree-relaxed",
+            max_size=12,
+            **loss,
         )
 for _view in ("naive", "sizes", "cumulative", "hybrid"):
     for _name, _kind, _loss in (
@@ -261,7 +300,9 @@ CASES["cumulative, bound paid for"] = lambda rng: group_sizes(
 )
 CASES["adaptive, every level"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **PURE)
 CASES["adaptive, every level, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget="equal", **ZCDP)
-CASES["adaptive, no root, zcdp"] = lambda rng: group_sizes(rng, PUBLIC, budget=["0", "0.25", "0.75"], **ZCDP)
+CASES["adaptive, no root, zcdp"] = lambda rng: group_sizes(
+    rng, PUBLIC, budget=["0", "0.25", "0.75"], **ZCDP
+)
 CASES["adaptive, private groups, zcdp"] = lambda rng: group_sizes(rng, PRIVATE, **ZCDP)
 CASES["adaptive, units, zcdp"] = lambda rng: group_sizes(rng, UNITS, n_groups=4, **ZCDP)
 
@@ -270,12 +311,23 @@ for _name, _kind, _loss in (
     (", private groups, zcdp", PRIVATE, ZCDP),
     (", quantities", QUANTITIES | PRIVATE, PURE),
 ):
-    for _how, _options in (("adaptive", {}), ("hybrid", {"view": "hybrid"}), ("naive", {"view": "naive"})):
-        CASES[f"{_how}, classes{_name}"] = lambda rng, kind=_kind, loss=_loss, options=_options: group_sizes(
-            rng, kind | {"classes": "1,2-3,4,5-25,26+"}, budget=["0.2", "0.3", "0.5"], **options, **loss
+    for _how, _options in (
+        ("adaptive", {}),
+        ("hybrid", {"view": "hybrid"}),
+        ("naive", {"view": "naive"}),
+    ):
+        CASES[f"{_how}, classes{_name}"] = lambda rng, kind=_kind, loss=_loss, options=_options: (
+            group_sizes(
+                rng,
+                kind | {"classes": "1,2-3,4,5-25,26+"},
+                budget=["0.2", "0.3", "0.5"],
+                **options,
+                **loss,
+            )
         )
 
-# A bound of 12 and no look; blocks of bins under zCDP, and of 40 bins; a bound of 200 and none, with a look.
+# A bound of 12 and no look; blocks of bins under zCDP, and of 40 bins; a bound of 200 and none,
+# with a look.
 for _name, _loss, _bound in (
     ("bound 12", PURE, 12),
     ("bound 12, zcdp", ZCDP, 12),
@@ -308,7 +360,11 @@ def largest_loss(case: str, seed: int) -> tuple[Fraction, Fraction]:
 
 def told(release: Any) -> dict[str, Any]:
     """The manifest, but for how long a solver took."""
-    mechanism = {name: facts for name, facts in release.manifest.get("mechanism", {}).items() if name != "fit"}
+    mechanism = {
+        name: facts
+        for name, facts in release.manifest.get("mechanism", {}).items()
+        if name != "fit"
+    }
     return {**release.manifest, "mechanism": mechanism}
 
 
@@ -320,7 +376,8 @@ def test_no_mechanism_loses_more_than_it_states(case: str) -> None:
         assert 0 < worst <= stated * (1 + CLOSE)
 
 
-# A sensitivity that is one too small, planted where the plan takes it from; the case that must notice it.
+# A sensitivity that is one too small, planted where the plan takes it from; the case that must
+# notice it.
 PLANTED = {
     "naive": (planning, "counts_sensitivity"),
     "sizes, quantities": (planning, "sizes_sensitivity"),
@@ -362,17 +419,25 @@ def test_a_planted_off_by_one_is_caught(case: str, monkeypatch: pytest.MonkeyPat
     assert max(worst) > min(stated)
 
 
-def test_a_descent_with_the_noise_of_one_decision_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PrivTree's noise covers several undecided boxes on the way down; that of a single comparison does not."""
+def test_a_descent_with_the_noise_of_one_decision_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PrivTree's noise covers several undecided boxes on the way down; that of a single comparison
+    does not.
+    """
     monkeypatch.setattr(
-        measuring_maps, "descent_sensitivity", lambda fanout, *, contributions: Fraction(contributions, 2)
+        measuring_maps,
+        "descent_sensitivity",
+        lambda fanout, *, contributions: Fraction(contributions, 2),
     )
     worst, stated = zip(*(largest_loss("privtree", seed) for seed in range(2)), strict=True)
     assert max(worst) > max(stated)
 
 
 def test_the_papers_scale_of_the_chain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """fioretto2021 §9.2 takes the sensitivity of a chain as 1; it is the number of regions of the level (see the errata)."""
+    """fioretto2021 §9.2 takes the sensitivity of a chain as 1; it is the number of regions of the
+    level (see the errata).
+    """
     monkeypatch.setattr(planning, "chain_sensitivity", lambda *_, **__: Sensitivity(1, 1))
     worst, stated = largest_loss("chain", 0)
     # Three levels of 1, 2 and 3 regions, ε/3 each: (ε/L) Σ |R_l| = 2 ε.
@@ -402,18 +467,25 @@ def test_a_question_that_depends_on_the_data_is_noticed() -> None:
 
 
 def test_a_row_that_moves_between_two_runs_loses_more_than_is_stated() -> None:
-    """Why what is held fixed names it: its neighbour lacks the row in both places. One that is late loses no more."""
+    """Why what is held fixed names it: its neighbour lacks the row in both places. One that is late
+    loses no more.
+    """
     without = [[1, 0, 0, 0], [1, 0, 0, 0, 0, 0]]
 
     def run(reads: list[list[int]]) -> Any:
         with TemporaryDirectory() as place:
             for arrivals in reads:
-                made = stream(counts=arrivals, horizon=6, out=f"{place}/stream", insecure_seed=1, **ZCDP)
+                made = stream(
+                    counts=arrivals, horizon=6, out=f"{place}/stream", insecure_seed=1, **ZCDP
+                )
         return made
 
     def loss(reads: list[list[int]]) -> Fraction:
         made, script = listen(lambda: run(reads), np.random.default_rng(1))
-        assert "that a row stays in the step in which it was first counted" in made.manifest["privacy"]["fixed"]
+        assert (
+            "that a row stays in the step in which it was first counted"
+            in made.manifest["privacy"]["fixed"]
+        )
         return loss_between(script, replay(lambda: run(without), script)[1], "zcdp")
 
     moved = [[2, 0, 0, 0], [1, 0, 0, 0, 1, 0]]

@@ -1,4 +1,6 @@
-"""How many groups are read: a cap on one number of groups would break sums over sizes, so more are refused."""
+"""How many groups are read: a cap on one number of groups would break sums over sizes, so more are
+refused.
+"""
 
 from functools import partial
 
@@ -15,7 +17,9 @@ from tests.attacks.transcript import listen, loss_between, replay
 
 def counted(*groups: int) -> pa.Table:
     """Groups of size 100, 101 … in one state."""
-    return pa.table({"state": ["a"] * len(groups), "size": range(100, 100 + len(groups)), "n": groups})
+    return pa.table(
+        {"state": ["a"] * len(groups), "size": range(100, 100 + len(groups)), "n": groups}
+    )
 
 
 def kept(*groups: int) -> object:
@@ -24,18 +28,29 @@ def kept(*groups: int) -> object:
 
 def loss(before: tuple[int, ...], after: tuple[int, ...]) -> float:
     """Of one entity that joins a group of size 100, exactly, on both levels together; 1 is stated."""
-    release = partial(tt.release, epsilon=1, mechanism="bottom-up", view="cumulative", max_size=110, insecure_seed=1)
+    release = partial(
+        tt.release,
+        epsilon=1,
+        mechanism="bottom-up",
+        view="cumulative",
+        max_size=110,
+        insecure_seed=1,
+    )
     _, script = listen(lambda: release(kept(*before)), np.random.default_rng(1))
     return float(loss_between(script, replay(lambda: release(kept(*after)), script)[1], "pure"))
 
 
 def test_numbers_of_groups_are_counted_exactly_up_to_the_limit() -> None:
-    """With size 100 cut off at 2^32, the joining of one entity changed 101 cumulative counts: a loss of 101."""
+    """With size 100 cut off at 2^32, the joining of one entity changed 101 cumulative counts: a
+    loss of 101.
+    """
     assert loss((2**31, 7), (2**31 - 1, 8)) == 1
 
 
 @pytest.mark.parametrize("public", ["groups", "regions"])
-@pytest.mark.parametrize("groups", [(2**32 + 100, 7), (2**32 + 99, 8), (2**63 - 1, 2**63 - 1), (MOST_GROUPS, 1)])
+@pytest.mark.parametrize(
+    "groups", [(2**32 + 100, 7), (2**32 + 99, 8), (2**63 - 1, 2**63 - 1), (MOST_GROUPS, 1)]
+)
 def test_more_groups_are_refused_when_they_are_read(groups: tuple[int, ...], public: str) -> None:
     with pytest.raises(InputError, match="more than 3,037,000,499 groups"):
         read(counted(*groups), size="size", count="n", levels=["state"], public=public)

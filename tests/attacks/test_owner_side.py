@@ -1,4 +1,6 @@
-"""What the owner knows stays with the owner: plans take no confidential counts, true errors never lie in a release folder."""
+"""What the owner knows stays with the owner: plans take no confidential counts, true errors never
+lie in a release folder.
+"""
 
 from pathlib import Path
 
@@ -30,14 +32,20 @@ def test_a_page_with_true_errors_is_never_written_into_a_release_folder(tmp_path
     (tmp_path / "elsewhere").mkdir()
     errors = tt.evaluate(release, counts())
     before = sorted(path.name for path in folder.iterdir())
-    inside = (None, folder / "mine.html", folder / "a" / "mine.html", tmp_path / "link" / "mine.html")
+    inside = (
+        None,
+        folder / "mine.html",
+        folder / "a" / "mine.html",
+        tmp_path / "link" / "mine.html",
+    )
     for target in (*inside, tmp_path / "elsewhere" / ".." / "out" / "mine.html"):
         for named in (folder, tmp_path / "link"):
             with pytest.raises(RequestError, match="does not belong into the release folder"):
                 write_report(named, target, evaluation=errors)
     assert sorted(path.name for path in folder.iterdir()) == before
     mine = write_report(folder, tmp_path / "elsewhere" / "mine.html", evaluation=errors)
-    # Moved there by hand it fails verification; the page that belongs there does not, until it is changed.
+    # Moved there by hand it fails verification; the page that belongs there does not, until it is
+    # changed.
     mine.rename(folder / "report.html")
     assert not verify(folder).passed
     public = write_report(folder)

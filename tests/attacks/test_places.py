@@ -1,4 +1,6 @@
-"""One place of the key stream, one draw: whatever attributes are called, no two answers share noise."""
+"""One place of the key stream, one draw: whatever attributes are called, no two answers share
+noise.
+"""
 
 from fractions import Fraction
 from itertools import combinations
@@ -28,21 +30,30 @@ ODD = ("a", "b", "a, b")
 
 def households() -> Any:
     """Forty households with three attributes, whose numbers per combination of values are public."""
-    rows = [(["GA", "NY"][i % 2], "xy"[i % 2], "uv"[i // 2 % 2], "pq"[i // 4 % 2], 1 + i % 5) for i in range(40)]
+    rows = [
+        (["GA", "NY"][i % 2], "xy"[i % 2], "uv"[i // 2 % 2], "pq"[i // 4 % 2], 1 + i % 5)
+        for i in range(40)
+    ]
     columns = ("state", *ODD, "size")
     table = pa.table(dict(zip(columns, map(list, zip(*rows)))))
     return tt.read(table, levels=["state"], size="size", by=list(ODD), public="cells")
 
 
 def test_no_two_tables_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exact difference of two counts could be read off noisy ones that have the same noise, at any ε."""
+    """The exact difference of two counts could be read off noisy ones that have the same noise, at
+    any ε.
+    """
     noises: dict[tuple[int, str], list[dict[tuple[int, int], int]]] = {}
 
-    def overheard(values: Any, noise: Any, stream: Any, *, level: int, query: str, **where: Any) -> Any:
+    def overheard(
+        values: Any, noise: Any, stream: Any, *, level: int, query: str, **where: Any
+    ) -> Any:
         found = add_noise(values, noise, stream, level=level, query=query, **where)
         offsets = where.get("offsets", np.array([0, values.size]))
         drawn = (found - values).ravel()
-        region = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) + where.get("first_region", 0)
+        region = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) + where.get(
+            "first_region", 0
+        )
         number = np.arange(len(drawn)) - np.repeat(offsets[:-1], np.diff(offsets))
         by_place = dict(zip(zip(region.tolist(), number.tolist()), drawn.tolist()))
         noises.setdefault((level, query.partition(" by ")[0]), []).append(by_place)
@@ -63,7 +74,9 @@ def test_no_two_tables_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> Non
     assert equal == 0, f"{equal} of {shared} answers to different questions have the same noise"
 
 
-names = st.lists(st.text(" ,\"[]\\'/%ab\u00e9byntail", max_size=6), max_size=3, unique=True).map(tuple)
+names = st.lists(st.text(" ,\"[]\\'/%ab\u00e9byntail", max_size=6), max_size=3, unique=True).map(
+    tuple
+)
 questions = st.sampled_from(["tail", "people", "bins", "blocks", "blocks from 0", "blocks from 32"])
 asked = st.tuples(st.integers(0, 2), names, questions)
 
@@ -93,7 +106,9 @@ TWO = np.array([0, 2])
     [
         lambda stream: add_noise(np.arange(2), ANY, stream, level=0, query="q"),
         lambda stream: draw_noise(ANY, stream, level=0, query="q", offsets=TWO),
-        lambda stream: choose_candidates(np.arange(2), TWO, Fraction(1), stream, level=0, query="q"),
+        lambda stream: choose_candidates(
+            np.arange(2), TWO, Fraction(1), stream, level=0, query="q"
+        ),
         lambda stream: exceed_zero(np.arange(2), ANY, stream, level=0, query="q"),
         lambda stream: stream.words(0, "q", offsets=TWO),
     ],
@@ -107,7 +122,9 @@ def test_a_place_is_drawn_once(ask: Any) -> None:
 
 
 def test_a_place_is_asked_for_once_where_answers_are_kept(tmp_path: Path) -> None:
-    """A run that goes on gets each answer that was kept, once; a second question is refused, not given the same answer."""
+    """A run that goes on gets each answer that was kept, once; a second question is refused, not
+    given the same answer.
+    """
 
     def ask(stream: KeyStream) -> Any:
         return add_noise(np.arange(2), ANY, stream, level=0, query="q")
@@ -128,12 +145,16 @@ def test_the_key_is_lent_once_for_each_work() -> None:
         stream.lend_key("level 1")
 
 
-regions = st.tuples(st.integers(0, 6), st.integers(0, 3), st.lists(st.integers(0, 3), min_size=1, max_size=4))
+regions = st.tuples(
+    st.integers(0, 6), st.integers(0, 3), st.lists(st.integers(0, 3), min_size=1, max_size=4)
+)
 
 
 @settings(max_examples=500)
 @given(st.lists(regions, max_size=8))
-def test_claims_refuse_every_place_that_was_drawn(requests: list[tuple[int, int, list[int]]]) -> None:
+def test_claims_refuse_every_place_that_was_drawn(
+    requests: list[tuple[int, int, list[int]]],
+) -> None:
     """Beside a set with every single draw; a region is left behind when the one after it begins."""
     claimed, drawn = ClaimedPlaces(), set[tuple[int, int]]()
     for first_region, first_draw, lengths in requests:

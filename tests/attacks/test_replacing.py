@@ -1,4 +1,6 @@
-"""``neighbours="replace"``: replacing one unit by another costs what was stated, and accounts count what is spent."""
+"""``neighbours="replace"``: replacing one unit by another costs what was stated, and accounts count
+what is spent.
+"""
 
 from fractions import Fraction
 from functools import partial
@@ -35,9 +37,12 @@ def moved(counts: Any, source: int, target: int) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("asked", "stated"), [({"epsilon": 1}, 1), ({"rho": "1/4", "definition": "zcdp"}, Fraction(1, 4))]
+    ("asked", "stated"),
+    [({"epsilon": 1}, 1), ({"rho": "1/4", "definition": "zcdp"}, Fraction(1, 4))],
 )
-def test_replacing_one_unit_costs_at_most_what_is_stated(kind: str, asked: dict[str, Any], stated: Fraction) -> None:
+def test_replacing_one_unit_costs_at_most_what_is_stated(
+    kind: str, asked: dict[str, Any], stated: Fraction
+) -> None:
     rng, worst = np.random.default_rng(5), Fraction(0)
     for source, target in permutations(range(4), 2):
         if COUNTS[source]:
@@ -46,10 +51,17 @@ def test_replacing_one_unit_costs_at_most_what_is_stated(kind: str, asked: dict[
             _, again = replay(partial(make, moved(COUNTS, source, target)), script)
             privacy = made.manifest["privacy"]
             worst = max(worst, loss_between(script, again, privacy["definition"]))
-            assert Fraction(privacy["replacing"]["epsilon" if privacy["definition"] == "pure" else "rho"]) == stated
+            assert (
+                Fraction(
+                    privacy["replacing"]["epsilon" if privacy["definition"] == "pure" else "rho"]
+                )
+                == stated
+            )
     assert 0 < worst <= stated * (1 + Fraction(1, 10**9))
     if kind == "histogram" and "epsilon" in asked:
-        assert worst == stated  # all of it is used: another unit in the place of one changes two bins
+        assert (
+            worst == stated
+        )  # all of it is used: another unit in the place of one changes two bins
 
 
 def test_the_statement_is_about_replacing_and_verifies(tmp_path: Path) -> None:
@@ -58,14 +70,24 @@ def test_the_statement_is_about_replacing_and_verifies(tmp_path: Path) -> None:
     assert privacy["statement"].startswith(
         "Replacing any one person by another makes any outcome at most e^1 ≈ 2.72 times"
     )
-    assert (privacy["epsilon"], privacy["replacing"], privacy["neighbours"]) == ("1/2", {"epsilon": "1"}, REPLACED)
+    assert (privacy["epsilon"], privacy["replacing"], privacy["neighbours"]) == (
+        "1/2",
+        {"epsilon": "1"},
+        REPLACED,
+    )
     made.save(tmp_path / "out")
     assert tt.verify(tmp_path / "out")
-    assert false_claims({**privacy, "neighbours": "add or remove one unit; everything under fixed stays as it is"})
-    under_zcdp = tt.histogram(COUNTS, rho=1, definition="zcdp", neighbours="replace").manifest["privacy"]
+    assert false_claims(
+        {**privacy, "neighbours": "add or remove one unit; everything under fixed stays as it is"}
+    )
+    under_zcdp = tt.histogram(COUNTS, rho=1, definition="zcdp", neighbours="replace").manifest[
+        "privacy"
+    ]
     assert (under_zcdp["rho"], under_zcdp["replacing"]) == ("1/4", {"rho": "1"})
     plain = tt.histogram(COUNTS, rho=1, definition="zcdp").manifest["privacy"]
-    assert under_zcdp["approximate"] == plain["approximate"]  # of what was stated, for the neighbours it was stated for
+    assert (
+        under_zcdp["approximate"] == plain["approximate"]
+    )  # of what was stated, for the neighbours it was stated for
 
 
 def test_an_account_counts_what_is_spent(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""A run that died and went on reveals what one run reveals: every answer is drawn once, and the replayed loss is the same."""
+"""A run that died and went on reveals what one run reveals: every answer is drawn once, and the
+replayed loss is the same.
+"""
 
 from itertools import islice
 from pathlib import Path
@@ -9,7 +11,9 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import PaidNotFinishedError
-from tallytree.group_sizes.publish import release as release_counts  # with all that measures, before anything stands in
+from tallytree.group_sizes.publish import (
+    release as release_counts,
+)  # with all that measures, before anything stands in
 from tallytree.privacy import noise
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.journal import Journal
@@ -34,7 +38,9 @@ def release(households: Households, case: str) -> Any:
     return release_counts(households.counts(), insecure_seed=1, **CASES[case])
 
 
-def run_until(case: str, folder: Path, dies_after: int | None, drawn: list[Asked], rng: np.random.Generator) -> Any:
+def run_until(
+    case: str, folder: Path, dies_after: int | None, drawn: list[Asked], rng: np.random.Generator
+) -> Any:
     """One run over a journal, which dies once so many answers were drawn in it."""
     journal, before = Journal(folder), len(drawn)
 
@@ -42,8 +48,12 @@ def run_until(case: str, folder: Path, dies_after: int | None, drawn: list[Asked
         def draw() -> Any:
             if len(drawn) - before == dies_after:
                 raise DiedError
-            assert not any(asked.question == question for asked in drawn), "an answer that is kept was drawn again"
-            given = truth.reshape(-1) + np.rint(rng.laplace(0, max(question.law.std, 0.1), truth.size)).astype(np.int64)
+            assert not any(asked.question == question for asked in drawn), (
+                "an answer that is kept was drawn again"
+            )
+            given = truth.reshape(-1) + np.rint(
+                rng.laplace(0, max(question.law.std, 0.1), truth.size)
+            ).astype(np.int64)
             drawn.append(Asked(question, truth, given.reshape(truth.shape)))
             return given
 
@@ -77,7 +87,9 @@ def test_the_transcript_of_a_resumed_run_has_the_loss_of_one_run(case: str, tmp_
         assert 0 < max(worst) <= stated
 
 
-def test_nothing_that_is_kept_is_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_that_is_kept_is_drawn_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     true_draw, draws = noise.draws_at, []
 
     def draw(law: Any, stream: Any, places: Places) -> Any:

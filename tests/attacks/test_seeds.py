@@ -18,8 +18,26 @@ from tallytree.ledger.accounts import create_account
 from tallytree.privacy.budget import Budget, exact
 
 COMMANDS = {
-    "release": ["release", "rows.parquet", "--public", "groups", "--group", "household", "--levels", "state"],
-    "histogram": ["histogram", "rows.parquet", "--column", "household", "--bins", "4", "--bounds", "0,8"],
+    "release": [
+        "release",
+        "rows.parquet",
+        "--public",
+        "groups",
+        "--group",
+        "household",
+        "--levels",
+        "state",
+    ],
+    "histogram": [
+        "histogram",
+        "rows.parquet",
+        "--column",
+        "household",
+        "--bins",
+        "4",
+        "--bounds",
+        "0,8",
+    ],
     "degrees": ["degrees", "rows.parquet", "--public", "groups", "--column", "household"],
     "stream": ["stream", "rows.parquet", "--column", "age", "--until", "60"],
     "spatial": ["spatial", "rows.parquet", "--columns", "household,age", "--box", "0:8,0:80"],
@@ -35,12 +53,18 @@ def run(*arguments: str) -> int:
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = {"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 6 + ["NY"], "age": [3, 40, 31, 8, 9, 70, 22]}
+    rows = {
+        "household": [1, 1, 2, 3, 3, 3, 4],
+        "state": ["GA"] * 6 + ["NY"],
+        "age": [3, 40, 31, 8, 9, 70, 22],
+    }
     pq.write_table(pa.table(rows), "rows.parquet")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_seeded_release_is_marked_everywhere(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_seeded_release_is_marked_everywhere(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = [*COMMANDS[name], "--epsilon", "1", "--out", "out", "--insecure-seed", "7"]
     assert run(*command) == 0
     assert "NOT PRIVATE" in capsys.readouterr().err
@@ -77,5 +101,8 @@ def test_the_ledger_refuses_seeds() -> None:
 
 def test_without_a_seed_noise_is_fresh() -> None:
     counts = tt.read("rows.parquet", group="household", levels=["state"], public="groups")
-    runs = [tt.release(counts, epsilon=0.01, view="sizes").noisy.levels[0].queries[0].values for _ in range(2)]  # type: ignore[union-attr]
+    runs = [
+        tt.release(counts, epsilon=0.01, view="sizes").noisy.levels[0].queries[0].values
+        for _ in range(2)
+    ]  # type: ignore[union-attr]
     assert (runs[0] != runs[1]).any()

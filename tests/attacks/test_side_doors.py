@@ -1,4 +1,6 @@
-"""Nothing but the noisy answers leaves: given the same noise, everything visible is the same for neighbours."""
+"""Nothing but the noisy answers leaves: given the same noise, everything visible is the same for
+neighbours.
+"""
 
 import copy
 import logging
@@ -91,7 +93,8 @@ def test_given_the_noise_everything_visible_is_the_same(
         caplog.clear()
         seen.append((code, told.out, told.err, logged, files))
     assert seen[0][0] == 0, seen[0][2]
-    # Exit code, standard output and error, log, and every file byte by byte, so also their names and sizes.
+    # Exit code, standard output and error, log, and every file byte by byte, so also their names
+    # and sizes.
     assert seen[0] == seen[1]
 
 
@@ -104,7 +107,9 @@ def test_progress_tells_the_same_story() -> None:
         stories.append(story)
 
         def run(counts: Any = one.counts(), story: list[Any] = story) -> Any:  # noqa: B008
-            return tt.release(counts, epsilon=1, insecure_seed=1, progress=lambda *told: story.append(told))
+            return tt.release(
+                counts, epsilon=1, insecure_seed=1, progress=lambda *told: story.append(told)
+            )
 
         if script is None:
             _, script = listen(run, np.random.default_rng(1))
@@ -116,7 +121,11 @@ def test_progress_tells_the_same_story() -> None:
 
 SECRET = "7341992"
 WORD = "duchess-of-kent"
-PEOPLE = {"household": [WORD, WORD, "b", "c"], "state": ["GA", "GA", "GA", "NY"], "miles": [int(SECRET), 1, 2, 3]}
+PEOPLE = {
+    "household": [WORD, WORD, "b", "c"],
+    "state": ["GA", "GA", "GA", "NY"],
+    "miles": [int(SECRET), 1, 2, 3],
+}
 CONFIDENTIAL: dict[str, Callable[[], Any]] = {
     "counts": lambda: tt.read(
         pa.table(PEOPLE),
@@ -128,7 +137,9 @@ CONFIDENTIAL: dict[str, Callable[[], Any]] = {
     ),
     "degrees": lambda: read_degrees(pa.table({"a": [1] * 40, "b": list(range(2, 42))}), "a", "b"),
     "binned": lambda: read_values(pa.table({"x": [1.0] * 41}), "x", edges=[0, 2]),
-    "grid": lambda: ConfidentialGrid(np.array([[int(SECRET)]]), ((0.0, 1.0), (0.0, 1.0)), ("x", "y")),
+    "grid": lambda: ConfidentialGrid(
+        np.array([[int(SECRET)]]), ((0.0, 1.0), (0.0, 1.0)), ("x", "y")
+    ),
     "sizes": lambda: confidential_sizes(np.array([int(SECRET), 41]), 1),
 }
 
@@ -146,26 +157,48 @@ def test_confidential_values_are_not_shown_nor_copied_into_files(name: str) -> N
 
 READ: dict[str, Any] = {"group": "household", "levels": ["state"], "public": "groups"}
 FAILURES: dict[str, Callable[[], Any]] = {
-    "group in two regions": lambda: tt.read(pa.table({**PEOPLE, "state": ["GA", "NY", "GA", "NY"]}), **READ),
-    "missing group": lambda: tt.read(pa.table({**PEOPLE, "household": [WORD, None, "b", "c"]}), **READ),
-    "missing region": lambda: tt.read(pa.table({**PEOPLE, "state": ["GA", None, "GA", "NY"]}), **READ),
+    "group in two regions": lambda: tt.read(
+        pa.table({**PEOPLE, "state": ["GA", "NY", "GA", "NY"]}), **READ
+    ),
+    "missing group": lambda: tt.read(
+        pa.table({**PEOPLE, "household": [WORD, None, "b", "c"]}), **READ
+    ),
+    "missing region": lambda: tt.read(
+        pa.table({**PEOPLE, "state": ["GA", None, "GA", "NY"]}), **READ
+    ),
     "negative": lambda: tt.read(
-        pa.table({**PEOPLE, "miles": [-int(SECRET), 1, 2, 3]}), **READ, quantity="miles", max_quantity=9
+        pa.table({**PEOPLE, "miles": [-int(SECRET), 1, 2, 3]}),
+        **READ,
+        quantity="miles",
+        max_quantity=9,
     ),
     "fraction": lambda: tt.read(
-        pa.table({**PEOPLE, "miles": [int(SECRET) + 0.5, 1, 2, 3]}), **READ, quantity="miles", max_quantity=9
+        pa.table({**PEOPLE, "miles": [int(SECRET) + 0.5, 1, 2, 3]}),
+        **READ,
+        quantity="miles",
+        max_quantity=9,
     ),
     "text": lambda: tt.read(
-        pa.table({**PEOPLE, "miles": [WORD, "1", "2", "3"]}), **READ, quantity="miles", max_quantity=9
+        pa.table({**PEOPLE, "miles": [WORD, "1", "2", "3"]}),
+        **READ,
+        quantity="miles",
+        max_quantity=9,
     ),
     "not in groups": lambda: tt.read(
         pa.table(PEOPLE), **READ, groups=pa.table({"household": ["b", "c"], "state": ["GA", "NY"]})
     ),
     "missing unit": lambda: tt.read(
-        pa.table({**PEOPLE, "who": [WORD, None, "x", "y"]}), **READ | {"public": "regions"}, unit="who", contributions=1
+        pa.table({**PEOPLE, "who": [WORD, None, "x", "y"]}),
+        **READ | {"public": "regions"},
+        unit="who",
+        contributions=1,
     ),
-    "outside the bins": lambda: tt.histogram([int(SECRET), 1, 2], bins=[0, 5, 9], epsilon=1, outside="error"),
-    "not a category": lambda: tt.histogram([WORD, "b"], categories=["a", "b"], epsilon=1, outside="error"),
+    "outside the bins": lambda: tt.histogram(
+        [int(SECRET), 1, 2], bins=[0, 5, 9], epsilon=1, outside="error"
+    ),
+    "not a category": lambda: tt.histogram(
+        [WORD, "b"], categories=["a", "b"], epsilon=1, outside="error"
+    ),
 }
 
 
@@ -188,7 +221,12 @@ def test_errors_name_no_value(name: str, caplog: pytest.LogCaptureFixture) -> No
 @pytest.mark.parametrize("view", ["sizes", "cumulative", "hybrid", "naive", None])
 def test_the_largest_values_there_are_do_not_make_a_release_fail(view: str | None) -> None:
     huge = Households(((0, 2**53), (1, 3), (2, 1)))
-    release = tt.release(huge.counts(), epsilon=1, view=view, max_size=20 if view in ("cumulative", "naive") else None)
+    release = tt.release(
+        huge.counts(),
+        epsilon=1,
+        view=view,
+        max_size=20 if view in ("cumulative", "naive") else None,
+    )
     assert release.manifest["mechanism"]["name"] == ("matching" if view else "adaptive")
     assert release.verify()
 
@@ -204,7 +242,12 @@ def measure_adaptively(counts: ConfidentialCounts, stream: KeyStream) -> None:
     """Measures and estimates in turns, so that all of it is timed."""
     n_groups = TREE.sum_from_leaves(counts.n_groups)
     run_adaptive(
-        counts, plan_release(ReleaseOptions(epsilon=1), FACTS), FACTS, n_groups, stream, lambda plan, noisy: None
+        counts,
+        plan_release(ReleaseOptions(epsilon=1), FACTS),
+        FACTS,
+        n_groups,
+        stream,
+        lambda plan, noisy: None,
     )
 
 
@@ -213,11 +256,13 @@ def measure_adaptively(counts: ConfidentialCounts, stream: KeyStream) -> None:
 def test_measuring_takes_the_same_time_for_neighbours(
     measure: Callable[[ConfidentialCounts, KeyStream], None], n_runs: int
 ) -> None:
-    """Alternating runs with the same noise for both, medians: what one entity changes is lost in the time of all the rest.
-    For inputs that differ in many entities this is not promised, see the threat model.
+    """Alternating runs with the same noise for both, medians: what one entity changes is lost in
+    the time of all the rest. For inputs that differ in many entities this is not promised, see the
+    threat model.
 
-    Time of the processor, which other programs change little: on a machine with more work than it can do, the medians of
-    this many runs differed by 2 % at most, and with a standard deviation of 1 %; 15 % is a difference.
+    Time of the processor, which other programs change little: on a machine with more work than it
+    can do, the medians of this many runs differed by 2 % at most, and with a standard deviation of
+    1 %; 15 % is a difference.
     """
     households = Households(tuple((leaf, size) for leaf in range(3) for size in range(1, 40)))
     neighbour = list(households.neighbours())[17]

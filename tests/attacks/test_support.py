@@ -1,4 +1,6 @@
-"""Floating point has no say: noise does not depend on values, so neighbours have the same possible outputs."""
+"""Floating point has no say: noise does not depend on values, so neighbours have the same possible
+outputs.
+"""
 
 from fractions import Fraction
 
@@ -11,7 +13,11 @@ from tallytree.privacy.noise import VALUE_LIMIT, DiscreteGaussian, DiscreteLapla
 from tallytree.privacy.randomness import KeyStream
 from tests.attacks.inputs import random_households
 
-NOISES = [DiscreteLaplace(Fraction(1, 3)), DiscreteLaplace(Fraction(10**6, 7)), DiscreteGaussian(Fraction(5, 2))]
+NOISES = [
+    DiscreteLaplace(Fraction(1, 3)),
+    DiscreteLaplace(Fraction(10**6, 7)),
+    DiscreteGaussian(Fraction(5, 2)),
+]
 VALUES = [0, 1, -1, 7, 2**31, 2**53, 2**53 + 1, -(2**60)]
 
 
@@ -50,7 +56,9 @@ def test_values_at_the_limit_neither_fail_nor_wrap_around() -> None:
 
 @pytest.mark.parametrize("view", ["naive", "sizes", "cumulative"])
 def test_a_release_shifts_by_whole_numbers_between_neighbours(view: str) -> None:
-    """The same key, two neighbours: every noisy answer moves by the true change, so the noise was the same."""
+    """The same key, two neighbours: every noisy answer moves by the true change, so the noise was
+    the same.
+    """
     households = random_households(np.random.default_rng(2))
     neighbour = next(iter(households.neighbours()))
     noisy = [
@@ -64,7 +72,9 @@ def test_a_release_shifts_by_whole_numbers_between_neighbours(view: str) -> None
 
 
 def test_raw_measurements_are_stored_as_whole_numbers(tmp_path: object) -> None:
-    folder = tt.release(random_households(np.random.default_rng(2)).counts(), epsilon=1).save(f"{tmp_path}/out")
+    folder = tt.release(random_households(np.random.default_rng(2)).counts(), epsilon=1).save(
+        f"{tmp_path}/out"
+    )
     table = pq.read_table(folder / "noisy.parquet")
     assert {str(table.schema.field(name).type) for name in ("level", "index", "value")} <= {
         "int64",

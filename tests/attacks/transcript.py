@@ -1,13 +1,15 @@
 """The exact privacy loss of a run, by replaying its noisy answers on a neighbouring input.
 
-``add_noise``, ``choose_candidates``, ``exceed_zero`` and ``cheapest_parts`` are the only doors from true values to public
-ones. Standing in for them, :func:`listen` notes every true answer and hands out noisy ones; :func:`replay` hands out the
-*same* noisy answers on another input. What the two inputs did differently along this transcript is then known exactly: the
-logarithm of the ratio of their probabilities is at most the sum of |difference| / scale for discrete Laplace noise, and the
-zCDP loss the sum of difference² / (2 sigma2) for discrete Gaussian; the ratio of a choice is computed from all scores, that of
-a comparison with 0 from the law of its noise, and that of a tiling is bounded as its sensitivity has it. No statistics are
-involved, so a loss of even one part in a million too much is found; and whatever follows the noise must come out the same for
-both inputs, byte by byte.
+``add_noise``, ``choose_candidates``, ``exceed_zero`` and ``cheapest_parts`` are the only doors from
+true values to public ones. Standing in for them, :func:`listen` notes every true answer and hands
+out noisy ones; :func:`replay` hands out the
+*same* noisy answers on another input. What the two inputs did differently along this transcript is
+ then known exactly: the logarithm of the ratio of their probabilities is at most the sum of
+ |difference| / scale for discrete Laplace noise, and the zCDP loss the sum of difference² / (2
+ sigma2) for discrete Gaussian; the ratio of a choice is computed from all scores, that of a
+ comparison with 0 from the law of its noise, and that of a tiling is bounded as its sensitivity has
+ it. No statistics are involved, so a loss of even one part in a million too much is found; and
+ whatever follows the noise must come out the same for both inputs, byte by byte.
 """
 
 import sys
@@ -43,7 +45,9 @@ class Above:
 
 @dataclass(frozen=True)
 class Tiling:
-    """The law of a choice among tilings of a tree, whose nodes cost their values plus this noise plus a price."""
+    """The law of a choice among tilings of a tree, whose nodes cost their values plus this noise
+    plus a price.
+    """
 
     noise: DiscreteLaplace
     price: int
@@ -52,7 +56,8 @@ class Tiling:
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked, as far as it may be known to everyone; ``law`` is the noise, or the rate or the law of a choice.
+    """What was asked, as far as it may be known to everyone; ``law`` is the noise, or the rate or
+    the law of a choice.
 
     ``about`` is the digest of the public numbers that say what is counted, as journals keep it.
     """
@@ -83,30 +88,60 @@ class VisibleDifferenceError(AssertionError):
 def standing_in(answer: Callable[[Question, Any], Any]) -> Iterator[None]:
     """Let ``answer`` answer all questions, wherever the package asks them."""
 
-    def noisy(values: Any, noise: Noise, stream: Any, *, level: int, query: str, **place: Any) -> Any:
+    def noisy(
+        values: Any, noise: Noise, stream: Any, *, level: int, query: str, **place: Any
+    ) -> Any:
         offsets = place.get("offsets")
         ends = None if offsets is None else tuple(offsets.tolist())
         start = place.get("first_region", 0), place.get("first_draw", 0)
         about = public_digest(place.get("question", ()))
-        return answer(Question(level, query, noise, values.shape, ends, start, about), np.array(values)).copy()
+        return answer(
+            Question(level, query, noise, values.shape, ends, start, about), np.array(values)
+        ).copy()
 
-    def chosen(scores: Any, offsets: Any, rate: Fraction, source: Any, *, level: int, query: str, question: Any) -> Any:
+    def chosen(
+        scores: Any,
+        offsets: Any,
+        rate: Fraction,
+        source: Any,
+        *,
+        level: int,
+        query: str,
+        question: Any,
+    ) -> Any:
         about = public_digest(question)
         asked = Question(level, query, rate, scores.shape, tuple(offsets.tolist()), (0, 0), about)
         return answer(asked, np.array(scores)).copy()
 
-    def above(values: Any, noise: DiscreteLaplace, source: Any, *, level: int, query: str, question: Any) -> Any:
-        asked = Question(level, query, Above(noise), values.shape, None, (0, 0), public_digest(question))
+    def above(
+        values: Any, noise: DiscreteLaplace, source: Any, *, level: int, query: str, question: Any
+    ) -> Any:
+        asked = Question(
+            level, query, Above(noise), values.shape, None, (0, 0), public_digest(question)
+        )
         return answer(asked, np.array(values)).copy()
 
     def tiled(
-        costs: Any, price: int, starts: Any, noise: Any, source: Any, *, level: int, query: str, question: Any
+        costs: Any,
+        price: int,
+        starts: Any,
+        noise: Any,
+        source: Any,
+        *,
+        level: int,
+        query: str,
+        question: Any,
     ) -> Any:
         law = Tiling(noise, price, tuple(starts.tolist()))
         asked = Question(level, query, law, costs.shape, None, (0, 0), public_digest(question))
         return answer(asked, np.array(costs)).copy()
 
-    replacements = {"add_noise": noisy, "choose_candidates": chosen, "exceed_zero": above, "cheapest_parts": tiled}
+    replacements = {
+        "add_noise": noisy,
+        "choose_candidates": chosen,
+        "exceed_zero": above,
+        "cheapest_parts": tiled,
+    }
     replaced = [
         (module, name)
         for place, module in list(sys.modules.items())
@@ -131,10 +166,16 @@ def listen(run: Callable[[], Any], rng: np.random.Generator) -> tuple[Any, list[
         if isinstance(question.law, Fraction):
             given = rng.integers(0, np.diff(question.offsets or ()))
         elif isinstance(question.law, Above):
-            given = (truth + rng.laplace(0, float(question.law.noise.scale), truth.shape) > 0).astype(np.int64)
+            given = (
+                truth + rng.laplace(0, float(question.law.noise.scale), truth.shape) > 0
+            ).astype(np.int64)
         elif isinstance(question.law, Tiling):
-            drawn = np.rint(rng.laplace(0, float(question.law.noise.scale), truth.shape)).astype(np.int64)
-            given = cheapest_cut(truth + drawn + question.law.price, np.array(question.law.child_starts))
+            drawn = np.rint(rng.laplace(0, float(question.law.noise.scale), truth.shape)).astype(
+                np.int64
+            )
+            given = cheapest_cut(
+                truth + drawn + question.law.price, np.array(question.law.child_starts)
+            )
         else:
             drawn = rng.laplace(0, max(question.law.std, 0.1), truth.shape)
             given = truth.astype(np.int64) + np.rint(drawn).astype(np.int64)
@@ -146,12 +187,16 @@ def listen(run: Callable[[], Any], rng: np.random.Generator) -> tuple[Any, list[
 
 
 def replay(run: Callable[[], Any], script: list[Asked]) -> tuple[Any, list[Asked]]:
-    """Run on another input with the noisy answers of a transcript; the same questions must be asked in the same order."""
+    """Run on another input with the noisy answers of a transcript; the same questions must be asked
+    in the same order.
+    """
     transcript: list[Asked] = []
 
     def answer(question: Question, truth: Any) -> Any:
         if len(transcript) == len(script) or question != script[len(transcript)].question:
-            raise VisibleDifferenceError(f"question {len(transcript)}: {question.query}, level {question.level}")
+            raise VisibleDifferenceError(
+                f"question {len(transcript)}: {question.query}, level {question.level}"
+            )
         given = script[len(transcript)].given
         transcript.append(Asked(question, truth, given))
         return given
@@ -159,7 +204,9 @@ def replay(run: Callable[[], Any], script: list[Asked]) -> tuple[Any, list[Asked
     with standing_in(answer):
         result = run()
     if len(transcript) != len(script):
-        raise VisibleDifferenceError(f"{len(script)} questions were asked of one input, {len(transcript)} of the other")
+        raise VisibleDifferenceError(
+            f"{len(script)} questions were asked of one input, {len(transcript)} of the other"
+        )
     return result, transcript
 
 
@@ -179,11 +226,18 @@ def loss_between(one: list[Asked], other: list[Asked], definition: str) -> Fract
                 loss += loss_of_choices(here, there, rate, definition)
             case Above(noise=law):
                 loss += _pure(
-                    sum(loss_of_decision(*one, law) for one in zip(here.truth, there.truth, here.given)), definition
+                    sum(
+                        loss_of_decision(*one, law)
+                        for one in zip(here.truth, there.truth, here.given)
+                    ),
+                    definition,
                 )
             case Tiling(noise=law, child_starts=starts):
                 moved = np.abs(change.astype(np.int64))
-                loss += _pure((moved[here.given == 1].sum() + most_moved(moved, starts)) / float(law.scale), definition)
+                loss += _pure(
+                    (moved[here.given == 1].sum() + most_moved(moved, starts)) / float(law.scale),
+                    definition,
+                )
     return loss
 
 
@@ -192,12 +246,19 @@ def _pure(epsilon: float, definition: str) -> Fraction:
 
 
 def loss_of_decision(here: int, there: int, above: int, noise: DiscreteLaplace) -> float:
-    """|log ratio| of the probabilities that a value plus discrete Laplace noise is above 0, or that it is not."""
-    return abs(log_probability(int(here), int(above), noise) - log_probability(int(there), int(above), noise))
+    """|log ratio| of the probabilities that a value plus discrete Laplace noise is above 0, or that
+    it is not.
+    """
+    return abs(
+        log_probability(int(here), int(above), noise)
+        - log_probability(int(there), int(above), noise)
+    )
 
 
 def log_probability(value: int, above: int, noise: DiscreteLaplace) -> float:
-    """log P(value + noise > 0), or of the opposite, which is P(1 − value + noise > 0), as the noise is symmetric."""
+    """log P(value + noise > 0), or of the opposite, which is P(1 − value + noise > 0), as the noise
+    is symmetric.
+    """
     b = value if above else 1 - value
     q = np.exp(-1 / float(noise.scale))
     # P(noise >= 1 - b): a geometric tail where b is 0 or less, else all but one.
@@ -213,12 +274,15 @@ def most_moved(moved: Any, child_starts: tuple[int, ...]) -> int:
 
 
 def loss_of_choices(here: Asked, there: Asked, rate: Fraction, definition: str) -> Fraction:
-    """Pure: the log ratio of the probabilities of what was chosen, for all lists together. zCDP: (range of the log ratio
-    over all candidates)² / 8 (Cesar and Rogers 2021, Lemma 3.2)."""
+    """Pure: the log ratio of the probabilities of what was chosen, for all lists together. zCDP:
+    (range of the log ratio over all candidates)² / 8 (Cesar and Rogers 2021, Lemma 3.2).
+    """
     total = 0.0
     offsets = here.question.offsets or ()
     for start, stop, chosen in zip(offsets, offsets[1:], here.given, strict=False):
-        own, others = (float(rate) * asked.truth[start:stop].astype(float) for asked in (here, there))
+        own, others = (
+            float(rate) * asked.truth[start:stop].astype(float) for asked in (here, there)
+        )
         if definition == "pure":
             ratio = (own - others)[chosen] - (logsumexp(own) - logsumexp(others))
             total += abs(ratio)

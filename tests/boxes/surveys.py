@@ -34,7 +34,9 @@ class PlainSurvey:
         # Quarters of the grid, and cells where all points of a quarter lie in one of its cells.
         chosen = np.zeros(tree.n_nodes, dtype=np.int64)
         for node in range(tree.child_starts[0], tree.child_starts[1]):
-            inside = self.counts[tuple(slice(a, b) for a, b in zip(tree.low[node], tree.high[node]))]
+            inside = self.counts[
+                tuple(slice(a, b) for a, b in zip(tree.low[node], tree.high[node]))
+            ]
             chosen[node] = inside.max() < box_sums(sums, tree.low[[node]], tree.high[[node]])[0]
         below = tree.below(chosen == 1)
         chosen[tree.is_leaf & ~below & (chosen == 0)] = 1

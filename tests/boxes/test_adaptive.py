@@ -17,12 +17,16 @@ from tests.kernels.test_tree_nonnegative import assert_adds_up
 
 def clumps(seed, shape=(64, 64), n_points=4000):
     rng = np.random.default_rng(seed)
-    cells = tuple(np.clip(rng.normal(0.5, 0.12, n_points) * side, 0, side - 1).astype(int) for side in shape)
+    cells = tuple(
+        np.clip(rng.normal(0.5, 0.12, n_points) * side, 0, side - 1).astype(int) for side in shape
+    )
     return np.bincount(np.ravel_multi_index(cells, shape), minlength=np.prod(shape)).reshape(shape)
 
 
 def released(counts, epsilon=1.0, seed=1, **options):
-    return tt.spatial(counts=counts, mechanism="adaptive", epsilon=epsilon, insecure_seed=seed, **options)
+    return tt.spatial(
+        counts=counts, mechanism="adaptive", epsilon=epsilon, insecure_seed=seed, **options
+    )
 
 
 def test_questions_come_at_few_depths():
@@ -42,12 +46,18 @@ def test_shares_add_up_and_the_first_is_larger_where_few_boxes_will_be_split():
         shares = depth_shares((3, 5, 7, 8), 2, points, Fraction(49, 50))
         assert sum(shares) == Fraction(49, 50)
         assert all(share > 0 for share in shares)
-    # log2(4096) / 2 - 3 = 3 halvings of even land within reach, in steps of two: the first question has 1 / (1 + 1.5 · 1.5).
-    assert float(depth_shares((3, 5, 7, 8), 2, 4096.0, Fraction(1))[0]) == pytest.approx(1 / 3.25, abs=1e-3)
-    # With many points all questions are within reach: alike for a line; for a map they weigh more the deeper they are.
+    # log2(4096) / 2 - 3 = 3 halvings of even land within reach, in steps of two: the first question
+    # has 1 / (1 + 1.5 · 1.5).
+    assert float(depth_shares((3, 5, 7, 8), 2, 4096.0, Fraction(1))[0]) == pytest.approx(
+        1 / 3.25, abs=1e-3
+    )
+    # With many points all questions are within reach: alike for a line; for a map they weigh more
+    # the deeper they are.
     assert depth_shares((3, 6, 9, 12), 1, 1e12, Fraction(1))[0] == Fraction(1, 4)
     weights = [1, 2 ** (2 / 3), 2 ** (4 / 3), 2 ** (5 / 3)]
-    assert float(depth_shares((3, 5, 7, 8), 2, 1e20, Fraction(1))[0]) == pytest.approx(1 / sum(weights), abs=1e-3)
+    assert float(depth_shares((3, 5, 7, 8), 2, 1e20, Fraction(1))[0]) == pytest.approx(
+        1 / sum(weights), abs=1e-3
+    )
     assert depth_shares((0,), 2, 9.0, Fraction(1)) == (Fraction(1),)
 
 
@@ -89,7 +99,8 @@ def test_smoothed_counts_add_up_and_follow_from_what_was_measured(nonnegative):
 
 
 def test_boxes_that_are_not_cut_are_asked_together():
-    # Said to hold points that no answer shows: the whole has what is left of the budget where that tells the most.
+    # Said to hold points that no answer shows: the whole has what is left of the budget where that
+    # tells the most.
     empty = np.zeros(64 * 64, dtype=np.int64)
     first, last = released(empty, 1.0, n_points=1000).noisy
     assert (len(first.nodes), last.nodes.tolist()) == (4, [0])

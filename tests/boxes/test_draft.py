@@ -27,12 +27,19 @@ def test_grids_below_grids_tile_and_count_every_point_once(shape, first, seed):
     assert tree.tiles()
     assert np.array_equal(np.sort(measurement.nodes), np.flatnonzero(tree.is_leaf))
     for node, value in zip(measurement.nodes, measurement.values):
-        assert value == counts[tuple(slice(a, b) for a, b in zip(tree.low[node], tree.high[node]))].sum()
+        assert (
+            value
+            == counts[tuple(slice(a, b) for a, b in zip(tree.low[node], tree.high[node]))].sum()
+        )
     assert np.diff(tree.child_starts).max(initial=0) <= 2 ** len(shape)
 
 
 @settings(max_examples=40, deadline=None)
-@given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=2), share=st.floats(0, 1), seed=st.integers(0, 100))
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=1, max_size=2),
+    share=st.floats(0, 1),
+    seed=st.integers(0, 100),
+)
 def test_united_boxes_cover_the_same_cells_and_no_family_is_left_whole(shape, share, seed):
     rng = np.random.default_rng(seed)
     draft = Draft(tuple(shape), PlainSurvey(np.zeros(shape, dtype=np.int64)))

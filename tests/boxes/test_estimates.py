@@ -27,9 +27,9 @@ def noisy_map(counts, seed, epsilon):
     exact = survey.count
 
     def count(low, high, share, query):
-        return exact(low, high, share, query) + np.rint(rng.laplace(0, 1 / (epsilon * float(share)), len(low))).astype(
-            int
-        )
+        return exact(low, high, share, query) + np.rint(
+            rng.laplace(0, 1 / (epsilon * float(share)), len(low))
+        ).astype(int)
 
     survey.count = count
     grow(draft, MethodOptions(mechanism="adaptive-tree"))
@@ -49,7 +49,9 @@ def test_sparse_estimates_add_up_and_are_closer_where_data_are_sparse():
             sums = np.bincount(tree.parent[1:], weights=found.published[1:], minlength=tree.n_nodes)
             assert np.all(found.published >= 0)
             assert np.array_equal(sums[~tree.is_leaf], found.published[~tree.is_leaf])
-            errors[place] += np.abs(MapSurface(found).answer(low.astype(float), high.astype(float)) - truth).mean()
+            errors[place] += np.abs(
+                MapSurface(found).answer(low.astype(float), high.astype(float)) - truth
+            ).mean()
     assert errors[1] < 0.95 * errors[0]
 
 
@@ -57,7 +59,10 @@ def test_unbiased_estimates_do_not_depend_on_sparsity():
     tree, values, variances = noisy_map(lonely_cells(), 1, 0.05)
     plain, sparse = (estimate_map(tree, values, variances, sparse=flag) for flag in (False, True))
     assert np.array_equal(plain.unbiased, sparse.unbiased)
-    both = [estimate_map(tree, values, variances, nonnegative=False, sparse=flag).published for flag in (False, True)]
+    both = [
+        estimate_map(tree, values, variances, nonnegative=False, sparse=flag).published
+        for flag in (False, True)
+    ]
     assert np.array_equal(*both)
 
 
@@ -87,9 +92,14 @@ def test_the_nonnegative_optimum_is_that_of_dense_algebra(seed):
     tree, _ = draft.finish()
     values, variances = rng.normal(0, 3, tree.n_nodes), rng.uniform(0.5, 4, tree.n_nodes)
     variances[~tree.is_leaf & (rng.random(tree.n_nodes) < 0.5)] = np.inf
-    found = estimate_map(tree, values, variances, nonnegative="least-squares", integers=False).published
+    found = estimate_map(
+        tree, values, variances, nonnegative="least-squares", integers=False
+    ).published
     leaves, counted = np.flatnonzero(tree.is_leaf), np.isfinite(variances)
-    rows = np.array([[contains(tree, node, leaf) for leaf in leaves] for node in range(tree.n_nodes)], dtype=float)
+    rows = np.array(
+        [[contains(tree, node, leaf) for leaf in leaves] for node in range(tree.n_nodes)],
+        dtype=float,
+    )
     weights = 1 / np.sqrt(variances[counted])
     expected, _ = nnls(rows[counted] * weights[:, None], values[counted] * weights)
     np.testing.assert_allclose(found, rows @ expected, atol=1e-8)

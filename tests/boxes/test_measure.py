@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 from tallytree.boxes.draft import Draft
-from tallytree.boxes.measure import CellCharges, PrivateSurvey, measure_map, median_scores, tree_deviations
+from tallytree.boxes.measure import (
+    CellCharges,
+    PrivateSurvey,
+    measure_map,
+    median_scores,
+    tree_deviations,
+)
 from tallytree.boxes.methods import GROW, LINE
 from tallytree.errors import RequestError
 from tallytree.model.box_tree import prefix_sums
@@ -21,7 +27,9 @@ from tests.reference.partitions import absolute_deviations
 
 def confidential(counts, **options):
     counts = np.asarray(counts, dtype=np.int64)
-    return ConfidentialGrid(counts, tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim], **options)
+    return ConfidentialGrid(
+        counts, tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim], **options
+    )
 
 
 def boxes(*pairs):
@@ -47,7 +55,8 @@ def test_no_neighbour_changes_a_median_score_by_more_than_the_sensitivity(contri
     for _ in range(5):
         counts = rng.integers(0, 4, size=(4, 3))
         before, _ = median_scores(prefix_sums(counts), low, high, 0)
-        # All ways to add a unit's points to cells; taking them away again is the same pair the other way round.
+        # All ways to add a unit's points to cells; taking them away again is the same pair the
+        # other way round.
         for cells in product(range(12), repeat=contributions):
             neighbour = counts.copy().ravel()
             np.add.at(neighbour, list(cells), 1)
@@ -74,10 +83,17 @@ def test_cells_are_never_asked_for_more_than_the_whole_budget():
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
 def test_every_method_spends_the_whole_budget_on_every_cell_and_no_more(method, definition):
     # What merges neighbours along a line finds one boundary.
-    counts = np.repeat([2, 200], 128) if method in LINE else np.random.default_rng(3).poisson(2, size=(16, 16))
+    counts = (
+        np.repeat([2, 200], 128)
+        if method in LINE
+        else np.random.default_rng(3).poisson(2, size=(16, 16))
+    )
     survey_budget = Budget(definition, Fraction(1, 2))
     noisy = measure_map(
-        confidential(counts), survey_budget, MethodOptions(mechanism=method), KeyStream.from_insecure_seed(4)
+        confidential(counts),
+        survey_budget,
+        MethodOptions(mechanism=method),
+        KeyStream.from_insecure_seed(4),
     )
     charges = CellCharges(counts.shape)
     for one in noisy.measurements:
@@ -92,9 +108,13 @@ def test_every_method_spends_the_whole_budget_on_every_cell_and_no_more(method, 
 
 def test_noise_has_the_stated_variance_and_is_not_shared_between_steps():
     survey = PrivateSurvey(
-        confidential(np.zeros((64, 64))), Budget("pure", Fraction(1)), KeyStream.from_insecure_seed(9)
+        confidential(np.zeros((64, 64))),
+        Budget("pure", Fraction(1)),
+        KeyStream.from_insecure_seed(9),
     )
-    cells = np.stack(np.meshgrid(np.arange(64), np.arange(64), indexing="ij"), axis=-1).reshape(-1, 2)
+    cells = np.stack(np.meshgrid(np.arange(64), np.arange(64), indexing="ij"), axis=-1).reshape(
+        -1, 2
+    )
     first = survey.count(cells, cells + 1, Fraction(1, 2), "one")
     second = survey.count(cells, cells + 1, Fraction(1, 2), "two")
     assert np.var(first) == pytest.approx(survey.variance(Fraction(1, 2)), rel=0.15)
@@ -105,7 +125,9 @@ def test_private_medians_find_the_middle_when_the_budget_is_large():
     counts = np.zeros((32, 8), dtype=np.int64)
     counts[5] = 100
     counts[20] = 100
-    survey = PrivateSurvey(confidential(counts), Budget("pure", Fraction(50)), KeyStream.from_insecure_seed(1))
+    survey = PrivateSurvey(
+        confidential(counts), Budget("pure", Fraction(50)), KeyStream.from_insecure_seed(1)
+    )
     cut = int(survey.cut(*boxes(((0, 0), (32, 8))), 0, Fraction(1, 2), "median")[0])
     assert 6 <= cut <= 20
     with pytest.raises(RequestError, match="one cell"):
@@ -119,8 +141,12 @@ def test_costs_of_parts_are_those_of_the_slow_twin():
     for _ in range(3):
         nodes, _ = draft.split_grid(nodes, 2)
     tree = draft.so_far()[0]
-    inside = [counts[a[0] : b[0], a[1] : b[1]].ravel().tolist() for a, b in zip(tree.low, tree.high)]
-    assert tree_deviations(confidential(counts), tree).tolist() == [absolute_deviations(part) for part in inside]
+    inside = [
+        counts[a[0] : b[0], a[1] : b[1]].ravel().tolist() for a, b in zip(tree.low, tree.high)
+    ]
+    assert tree_deviations(confidential(counts), tree).tolist() == [
+        absolute_deviations(part) for part in inside
+    ]
 
 
 def test_parts_are_even_and_splits_go_where_points_are_when_the_budget_is_large():
@@ -135,16 +161,21 @@ def test_parts_are_even_and_splits_go_where_points_are_when_the_budget_is_large(
             KeyStream.from_insecure_seed(2),
         )
         leaves = np.flatnonzero(noisy.leaves)
-        # Even and full, one full cell, even and empty: PrivTree splits what is full, DAWA what is uneven.
+        # Even and full, one full cell, even and empty: PrivTree splits what is full, DAWA what is
+        # uneven.
         for cell, volume in (((2, 2), even), ((12, 3), 1), ((2, 12), 64)):
-            holds = leaves[np.all((noisy.tree.low[leaves] <= cell) & (noisy.tree.high[leaves] > cell), axis=1)]
+            holds = leaves[
+                np.all((noisy.tree.low[leaves] <= cell) & (noisy.tree.high[leaves] > cell), axis=1)
+            ]
             assert noisy.tree.volume[holds].tolist() == [volume]
 
 
 def test_a_descent_goes_down_and_does_not_ask_twice():
     def begun():
         survey = PrivateSurvey(
-            confidential(np.full((4, 4), 10**6)), Budget("pure", Fraction(1)), KeyStream.from_insecure_seed(1)
+            confidential(np.full((4, 4), 10**6)),
+            Budget("pure", Fraction(1)),
+            KeyStream.from_insecure_seed(1),
         )
         descent = survey.descend(Fraction(1, 2), "splits")
         assert descent.worth(*boxes(((0, 0), (4, 4)))).all()
@@ -174,6 +205,10 @@ def test_confidential_grids_show_nothing_and_are_not_pickled():
 
 def test_enormous_counts_do_not_wrap_around():
     survey = PrivateSurvey(
-        confidential(np.full((2, 2), 2**62)), Budget("pure", Fraction(1)), KeyStream.from_insecure_seed(1)
+        confidential(np.full((2, 2), 2**62)),
+        Budget("pure", Fraction(1)),
+        KeyStream.from_insecure_seed(1),
     )
-    assert survey.count(*boxes(((0, 0), (2, 2))), Fraction(1), "all")[0] == pytest.approx(4 * MOST_ENTITIES)
+    assert survey.count(*boxes(((0, 0), (2, 2))), Fraction(1), "all")[0] == pytest.approx(
+        4 * MOST_ENTITIES
+    )

@@ -27,7 +27,12 @@ def grown(method, counts, *, epsilon=1.0, **options):
 
 @pytest.mark.parametrize(
     ("method", "shape"),
-    [(method, shape) for method in GROW for shape in [(40,), (16, 16), (5, 12), (6, 4, 3)] if fits(method, shape)],
+    [
+        (method, shape)
+        for method in GROW
+        for shape in [(40,), (16, 16), (5, 12), (6, 4, 3)]
+        if fits(method, shape)
+    ],
 )
 def test_every_method_tiles_the_map_and_measures_its_leaves(method, shape):
     counts = np.random.default_rng(1).poisson(3, size=shape)
@@ -63,7 +68,13 @@ def test_uniform_grid_follows_the_slides():
 
 def test_adaptive_grid_follows_the_slides():
     # m2 = ceil(sqrt(N' (1 - alpha) eps / 5)).
-    assert second_grid_sizes(np.array([-7, 0, 1, 500, 2000]), 0.5, (256, 256)).tolist() == [1, 1, 1, 8, 15]
+    assert second_grid_sizes(np.array([-7, 0, 1, 500, 2000]), 0.5, (256, 256)).tolist() == [
+        1,
+        1,
+        1,
+        8,
+        15,
+    ]
     counts = np.zeros((100, 100), dtype=np.int64)
     counts[:10, :10] = 30
     survey, tree, _ = grown("adaptive-grid", counts, alpha=Fraction(1, 4), cells=10)
@@ -74,14 +85,17 @@ def test_adaptive_grid_follows_the_slides():
 
 @pytest.mark.parametrize(("n_points", "first"), [(100_000, 25), (400_000, 50), (10_000, 10)])
 def test_the_coarse_grid_has_a_quarter_of_the_uniform_grids_cells_per_side(n_points, first):
-    # m1 = max(10, sqrt(N eps / 10) / 4) at eps = 1: 100 / 4, 200 / 4, and 32 / 4, which is below 10.
+    # m1 = max(10, sqrt(N eps / 10) / 4) at eps = 1: 100 / 4, 200 / 4, and 32 / 4, which is below
+    # 10.
     survey, _, _ = grown("adaptive-grid", np.zeros((300, 300), dtype=np.int64), n_points=n_points)
     assert survey.asked[0] == ("coarse cell", Fraction(1, 2), first**2)
 
 
 def test_trees_share_their_budget_as_they_say():
     counts = np.ones((16, 16), dtype=np.int64)
-    assert [share for _, share, _ in grown("quadtree", counts, depth=3)[0].asked] == [Fraction(1, 4)] * 4
+    assert [share for _, share, _ in grown("quadtree", counts, depth=3)[0].asked] == [
+        Fraction(1, 4)
+    ] * 4
     shares = [float(share) for _, share, _ in grown("quad-opt", counts, depth=3)[0].asked]
     assert shares[2] / shares[1] == pytest.approx(2 ** (1 / 3), rel=1e-4)
     kd = grown("kd-tree", counts, depth=2)[0].asked
@@ -114,7 +128,13 @@ def test_shares_are_exact():
     assert geometric_shares(3, 1.0) == (Fraction(1, 3),) * 3
     assert min(proportional_shares([1e-12, 1.0])) == Fraction(1, 1_000_000)
     assert geometric_ratio(2) == pytest.approx(2 ** (1 / 3))
-    assert [halvings(shape) for shape in [(1, 1), (2, 1), (5, 5), (256, 256), (257, 2)]] == [0, 1, 3, 8, 9]
+    assert [halvings(shape) for shape in [(1, 1), (2, 1), (5, 5), (256, 256), (257, 2)]] == [
+        0,
+        1,
+        3,
+        8,
+        9,
+    ]
 
 
 def test_best_branching_comes_from_the_exact_error():
@@ -143,14 +163,26 @@ def test_bad_options_are_refused(options, says):
 def test_trees_too_large_for_memory_are_refused_before_they_grow():
     survey = PlainSurvey(np.zeros((2, 2), dtype=np.int64))
     draft = Draft((20_000, 20_000), survey)
-    for method, options in [("flat", {}), ("uniform-grid", {"cells": 10_000}), ("quadtree", {"depth": 14})]:
+    for method, options in [
+        ("flat", {}),
+        ("uniform-grid", {"cells": 10_000}),
+        ("quadtree", {"depth": 14}),
+    ]:
         with pytest.raises(RequestError, match=r"GiB; at most"):
             grow(draft, MethodOptions(mechanism=method, **options))
     assert survey.asked == []
 
 
 def test_the_adaptive_tree_starts_with_fewer_boxes_where_there_are_few_points():
-    assert [first_level(points, 2) for points in (0, 5.9, 6, 24, 95, 96, 1e9)] == [0, 0, 1, 2, 2, 3, 3]
+    assert [first_level(points, 2) for points in (0, 5.9, 6, 24, 95, 96, 1e9)] == [
+        0,
+        0,
+        1,
+        2,
+        2,
+        3,
+        3,
+    ]
     assert [first_level(points, 3) for points in (0, 12, 96, 1e9)] == [0, 1, 2, 2]
     for n_points, level in ((20, 1), (100_000, 3)):
         survey, _, _ = grown("adaptive-tree", np.full((32, 32), 7), n_points=n_points)

@@ -1,4 +1,6 @@
-"""What is not known inside boxes: how clustered points are, and whether intervals of queries that cut boxes hold."""
+"""What is not known inside boxes: how clustered points are, and whether intervals of queries that
+cut boxes hold.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,16 +35,25 @@ def estimated(counts, **options):
 def test_clustering_by_hand():
     one_place, even = np.zeros((4, 4), dtype=np.int64), np.full((4, 4), 5)
     one_place[1, 1] = 80
-    # Quarters of 80, 0, 0, 0 out of 80: (60² + 3 · 20²) over 4 · 3/16 · 80², which is 4800 over 4800.
+    # Quarters of 80, 0, 0, 0 out of 80: (60² + 3 · 20²) over 4 · 3/16 · 80², which is 4800 over
+    # 4800.
     assert clustering(*estimated(one_place, mechanism="quadtree", depth=1)) == pytest.approx(1.0)
-    assert clustering(*estimated(even, mechanism="quadtree", depth=1)) == pytest.approx(0.0, abs=1e-6)
+    assert clustering(*estimated(even, mechanism="quadtree", depth=1)) == pytest.approx(
+        0.0, abs=1e-6
+    )
     halves = np.zeros((4, 4), dtype=np.int64)
     halves[:2] = 5
     # 20, 20, 0, 0 out of 40: 4 · 10² over 4 · 3/16 · 40².
-    assert clustering(*estimated(halves, mechanism="quadtree", depth=1)) == pytest.approx(400 / 1200)
-    assert clustering(*estimated(even, mechanism="uniform-grid", cells=1)) == 1.0  # one box says nothing
+    assert clustering(*estimated(halves, mechanism="quadtree", depth=1)) == pytest.approx(
+        400 / 1200
+    )
+    assert (
+        clustering(*estimated(even, mechanism="uniform-grid", cells=1)) == 1.0
+    )  # one box says nothing
     found, noise = estimated(halves, mechanism="quadtree", depth=1)
-    huge = replace(found, unbiased=np.full_like(found.unbiased, 1e200))  # as a damaged folder may hold it
+    huge = replace(
+        found, unbiased=np.full_like(found.unbiased, 1e200)
+    )  # as a damaged folder may hold it
     assert clustering(huge, noise) == 1.0
     found, _ = estimated(halves, mechanism="quadtree", depth=1)
     loose, edge = unknown_inside(found, 0.5, 0.25)
@@ -53,24 +64,35 @@ def test_clustering_by_hand():
 def test_what_boxes_along_a_border_share_by_hand():
     slides = 2 / (np.pi * 10 / np.sqrt(2))
     even = np.full((8, 8), 5)
-    assert shared_along_borders(estimated(even, mechanism="quadtree", depth=2)[0]) == pytest.approx(slides)
-    assert shared_along_borders(estimated(even, mechanism="uniform-grid", cells=1)[0]) == pytest.approx(slides)
+    assert shared_along_borders(estimated(even, mechanism="quadtree", depth=2)[0]) == pytest.approx(
+        slides
+    )
+    assert shared_along_borders(
+        estimated(even, mechanism="uniform-grid", cells=1)[0]
+    ) == pytest.approx(slides)
     lines = np.zeros((8, 8), dtype=np.int64)
     lines[:, [0, 4]] = 6
-    # Four boxes of 24, all points in the left halves: along the second column both boxes of a stretch err by +12 and -12,
-    # so β² is 2 · 12² over 2 · 1/4 · 24², which is 1; along the first 0. (0 + 1)/2 over 4 sides.
-    assert shared_along_borders(estimated(lines, mechanism="quadtree", depth=2)[0]) == pytest.approx(np.sqrt(1 / 8))
-    # One line at the left of the upper boxes and at the right of the lower ones: errors of opposite sign, which cancel.
+    # Four boxes of 24, all points in the left halves: along the second column both boxes of a
+    # stretch err by +12 and -12, so β² is 2 · 12² over 2 · 1/4 · 24², which is 1; along the first
+    # 0. (0 + 1)/2 over 4 sides.
+    assert shared_along_borders(
+        estimated(lines, mechanism="quadtree", depth=2)[0]
+    ) == pytest.approx(np.sqrt(1 / 8))
+    # One line at the left of the upper boxes and at the right of the lower ones: errors of opposite
+    # sign, which cancel.
     crossed = np.zeros((8, 8), dtype=np.int64)
     crossed[:4, [0, 4]] = 6
     crossed[4:, [3, 7]] = 6
-    assert shared_along_borders(estimated(crossed, mechanism="quadtree", depth=2)[0]) == pytest.approx(slides)
+    assert shared_along_borders(
+        estimated(crossed, mechanism="quadtree", depth=2)[0]
+    ) == pytest.approx(slides)
 
 
 @pytest.mark.parametrize(
     ("columns", "shared", "growth"),
     [
-        # Halves of four columns hold 0.8 and 0.2, those of eight 0.75 and 0.25: β² is 4 · 0.3², and 4 · 0.25² a step above.
+        # Halves of four columns hold 0.8 and 0.2, those of eight 0.75 and 0.25: β² is 4 · 0.3², and
+        # 4 · 0.25² a step above.
         ([12, 12, 3, 3, 4, 4, 1, 1], 0.36, 0.36 / 0.25),
         # 3/4 and 1/4 below 5/8 and 3/8: four times as much, and lines in random places double it.
         ([15, 15, 5, 5, 9, 9, 3, 3], 0.25, 2.0),
@@ -94,26 +116,38 @@ def coverage(counts, runs, **options):
             corners = np.stack([low, high], axis=2)[:300]
             answers = made.ranges(corners.astype(float))
             exact = box_sums(sums, low[:300], high[:300])
-            held.setdefault(name, []).append(np.mean((answers.low <= exact) & (exact <= answers.high)))
+            held.setdefault(name, []).append(
+                np.mean((answers.low <= exact) & (exact <= answers.high))
+            )
     return {name: float(np.mean(shares)) for name, shares in held.items() if name != "everything"}
 
 
 def town():
     rng = np.random.default_rng(4)
     points = [rng.normal(centre, spread, size=(4000, 2)) for centre, spread in ((20, 3), (44, 8))]
-    return np.histogram2d(*np.concatenate(points).clip(0, 63.9).T, bins=64, range=[(0, 64)] * 2)[0].astype(np.int64)
+    return np.histogram2d(*np.concatenate(points).clip(0, 63.9).T, bins=64, range=[(0, 64)] * 2)[
+        0
+    ].astype(np.int64)
 
 
-@pytest.mark.parametrize(("method", "least"), [("uniform-grid", 0.8), ("adaptive-grid", 0.9), ("adaptive-tree", 0.9)])
+@pytest.mark.parametrize(
+    ("method", "least"), [("uniform-grid", 0.8), ("adaptive-grid", 0.9), ("adaptive-tree", 0.9)]
+)
 def test_intervals_of_all_sizes_hold(method, least):
-    """A uniform grid as wide as the town itself is the hard case: all of its border errs to one side."""
+    """A uniform grid as wide as the town itself is the hard case: all of its border errs to one
+    side.
+    """
     shares = coverage(town(), 6, mechanism=method, epsilon=0.5)
     assert min(shares.values()) > least, shares
 
 
 def test_intervals_hold_where_points_lie_on_lines_too_fine_to_be_told_apart():
     roads = dict(tuned_maps(128))["roads (synthetic)"]
-    counts = np.random.default_rng(1).multinomial(10_000, roads.ravel() / roads.sum()).reshape(roads.shape)
+    counts = (
+        np.random.default_rng(1)
+        .multinomial(10_000, roads.ravel() / roads.sum())
+        .reshape(roads.shape)
+    )
     shares = coverage(counts, 6, mechanism="adaptive", epsilon=0.1)
     assert min(shares.values()) > 0.9, shares
 

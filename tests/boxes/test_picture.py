@@ -14,11 +14,15 @@ def decode(octets):
     while place < len(octets):
         (length,) = struct.unpack(">I", octets[place : place + 4])
         kind, body = octets[place + 4 : place + 8], octets[place + 8 : place + 8 + length]
-        assert struct.unpack(">I", octets[place + 8 + length : place + 12 + length])[0] == zlib.crc32(kind + body)
+        assert struct.unpack(">I", octets[place + 8 + length : place + 12 + length])[
+            0
+        ] == zlib.crc32(kind + body)
         chunks[kind] = body
         place += 12 + length
     width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(height, 1 + 3 * width)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), dtype=np.uint8).reshape(
+        height, 1 + 3 * width
+    )
     return rows[:, 1:].reshape(height, width, 3)
 
 

@@ -19,7 +19,11 @@ def in_order(strips):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 10**6), st.sampled_from([0.0, 2.0, 20.0]))
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=5),
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 2.0, 20.0]),
+)
 def test_equals_the_slow_twin(lengths, seed, bias):
     rng = np.random.default_rng(seed)
     places = rng.permutation(sum(lengths))
@@ -47,8 +51,12 @@ def test_what_noise_explains_is_not_given_back_and_what_all_lose_is():
     strips = np.arange(4096).reshape(64, 64).tolist()
     drawn, variance, total = np.full(4096, 50.0), np.full(4096, 25.0), np.full(4096, 100.0)
     noise = rng.normal(0, 5, 4096)
-    assert np.abs(give_back(drawn, drawn + noise, variance, total, *in_order(strips)) - drawn).max() < 0.5
-    # Every strip loses or gains three points per box, less than the noise of a box and five times that of the mean of 64.
+    assert (
+        np.abs(give_back(drawn, drawn + noise, variance, total, *in_order(strips)) - drawn).max()
+        < 0.5
+    )
+    # Every strip loses or gains three points per box, less than the noise of a box and five times
+    # that of the mean of 64.
     lost = np.repeat(rng.choice([-3.0, 3.0], 64), 64)
     found = give_back(drawn, drawn + lost + noise, variance, total, *in_order(strips))
     left = (drawn + lost - found).reshape(64, 64).mean(axis=1)
@@ -58,7 +66,11 @@ def test_what_noise_explains_is_not_given_back_and_what_all_lose_is():
 @pytest.mark.parametrize("shape", [(16, 16), (8, 13), (5, 6, 7)])
 def test_strips_span_the_same_stretch_and_are_cut_alike(shape):
     release = tt.spatial(
-        counts=np.ones(shape, dtype=np.int64), mechanism="quadtree", depth=3, epsilon=1, insecure_seed=2
+        counts=np.ones(shape, dtype=np.int64),
+        mechanism="quadtree",
+        depth=3,
+        epsilon=1,
+        insecure_seed=2,
     )
     tree = release.estimates.tree
     starts = tree.child_starts
@@ -76,17 +88,22 @@ def test_strips_span_the_same_stretch_and_are_cut_alike(shape):
 
 
 def test_points_on_a_line_stay_on_it():
-    # Two columns of cells beside each other, one dense and one thin: box by box the thin one is lost in the noise of the other.
+    # Two columns of cells beside each other, one dense and one thin: box by box the thin one is
+    # lost in the noise of the other.
     counts = np.zeros((64, 64), dtype=np.int64)
     counts[:, 20], counts[:, 21] = 60, 4
     thin = {True: [], False: []}
     for seed in range(8):
-        release = tt.spatial(counts=counts, mechanism="quadtree", depth=6, epsilon=4, insecure_seed=seed)
+        release = tt.spatial(
+            counts=counts, mechanism="quadtree", depth=6, epsilon=4, insecure_seed=seed
+        )
         tree = release.estimates.tree
         measured = combine_measurements(tree.n_nodes, list(release.noisy))
         leaf = tree.is_leaf & (tree.low[:, 1] == 21)
         for back in (True, False):
-            with patch.object(smoothing, "give_back", give_back if back else lambda drawn, *rest: drawn):
+            with patch.object(
+                smoothing, "give_back", give_back if back else lambda drawn, *rest: drawn
+            ):
                 smoothed = smooth_tree(tree, *measured).counts
             assert_adds_up(smoothed, tree.child_starts)
             assert smoothed.min() >= 0

@@ -20,7 +20,10 @@ def run(*arguments: str) -> tuple[int, dict[str, dict[str, str]]]:
 def test_everything_needed_works_here() -> None:
     code, findings = run()
     assert code == 0
-    assert {findings[what]["state"] for what in ("numpy", "engine DuckDB", "exact noise", "current folder")} == {"ok"}
+    assert {
+        findings[what]["state"]
+        for what in ("numpy", "engine DuckDB", "exact noise", "current folder")
+    } == {"ok"}
     assert set(doctor.OPTIONAL) < set(findings)
 
 
@@ -71,14 +74,18 @@ def test_java_is_named_by_its_version(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_named_ledger_is_opened(tmp_path: Path) -> None:
     ledger = str(tmp_path / "ledger.db")
     assert run("--ledger", ledger)[0] == 1
-    CliRunner().invoke(app, ["ledger", "create", "--ledger", ledger, "--dataset", "census", "--epsilon", "1"])
+    CliRunner().invoke(
+        app, ["ledger", "create", "--ledger", ledger, "--dataset", "census", "--epsilon", "1"]
+    )
     assert run("--ledger", ledger)[1]["ledger"]["detail"] == "1 accounts"
 
 
 def test_work_that_a_run_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     work = claim(tmp_path / "sizes", overwrite=False)
-    assert "sizes" not in {finding.what for finding in doctor.examine()}  # a run that goes on is no left-over
+    assert "sizes" not in {
+        finding.what for finding in doctor.examine()
+    }  # a run that goes on is no left-over
     work.leave()
     found = {finding.what: finding for finding in doctor.examine()}["sizes"]
     assert (found.state, found.detail) == (

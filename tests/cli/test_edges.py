@@ -1,4 +1,6 @@
-"""The edges of input and output: consoles that lack letters, outputs that are full, signals, names that are too long."""
+"""The edges of input and output: consoles that lack letters, outputs that are full, signals, names
+that are too long.
+"""
 
 import io
 import json
@@ -32,7 +34,9 @@ def run(*arguments: str) -> int:
 def folder(tmp_path: Path) -> Path:
     table = pa.table({"gruppe": ["1", "2"], "land": ["Österreich", "Ελλάδα"]})
     counts = tt.read(table, group="gruppe", levels=["land"], public="groups")
-    return Path(tt.release(counts, epsilon=1, mechanism="matching", view="naive").save(tmp_path / "out"))
+    return Path(
+        tt.release(counts, epsilon=1, mechanism="matching", view="naive").save(tmp_path / "out")
+    )
 
 
 def test_a_console_that_lacks_letters(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +49,9 @@ def test_a_console_that_lacks_letters(folder: Path, monkeypatch: pytest.MonkeyPa
         written = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
         assert run("query", str(folder), "--region", "total/Österreich", "--json") == 0
-        assert "Österreich" in json.dumps(json.loads(written.getvalue().decode(encoding)), ensure_ascii=False)
+        assert "Österreich" in json.dumps(
+            json.loads(written.getvalue().decode(encoding)), ensure_ascii=False
+        )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -55,7 +61,10 @@ def test_an_output_that_is_full(
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert run("query", str(folder), "--json") == 2
-        assert capsys.readouterr().err == "tallytree: Cannot write the output: No space left on device.\n"
+        assert (
+            capsys.readouterr().err
+            == "tallytree: Cannot write the output: No space left on device.\n"
+        )
         monkeypatch.undo()
 
 
@@ -99,7 +108,18 @@ def test_nothing_is_paid_without_room_on_the_disk(
     monkeypatch.chdir(tmp_path)
     Path("people.csv").write_text("g,s\n1,a\n2,b\n")
     monkeypatch.setattr(work.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
-    arguments = ["release", "people.csv", "--group", "g", "--levels", "s", "--public", "groups", "--epsilon", "1"]
+    arguments = [
+        "release",
+        "people.csv",
+        "--group",
+        "g",
+        "--levels",
+        "s",
+        "--public",
+        "groups",
+        "--epsilon",
+        "1",
+    ]
     assert run(*arguments, "--out", "out") == 2
     assert "nothing was paid" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
@@ -119,28 +139,35 @@ def test_a_signal_while_the_program_starts_is_one_line(number: int) -> None:
         "main(['--version'])\n"
     )
     begun = time.monotonic()
-    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 130, (ended, time.monotonic() - begun)
     assert ended.stderr == "tallytree: stopped; nothing is left unfinished.\n"
 
 
 STOPPED_WHERE = {
     # In a callback, where nothing can be raised: Python prints the exception and goes on.
-    "a callback": "call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number)); call(); time.sleep(5)",
+    "a callback": "call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number)); call(); "
+    "time.sleep(5)",
     # DuckDB makes an error of its own of it.
     "a library": (
-        "try: os.kill(os.getpid(), number); time.sleep(5)\n    except KeyboardInterrupt: raise RuntimeError('interrupted')"
+        "try: os.kill(os.getpid(), number); time.sleep(5)\n    except KeyboardInterrupt: raise "
+        "RuntimeError('interrupted')"
     ),
     "the command": "os.kill(os.getpid(), number); time.sleep(5)",
     # The compiler must not be left midway: it ends what it does, and then the run stops.
     "the compiler": (
-        "exec('try: os.kill(os.getpid(), number); time.sleep(0.1)\\nexcept KeyboardInterrupt: os._exit(3)',"
+        "exec('try: os.kill(os.getpid(), number); time.sleep(0.1)\\nexcept KeyboardInterrupt: "
+        "os._exit(3)',"
         " globals() | {'__name__': 'numba.core'})\n"
         "    time.sleep(5)"
     ),
-    # Lost at first, then made again by the user: what is left of the first must not hit the end of the program.
+    # Lost at first, then made again by the user: what is left of the first must not hit the end of
+    # the program.
     "a callback, and again": (
-        "call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number)); call(); atexit.register(time.sleep, 0.1)\n"
+        "call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number)); call(); "
+        "atexit.register(time.sleep, 0.1)\n"
         "    os.kill(os.getpid(), number)"
     ),
 }
@@ -160,13 +187,22 @@ def test_a_request_to_stop_is_never_lost_nor_a_traceback(number: int, where: str
         f"    {STOPPED_WHERE[where]}\n"
         "main(['wait'])\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (130, "tallytree: stopped; nothing is left unfinished.\n")
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (
+        130,
+        "tallytree: stopped; nothing is left unfinished.\n",
+    )
 
 
 @pytest.mark.parametrize(("arguments", "code"), [("--version", 0), ("no-such-command", 2)])
-def test_the_program_ends_at_once_with_the_code_of_its_command_and_nothing_lost(arguments: str, code: int) -> None:
-    """What is printed arrives, and what others asked Python to do at its end is done; only objects are not freed one by one."""
+def test_the_program_ends_at_once_with_the_code_of_its_command_and_nothing_lost(
+    arguments: str, code: int
+) -> None:
+    """What is printed arrives, and what others asked Python to do at its end is done; only objects
+    are not freed one by one.
+    """
     script = (
         "import atexit, sys\n"
         "from tallytree.cli import program\n"
@@ -180,8 +216,12 @@ def test_the_program_ends_at_once_with_the_code_of_its_command_and_nothing_lost(
         "    atexit.register(print, 'asked for')\n"
         "    print('printed')\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout.splitlines()[-2:]) == (code, ["printed", "asked for"]), ended
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout.splitlines()[-2:]) == (code, ["printed", "asked for"]), (
+        ended
+    )
 
 
 def test_output_that_is_lost_when_the_program_ends_is_told() -> None:
@@ -195,6 +235,8 @@ def test_output_that_is_lost_when_the_program_ends_is_told() -> None:
         "    sys.stdout = open('/dev/full', 'w')\n"
         "    print('lost')\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 120
     assert "No space left on device" in ended.stderr

@@ -51,19 +51,46 @@ def released(tallytree, place, *options, source="ages.parquet", out="out"):
 
 def test_release_verify_and_query(place, tallytree):
     done = released(
-        tallytree, place, "--column", "age", "--width", 5, "--bounds", "0,100", "--epsilon", "1", "--json", out="ages"
+        tallytree,
+        place,
+        "--column",
+        "age",
+        "--width",
+        5,
+        "--bounds",
+        "0,100",
+        "--epsilon",
+        "1",
+        "--json",
+        out="ages",
     )
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert (facts["bins"], facts["private"]) == (20, True)
     total = facts["total"]
     assert total["low"] <= total["estimate"] <= total["high"]
-    # The noise is fresh in every run: it goes beyond 15 standard errors less than once in 10**9 runs.
+    # The noise is fresh in every run: it goes beyond 15 standard errors less than once in 10**9
+    # runs.
     assert abs(total["estimate"] - 2000) <= 15 * total["std_error"] < 200
     assert tallytree("verify", "ages", cwd=place).returncode == 0
-    asked = tallytree("query", "ages", "--range", "20:65", "--range", "0:5", "--quantile", "0.5", "--json", cwd=place)
+    asked = tallytree(
+        "query",
+        "ages",
+        "--range",
+        "20:65",
+        "--range",
+        "0:5",
+        "--quantile",
+        "0.5",
+        "--json",
+        cwd=place,
+    )
     answers = json.loads(asked.stdout)["answers"]
-    assert [answer["question"] for answer in answers] == ["20:65 count", "0:5 count", "quantile 0.5"]
+    assert [answer["question"] for answer in answers] == [
+        "20:65 count",
+        "0:5 count",
+        "quantile 0.5",
+    ]
     assert answers[0]["low"] <= answers[0]["estimate"] <= answers[0]["high"]
     assert json.loads(tallytree("query", "ages", "--json", cwd=place).stdout)["bins"][0]["low"] == 0
     shown = tallytree("query", "ages", "--range", "20:65", cwd=place)
@@ -102,7 +129,16 @@ def test_categories_and_shares_from_csv(place, tallytree):
             "--strategy",
             "hierarchical",
         ],
-        *["--branching", "5", "--budget", "1/4,3/4", "--real", "--nonnegative", "no", "--overwrite"],
+        *[
+            "--branching",
+            "5",
+            "--budget",
+            "1/4,3/4",
+            "--real",
+            "--nonnegative",
+            "no",
+            "--overwrite",
+        ],
         out="shares",
     )
     assert done.returncode == 0, done.stderr
@@ -130,8 +166,26 @@ BAD = {
     ],
     "strategy": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--strategy", "best"],
     "workload": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--workload", "0:500"],
-    "unknown workload": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--workload", "all"],
-    "dataset without ledger": ["--column", "age", "--edges", "0,100", "--epsilon", "1", "--dataset", "ages"],
+    "unknown workload": [
+        "--column",
+        "age",
+        "--edges",
+        "0,100",
+        "--epsilon",
+        "1",
+        "--workload",
+        "all",
+    ],
+    "dataset without ledger": [
+        "--column",
+        "age",
+        "--edges",
+        "0,100",
+        "--epsilon",
+        "1",
+        "--dataset",
+        "ages",
+    ],
     "numbers in text": ["--column", "sex", "--edges", "0,100", "--epsilon", "1"],
 }
 
@@ -166,7 +220,9 @@ def test_degrees_from_edges_columns_and_sizes(place, tallytree):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["groups"] == 4
     assert tallytree("verify", "friends", cwd=place).returncode == 0
-    asked = tallytree("query", "friends", "--at-least", "0", "--size", "1", "--largest", "1", "--json", cwd=place)
+    asked = tallytree(
+        "query", "friends", "--at-least", "0", "--size", "1", "--largest", "1", "--json", cwd=place
+    )
     assert json.loads(asked.stdout)["nodes of at least 0"] == 4
     assert tallytree("query", "friends", cwd=place).returncode == 0
     by_column = tallytree(
@@ -184,14 +240,34 @@ def test_degrees_from_edges_columns_and_sizes(place, tallytree):
     )
     assert by_column.returncode == 0, by_column.stderr
     by_size = tallytree(
-        "degrees", "friends.csv", "--size", "to", "--public", "groups", "--epsilon", "1", "--out", "size", cwd=place
+        "degrees",
+        "friends.csv",
+        "--size",
+        "to",
+        "--public",
+        "groups",
+        "--epsilon",
+        "1",
+        "--out",
+        "size",
+        cwd=place,
     )
     assert by_size.returncode == 0, by_size.stderr
 
 
 def test_questions_that_do_not_fit_end_with_2(place, tallytree):
     released(
-        tallytree, place, "--column", "age", "--edges", "0,50,100", "--epsilon", "1", "--strategy", "flat", out="two"
+        tallytree,
+        place,
+        "--column",
+        "age",
+        "--edges",
+        "0,50,100",
+        "--epsilon",
+        "1",
+        "--strategy",
+        "flat",
+        out="two",
     )
     for options in (
         ["--mean"],
@@ -203,9 +279,14 @@ def test_questions_that_do_not_fit_end_with_2(place, tallytree):
     ):
         asked = tallytree("query", "two", *options, cwd=place)
         assert asked.returncode == 2, options
-    assert tallytree("degrees", "friends.csv", "--epsilon", "1", "--out", "none", cwd=place).returncode == 2
     assert (
-        tallytree("histogram", "ages.csv", "--column", "age", "--out", "two", "--epsilon", "1", cwd=place).returncode
+        tallytree("degrees", "friends.csv", "--epsilon", "1", "--out", "none", cwd=place).returncode
+        == 2
+    )
+    assert (
+        tallytree(
+            "histogram", "ages.csv", "--column", "age", "--out", "two", "--epsilon", "1", cwd=place
+        ).returncode
         == 2
     )
 
@@ -220,7 +301,8 @@ def test_in_a_process_of_its_own(place):
 
 
 @pytest.mark.parametrize(
-    ("public", "said"), [("groups", "Assumed public: how many groups there are; "), ("none", "Note: ")]
+    ("public", "said"),
+    [("groups", "Assumed public: how many groups there are; "), ("none", "Note: ")],
 )
 def test_a_confidential_number_of_nodes_is_never_called_public(place, tallytree, public, said):
     asked = ("--size", "to", "--public", public, "--epsilon", "1", "--out", public)

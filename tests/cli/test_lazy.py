@@ -11,7 +11,13 @@ from typer.testing import CliRunner
 from tallytree.cli.app import app
 from tallytree.cli.lazy import COMMANDS, LazyGroup, load_commands
 
-PARTS_OF_SCIPY = ("scipy.fft", "scipy.interpolate", "scipy.optimize", "scipy.signal", "scipy.special")
+PARTS_OF_SCIPY = (
+    "scipy.fft",
+    "scipy.interpolate",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.special",
+)
 VERBS = "tallytree.kinds.verbs"
 LIBRARIES = (
     *PARTS_OF_SCIPY,
@@ -33,7 +39,9 @@ def fresh(*arguments: str) -> str:
         "import sys\nfrom tallytree.cli import main\ntry:\n    main(sys.argv[1:])\nfinally:\n"
         f"    print('loaded:', *[name for name in {LIBRARIES!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -52,10 +60,14 @@ def test_a_command_loads_its_own_module_only() -> None:
 
 
 def test_a_plain_release_loads_neither_scipy_nor_the_ledger(tmp_path: Path) -> None:
-    """Each is half a second or more, and a small release takes less than that. Numba loads ``scipy.linalg`` by itself."""
+    """Each is half a second or more, and a small release takes less than that. Numba loads
+    ``scipy.linalg`` by itself.
+    """
     (tmp_path / "people.csv").write_text("household,state\n1,GA\n1,GA\n2,NY\n", encoding="utf-8")
     request = ["--public", "groups", "--group", "household", "--levels", "state", "--epsilon", "1"]
-    printed = fresh("release", str(tmp_path / "people.csv"), *request, "--out", str(tmp_path / "out"))
+    printed = fresh(
+        "release", str(tmp_path / "people.csv"), *request, "--out", str(tmp_path / "out")
+    )
     loaded = set(printed.split("loaded:")[1].split())
     assert "numba" in loaded
     assert not {*PARTS_OF_SCIPY, VERBS, "sqlalchemy"} & loaded
@@ -70,11 +82,15 @@ def test_every_module_with_commands_is_listed() -> None:
     folder = Path(sys.modules[LazyGroup.__module__].__file__ or "").parent
     marks = ("@app.command(", "@command(app", "app.add_typer(")
     registering = {
-        path.stem for path in folder.glob("*.py") if any(mark in path.read_text(encoding="utf-8") for mark in marks)
+        path.stem
+        for path in folder.glob("*.py")
+        if any(mark in path.read_text(encoding="utf-8") for mark in marks)
     }
     assert registering == {module for module, _ in COMMANDS.values()}
     load_commands()
-    names = {info.name or info.callback.__name__ for info in app.registered_commands if info.callback}
+    names = {
+        info.name or info.callback.__name__ for info in app.registered_commands if info.callback
+    }
     names |= {str(info.name) for info in app.registered_groups}
     assert names == set(COMMANDS)
 

@@ -42,7 +42,9 @@ def test_the_life_of_an_account(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status["spent"], status["remaining"], status["unfinished"]) == ("1/3", "8/3", ["first"])
     assert status["remaining_decimal"] == 2.666666666
     assert run("status", "--json") == 0
-    assert [account["dataset"] for account in json.loads(capsys.readouterr().out)["accounts"]] == ["census"]
+    assert [account["dataset"] for account in json.loads(capsys.readouterr().out)["accounts"]] == [
+        "census"
+    ]
     assert run("close", "--dataset", "census", "--reason", "done", "--json") == 0
     assert json.loads(capsys.readouterr().out)["closed"] is True
     assert run("status") == 0
@@ -90,21 +92,51 @@ def test_verify_an_account_an_export_and_the_receipts_of_releases(
     (place / "out" / "manifest.json").write_text(manifest + "\n")
     assert run("verify", "--dataset", "census", "--release", "out") == 1
     assert "the manifest is not the one that was reported" in capsys.readouterr().err
-    (place / "out" / "manifest.json").write_text(json.dumps({"privacy": {"ledger": {**receipt, "hash": "0"}}}))
+    (place / "out" / "manifest.json").write_text(
+        json.dumps({"privacy": {"ledger": {**receipt, "hash": "0"}}})
+    )
     assert run("verify", "--dataset", "census", "--release", "out") == 1
-    for damaged in ("{}", "[" * 100_000, '{"privacy": {"ledger": {"position": [1]}}}', '{"privacy": {"ledger": 3}}'):
+    for damaged in (
+        "{}",
+        "[" * 100_000,
+        '{"privacy": {"ledger": {"position": [1]}}}',
+        '{"privacy": {"ledger": 3}}',
+    ):
         (place / "out" / "manifest.json").write_text(damaged)
         assert run("verify", "--dataset", "census", "--release", "out") == 2
 
 
-def test_parts_are_fixed_with_the_account_or_later(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_are_fixed_with_the_account_or_later(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     parts = {"column": "state", "labels": ["New York", "Ohio"], "units_in_one_part": False}
-    assert run("create", "--dataset", "a", "--epsilon", "3", "--parts", "state=New York, Ohio", "--json") == 0
+    assert (
+        run(
+            "create",
+            "--dataset",
+            "a",
+            "--epsilon",
+            "3",
+            "--parts",
+            "state=New York, Ohio",
+            "--json",
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["parts"] == parts
     assert run("create", "--dataset", "b", "--epsilon", "3", "--json") == 0
     assert json.loads(capsys.readouterr().out)["parts"] is None
     (place / "states").write_text("New York\nOhio\n")
-    command = ["migrate", "--dataset", "b", "--unit", "person", "--parts", "state=@states", "--units-in-one-part"]
+    command = [
+        "migrate",
+        "--dataset",
+        "b",
+        "--unit",
+        "person",
+        "--parts",
+        "state=@states",
+        "--units-in-one-part",
+    ]
     assert run(*command, "--json") == 0
     status = json.loads(capsys.readouterr().out)
     assert (status["unit"], status["parts"]) == ("person", {**parts, "units_in_one_part": True})

@@ -1,4 +1,6 @@
-"""Every mechanism of fioretto2021 on the command line: released, verified, its loss recomputed; refusals end with 2."""
+"""Every mechanism of fioretto2021 on the command line: released, verified, its loss recomputed;
+refusals end with 2.
+"""
 
 import json
 from pathlib import Path
@@ -47,7 +49,9 @@ def test_released_verified_and_accounted(
     assert code == 0
     assert json.loads(printed)["passed"] is True
     manifest = json.loads((place / out / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["totals"]["kept"] == ("every region" if "regions" in TRAITS[mechanism].totals else "root")
+    assert manifest["totals"]["kept"] == (
+        "every region" if "regions" in TRAITS[mechanism].totals else "root"
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,8 +62,20 @@ def test_released_verified_and_accounted(
         (["--mechanism", "chain", "--totals", "regions"], "keeps the root's total alone"),
     ],
 )
-def test_refusals_end_with_2_and_write_nothing(options: list[str], message: str, place: Path) -> None:
-    done = tallytree("release", "people.parquet", *READ, "--epsilon", "1", *options, "--out", "refused", cwd=place)
+def test_refusals_end_with_2_and_write_nothing(
+    options: list[str], message: str, place: Path
+) -> None:
+    done = tallytree(
+        "release",
+        "people.parquet",
+        *READ,
+        "--epsilon",
+        "1",
+        *options,
+        "--out",
+        "refused",
+        cwd=place,
+    )
     assert done.returncode == 2
     assert message in done.stderr
     assert not (place / "refused").exists()

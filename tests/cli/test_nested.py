@@ -13,8 +13,24 @@ from tallytree.model.nested import parse_toml
 from tallytree.shapes.outlines import read_outlines, read_polygons
 from tests.fuzz.watching import command_complaint, ended
 
-DEEP = ["[" * 5000, "[" * 100_000, '{"a":' * 5000, '{"type": "FeatureCollection", "features": ' + "[" * 5000]
-MAP = ["--columns", "longitude,latitude", "--box", "0:1,0:1", "--epsilon", "1", "--outside", "drop", "--out", "out"]
+DEEP = [
+    "[" * 5000,
+    "[" * 100_000,
+    '{"a":' * 5000,
+    '{"type": "FeatureCollection", "features": ' + "[" * 5000,
+]
+MAP = [
+    "--columns",
+    "longitude,latitude",
+    "--box",
+    "0:1,0:1",
+    "--epsilon",
+    "1",
+    "--outside",
+    "drop",
+    "--out",
+    "out",
+]
 TOML = [
     "a" + ".a" * 10_000 + " = 1",
     "[" + "a." * 10_000 + "a]",
@@ -34,7 +50,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", DEEP)
 @pytest.mark.parametrize("command", ["geojson", "geoparquet", "history"])
-def test_deep_json_is_one_sentence(text: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deep_json_is_one_sentence(
+    text: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("deep.geojson").write_text(text)
     table = pa.table({"place": [b"\x01"], "x": [1]}).replace_schema_metadata({"geo": text})
     pq.write_table(table, "deep.parquet")
@@ -47,7 +65,9 @@ def test_deep_json_is_one_sentence(text: str, command: str, capsys: pytest.Captu
     assert ended(ways[command], capsys) == 2
 
 
-@pytest.mark.parametrize("text", [*DEEP, '{"type": "FeatureCollection", "features": 7}', '{"type": "Topology"}'])
+@pytest.mark.parametrize(
+    "text", [*DEEP, '{"type": "FeatureCollection", "features": 7}', '{"type": "Topology"}']
+)
 def test_outlines_that_are_none_are_one_sentence(text: str, tmp_path: Path) -> None:
     file = tmp_path / "deep.json"
     file.write_text(text)
@@ -59,7 +79,9 @@ def test_outlines_that_are_none_are_one_sentence(text: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", TOML, ids=[text[:12] for text in TOML])
-def test_configs_that_take_long_are_refused_at_once(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_configs_that_take_long_are_refused_at_once(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("config.toml").write_text(text)
     before = time.process_time()
     assert ended(["release", "config.toml"], capsys) == 2
@@ -80,5 +102,11 @@ def test_a_map_of_deep_properties(tmp_path: Path) -> None:
     point = f'{{"type": "Feature", "geometry": {{"type": "Point", "coordinates": [0.5, 0.5]}}, "properties": {{"a": {deep}}}}}'
     file = tmp_path / "points.geojson"
     file.write_text(f'{{"type": "FeatureCollection", "features": [{point}]}}')
-    made = tt.spatial(str(file), columns=("longitude", "latitude"), box=((0, 1), (0, 1)), epsilon=1, insecure_seed=1)
+    made = tt.spatial(
+        str(file),
+        columns=("longitude", "latitude"),
+        box=((0, 1), (0, 1)),
+        epsilon=1,
+        insecure_seed=1,
+    )
     assert made.private is False

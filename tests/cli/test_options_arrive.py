@@ -1,4 +1,6 @@
-"""Every option that a command accepts reaches the function behind it, from flags and from a TOML file; flags win."""
+"""Every option that a command accepts reaches the function behind it, from flags and from a TOML
+file; flags win.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ RELEASING = {
     "degrees": ({"out": "out", "column": "a", "public": "groups"}, "make_degrees"),
     "stream": ({"out": "out", "column": "day", "until": "7"}, "release_stream"),
 }
-# What is typed, and what must arrive; None for a flag without a value. Where commands differ, the command comes first.
+# What is typed, and what must arrive; None for a flag without a value. Where commands differ, the
+# command comes first.
 SAMPLES: dict[str, tuple[str | None, Any]] = {
     "allow_negative": (None, "no"),
     "alpha": ("1/7", "1/7"),
@@ -189,7 +192,8 @@ KEYWORDS = {
     "method": "mechanism",
     "strategy": "mechanism",
 }
-# With which other options an option makes sense: without them it would be refused. None takes one away.
+# With which other options an option makes sense: without them it would be refused. None takes one
+# away.
 TOGETHER: dict[str, dict[str, Any]] = {
     "release master": {"engine": "spark"},
     "release shape": {"dry_run": True},
@@ -213,7 +217,11 @@ TOGETHER: dict[str, dict[str, Any]] = {
 
 def options_of(command: str) -> list[str]:
     """The names of all options that a command accepts, as the application itself lists them."""
-    return [p.name for p in COMMANDS[command].params if p.param_type_name == "option" and p.name != "help"]
+    return [
+        p.name
+        for p in COMMANDS[command].params
+        if p.param_type_name == "option" and p.name != "help"
+    ]
 
 
 def sample(command: str, name: str) -> tuple[str | None, Any]:
@@ -239,7 +247,9 @@ class Desk:
         self.arrived: dict[str, Any] = {}
 
     def takes(self, *names: str) -> Callable[..., Any]:
-        """A function whose arguments are noted: options by their fields, others by the given names or keywords."""
+        """A function whose arguments are noted: options by their fields, others by the given names
+        or keywords.
+        """
 
         def function(*arguments: Any, **keywords: Any) -> MagicMock:
             plain = [value for value in arguments if not isinstance(value, Options)]
@@ -255,7 +265,12 @@ class Desk:
 
     def release_to(self, target: Target, make: Any, load: Any, payment: Payment | None) -> Any:
         made = make(Keeping(payment))
-        self.arrived |= {"payment": payment, "overwritten": target.overwrite, "out": target.out, "noisy": target.noisy}
+        self.arrived |= {
+            "payment": payment,
+            "overwritten": target.overwrite,
+            "out": target.out,
+            "noisy": target.noisy,
+        }
         self.arrived |= {"copies": target.intervals}
         return made, False
 
@@ -271,7 +286,9 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
     made = Desk()
     for command, (_, function) in RELEASING.items():
         module = importlib.import_module(f"tallytree.cli.{command}")
-        monkeypatch.setattr(module, function, made.takes("counts" if command == "release" else "source"))
+        monkeypatch.setattr(
+            module, function, made.takes("counts" if command == "release" else "source")
+        )
         monkeypatch.setattr(module, "print_json", made.prints_json)
         if command != "degrees":
             monkeypatch.setattr(module, "summary", lambda release: defaultdict(int))
@@ -291,7 +308,9 @@ def run(*words: str) -> None:
 
 
 def check(desk: Desk, command: str, name: str, expected: Any) -> None:
-    """That a value is what the publishing function got; for what is not its business, what the saving or paying one got."""
+    """That a value is what the publishing function got; for what is not its business, what the
+    saving or paying one got.
+    """
     arrived, keyword = desk.arrived, KEYWORDS.get(name, name)
     if name == "no_noisy":
         keyword, expected = "noisy", not expected
@@ -301,9 +320,15 @@ def check(desk: Desk, command: str, name: str, expected: Any) -> None:
         keyword = "overwritten"
     found = str(arrived[keyword]) if name == "where" else arrived[keyword]
     assert found == expected, f"{command} --{name} did not arrive"
-    if name in ("ledger", "dataset", "idempotency_key", "part") and command != "stream":  # which pays by itself
+    if (
+        name in ("ledger", "dataset", "idempotency_key", "part") and command != "stream"
+    ):  # which pays by itself
         payment = arrived["payment"]
-        paid = {"ledger": payment.ledger, "dataset": payment.dataset, "idempotency_key": payment.key}
+        paid = {
+            "ledger": payment.ledger,
+            "dataset": payment.dataset,
+            "idempotency_key": payment.key,
+        }
         paid["part"] = payment.part and f"{payment.part.column}={payment.part.value}"
         assert paid[name] == expected
 
@@ -314,7 +339,11 @@ EVERY = [(command, name) for command in RELEASING for name in options_of(command
 @pytest.mark.parametrize(("command", "name"), EVERY)
 def test_every_flag_arrives(command: str, name: str, desk: Desk) -> None:
     text, expected = sample(command, name)
-    told = RELEASING[command][0] | TOGETHER.get(f"{command} {name}", {}) | {name: True if text is None else text}
+    told = (
+        RELEASING[command][0]
+        | TOGETHER.get(f"{command} {name}", {})
+        | {name: True if text is None else text}
+    )
     run(command, "people.csv", *flags(command, told))
     assert desk.arrived["source"] == "people.csv"
     check(desk, command, name, expected)
@@ -328,15 +357,29 @@ def test_every_flag_is_at_another_value_otherwise(command: str, desk: Desk) -> N
     for name in set(options_of(command)) - set(told):
         keyword = {"no_noisy": "noisy", "intervals": "copies"}.get(name, KEYWORDS.get(name, name))
         expected = sample(command, name)[1]
-        assert desk.arrived.get(keyword) != ((not expected) if name == "no_noisy" else expected), name
+        assert desk.arrived.get(keyword) != ((not expected) if name == "no_noisy" else expected), (
+            name
+        )
 
 
 @pytest.mark.parametrize(("command", "name"), EVERY)
-def test_every_option_arrives_from_a_config_file(command: str, name: str, desk: Desk, tmp_path: Path) -> None:
+def test_every_option_arrives_from_a_config_file(
+    command: str, name: str, desk: Desk, tmp_path: Path
+) -> None:
     text, expected = sample(command, name)
-    told = RELEASING[command][0] | TOGETHER.get(f"{command} {name}", {}) | {name: True if text is None else text}
-    written = {key.replace("_", "-"): _typed(command, key, value) for key, value in told.items() if value is not None}
-    (tmp_path / "config.toml").write_text(_toml({"source": "people.csv", **written}), encoding="utf-8")
+    told = (
+        RELEASING[command][0]
+        | TOGETHER.get(f"{command} {name}", {})
+        | {name: True if text is None else text}
+    )
+    written = {
+        key.replace("_", "-"): _typed(command, key, value)
+        for key, value in told.items()
+        if value is not None
+    }
+    (tmp_path / "config.toml").write_text(
+        _toml({"source": "people.csv", **written}), encoding="utf-8"
+    )
     run(command, "config.toml")
     assert desk.arrived["source"] == "people.csv"
     check(desk, command, name, expected)
@@ -347,7 +390,9 @@ def _typed(command: str, name: str, value: Any) -> Any:
     expected = sample(command, name)[1]
     return (
         expected
-        if value is not True and isinstance(expected, int | float) and not isinstance(expected, bool)
+        if value is not True
+        and isinstance(expected, int | float)
+        and not isinstance(expected, bool)
         else value
     )
 
@@ -356,9 +401,12 @@ def _toml(facts: dict[str, Any]) -> str:
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in facts.items())
 
 
-def test_flags_win_over_the_config_even_where_they_say_the_default(desk: Desk, tmp_path: Path) -> None:
+def test_flags_win_over_the_config_even_where_they_say_the_default(
+    desk: Desk, tmp_path: Path
+) -> None:
     (tmp_path / "config.toml").write_text(
-        'source = "people.csv"\nout = "there"\nepsilon = 0.1\nmerge = "average"\ndefinition = "zcdp"\nlevels = ["a", "b"]\n'
+        'source = "people.csv"\nout = "there"\nepsilon = 0.1\nmerge = "average"\ndefinition = '
+        '"zcdp"\nlevels = ["a", "b"]\n'
     )
     run("release", "config.toml", "--merge", "weighted", "--epsilon", "1", "--out", "here")
     assert {name: desk.arrived[name] for name in ("merge", "epsilon", "definition", "out", "levels")} == {
@@ -366,10 +414,13 @@ def test_flags_win_over_the_config_even_where_they_say_the_default(desk: Desk, t
     }  # fmt: skip
 
 
-def test_config_values_keep_their_types_and_both_spellings_of_a_flag(desk: Desk, tmp_path: Path) -> None:
+def test_config_values_keep_their_types_and_both_spellings_of_a_flag(
+    desk: Desk, tmp_path: Path
+) -> None:
     for spelling in ("real = true", "integers = false"):
         (tmp_path / "config.toml").write_text(
-            f'source = "p.csv"\nout = "o"\ncolumn = "age"\nepsilon = 0.1\nbounds = [0, 120]\nwidth = 5\n{spelling}\n'
+            'source = "p.csv"\nout = "o"\ncolumn = "age"\nepsilon = 0.1\nbounds = [0, 120]\nwidth '
+            f"= 5\n{spelling}\n"
         )
         run("histogram", "config.toml")
         assert desk.arrived["integers"] is False
@@ -391,7 +442,11 @@ def test_config_values_keep_their_types_and_both_spellings_of_a_flag(desk: Desk,
     ],
 )
 def test_wrong_configs_end_with_one_sentence(
-    line: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.toml").write_text(
@@ -409,9 +464,16 @@ def test_wrong_configs_end_with_one_sentence(
 @pytest.mark.parametrize(
     ("command", "name"),
     # A box may be edges instead, and a file of points may name its columns itself.
-    [(command, name) for command in RELEASING for name in RELEASING[command][0] if name not in ("box", "columns")],
+    [
+        (command, name)
+        for command in RELEASING
+        for name in RELEASING[command][0]
+        if name not in ("box", "columns")
+    ],
 )
-def test_what_is_needed_is_asked_for(command: str, name: str, desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_needed_is_asked_for(
+    command: str, name: str, desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
     told = {key: value for key, value in RELEASING[command][0].items() if key != name}
     with pytest.raises(SystemExit) as ended:
         main([command, "people.csv", *flags(command, told)])
@@ -424,36 +486,57 @@ def test_what_is_needed_is_asked_for(command: str, name: str, desk: Desk, capsys
 def test_evaluate_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     inspect, desk = importlib.import_module("tallytree.cli.inspect"), Desk()
     keyword = KEYWORDS.get(name, name)
-    kind = next(kind for kind in KINDS.values() if keyword == "json" or keyword in kind.evaluates_with)
+    kind = next(
+        kind for kind in KINDS.values() if keyword == "json" or keyword in kind.evaluates_with
+    )
     monkeypatch.setattr(inspect, "load", lambda folder: MagicMock(kind=kind.name))
     monkeypatch.setattr(inspect, "evaluate_release", desk.takes("release", "source"))
     monkeypatch.setattr(inspect, "print_json", desk.prints_json)
     text, expected = sample("evaluate", name)
-    run("evaluate", "folder", "people.csv", *flags("evaluate", {name: True if text is None else text}))
+    run(
+        "evaluate",
+        "folder",
+        "people.csv",
+        *flags("evaluate", {name: True if text is None else text}),
+    )
     found = desk.arrived[keyword]
     assert (str(found) if name == "where" else found) == expected
     assert desk.arrived["source"] == "people.csv"
 
 
 @pytest.mark.parametrize("name", options_of("report"))
-def test_report_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    report, desk, page = importlib.import_module("tallytree.cli.report"), Desk(), tmp_path / "page.html"
+def test_report_uses_every_option(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    report, desk, page = (
+        importlib.import_module("tallytree.cli.report"),
+        Desk(),
+        tmp_path / "page.html",
+    )
     page.write_text("", encoding="utf-8")
     monkeypatch.setattr(report, "read_truth", desk.takes("truth"))
     monkeypatch.setattr(report, "load", lambda folder: None)
     monkeypatch.setattr(report, "evaluate", lambda release, truth: None)
     monkeypatch.setattr(
-        report, "write_report", lambda *given, look, **rest: desk.takes("folder", "out")(*given, look, **rest) and page
+        report,
+        "write_report",
+        lambda *given, look, **rest: desk.takes("folder", "out")(*given, look, **rest) and page,
     )
     text, expected = sample("report", name)
-    run("report", "folder", *flags("report", {"truth": "t.csv", name: True if text is None else text}))
+    run(
+        "report",
+        "folder",
+        *flags("report", {"truth": "t.csv", name: True if text is None else text}),
+    )
     assert desk.arrived[KEYWORDS.get(name, name)] == expected
 
 
 @pytest.mark.parametrize("name", options_of("card"))
 def test_card_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     card, desk = importlib.import_module("tallytree.cli.card"), Desk()
-    monkeypatch.setattr(card, "write_card", lambda *given: desk.takes("folder")(*given) and ("a", "b"))
+    monkeypatch.setattr(
+        card, "write_card", lambda *given: desk.takes("folder")(*given) and ("a", "b")
+    )
     text, expected = sample("card", name)
     run("card", "folder", *flags("card", {name: True if text is None else text}))
     assert desk.arrived[KEYWORDS.get(name, name)] == expected
@@ -481,9 +564,15 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.chdir(tmp_path)
     assumed = MagicMock(spec=SpatialRelease if name == "method" else Release)
     monkeypatch.setattr(plan, "load", lambda folder: desk.takes("like")(folder) and assumed)
-    monkeypatch.setattr(plan, "read", lambda groups, **options: desk.takes("groups")(groups, **options))
-    monkeypatch.setattr(plan, "read_totals", lambda table, **options: desk.takes("group_totals")(table, **options))
-    monkeypatch.setattr(plan, "protecting_groups", lambda assumed: desk.takes()(unit="group") and assumed)
+    monkeypatch.setattr(
+        plan, "read", lambda groups, **options: desk.takes("groups")(groups, **options)
+    )
+    monkeypatch.setattr(
+        plan, "read_totals", lambda table, **options: desk.takes("group_totals")(table, **options)
+    )
+    monkeypatch.setattr(
+        plan, "protecting_groups", lambda assumed: desk.takes()(unit="group") and assumed
+    )
     monkeypatch.setattr(plan, "named_shape", desk.takes("shape"))
     monkeypatch.setattr(plan, "in_classes", lambda assumed, classes: assumed)
     monkeypatch.setattr(plan, "classes_from", desk.takes("classes"))
@@ -491,11 +580,15 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
     monkeypatch.setattr(plan, "assumed_counts", lambda *facts, **more: MagicMock(unit=Unit()))
     monkeypatch.setattr(
-        plan, "plan_map", lambda release, asked, **options: desk.takes()(mechanism=asked.mechanism, **options)
+        plan,
+        "plan_map",
+        lambda release, asked, **options: desk.takes()(mechanism=asked.mechanism, **options),
     )
     monkeypatch.setattr(plan, "print_json", desk.prints_json)
 
-    def compare(assumed: Any, variants: dict[str, dict[str, Any]], **options: Any) -> list[MagicMock]:
+    def compare(
+        assumed: Any, variants: dict[str, dict[str, Any]], **options: Any
+    ) -> list[MagicMock]:
         desk.arrived |= options | variants.get("as asked", {})
         return [MagicMock(levels=())]
 

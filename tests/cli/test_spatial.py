@@ -18,7 +18,9 @@ def place(tmp_path_factory):
     points = RNG.normal((2, 3), 0.5, size=(3000, 2)).clip(0, 9)
     pq.write_table(pa.table({"lon": points[:, 0], "lat": points[:, 1]}), folder / "trips.parquet")
     bad = np.append(points[:, 0], np.nan)
-    pq.write_table(pa.table({"lon": bad, "lat": np.append(points[:, 1], 1.0)}), folder / "bad.parquet")
+    pq.write_table(
+        pa.table({"lon": bad, "lat": np.append(points[:, 1], 1.0)}), folder / "bad.parquet"
+    )
     done = run(folder, "--out", "map", "--picture", "map.png", "--json")
     assert done.returncode == 0, done.stderr
     return folder
@@ -34,11 +36,14 @@ def test_a_map_is_released_with_a_picture_verified_and_queried(place):
     for options in ((), ("--privacy",)):
         checked = tallytree("verify", "map", *options, cwd=place)
         assert checked.returncode == 0, checked.stderr
-    asked = tallytree("query", "map", "--range", "1:3,2:4", "--range", "0:10,0:10", "--json", cwd=place)
+    asked = tallytree(
+        "query", "map", "--range", "1:3,2:4", "--range", "0:10,0:10", "--json", cwd=place
+    )
     assert asked.returncode == 0, asked.stderr
     found = json.loads(asked.stdout)
     middle, everything = found["answers"]
-    # The noise is fresh in every run: it goes beyond 15 standard errors less than once in 10**8 runs.
+    # The noise is fresh in every run: it goes beyond 15 standard errors less than once in 10**8
+    # runs.
     for answer, truth in ((middle, 2738), (everything, 3000)):
         assert 0 < answer["std_error"] < 40
         assert abs(answer["estimate"] - truth) <= 15 * answer["std_error"]
@@ -71,11 +76,23 @@ def test_questions_that_a_map_cannot_answer_are_refused(place):
 
 
 def test_a_map_is_paid_from_a_ledger(place):
-    created = tallytree("ledger", "create", "--dataset", "trips", "--epsilon", "1", "--ledger", "ledger.db", cwd=place)
+    created = tallytree(
+        "ledger",
+        "create",
+        "--dataset",
+        "trips",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "ledger.db",
+        cwd=place,
+    )
     assert created.returncode == 0, created.stderr
     paid = run(place, "--out", "paid", "--ledger", "ledger.db", "--dataset", "trips")
     assert paid.returncode == 0, paid.stderr
-    assert run(place, "--out", "unpaid", "--ledger", "ledger.db", "--dataset", "trips").returncode == 3
+    assert (
+        run(place, "--out", "unpaid", "--ledger", "ledger.db", "--dataset", "trips").returncode == 3
+    )
     assert not (place / "unpaid").exists()
 
 
@@ -100,13 +117,28 @@ def test_the_owner_compares_a_map_with_the_points(place):
 
 
 def test_errors_are_planned_from_an_earlier_map(place):
-    done = tallytree("plan", "--like", "map", "--epsilon", "0.1", "--runs", "1", "--json", cwd=place)
+    done = tallytree(
+        "plan", "--like", "map", "--epsilon", "0.1", "--runs", "1", "--json", cwd=place
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["predictions"]
-    assert [one["name"] for one in found] == ["auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat"]
+    assert [one["name"] for one in found] == [
+        "auto",
+        "adaptive-grid",
+        "uniform-grid",
+        "quad-opt",
+        "flat",
+    ]
     assert all(one["classes"][1]["mean_error"] > 0 for one in found)
-    shown = tallytree("plan", "--like", "map", "--epsilon", "1", "--method", "kd-tree", "--runs", "1", cwd=place)
+    shown = tallytree(
+        "plan", "--like", "map", "--epsilon", "1", "--method", "kd-tree", "--runs", "1", cwd=place
+    )
     assert "kd-tree" in shown.stdout
     assert "No confidential data" in shown.stderr + shown.stdout
     assert tallytree("plan", "--like", "map", "--target", "x: emd<=1", cwd=place).returncode == 2
-    assert tallytree("plan", "--like", "map", "--epsilon", "1", "--method", "none", cwd=place).returncode == 2
+    assert (
+        tallytree(
+            "plan", "--like", "map", "--epsilon", "1", "--method", "none", cwd=place
+        ).returncode
+        == 2
+    )

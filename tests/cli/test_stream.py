@@ -32,7 +32,10 @@ def run(*arguments: str) -> int:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     days = np.sort(np.random.default_rng(1).integers(0, 60, 3000))
-    pq.write_table(pa.table({"day": [date(2025, 1, 1) + timedelta(days=int(day)) for day in days]}), "visits.parquet")
+    pq.write_table(
+        pa.table({"day": [date(2025, 1, 1) + timedelta(days=int(day)) for day in days]}),
+        "visits.parquet",
+    )
     return tmp_path
 
 
@@ -45,7 +48,10 @@ def test_the_life_of_a_stream(place: Path, capsys: pytest.CaptureFixture[str]) -
         told = json.loads(capsys.readouterr().out)
         assert told["steps"] == n_steps
         assert "that a row stays in the step in which it was first counted" in told["statement"]
-        tables = {name: pq.read_table(place / "out" / name) for name in ("counts.parquet", "noisy.parquet")}
+        tables = {
+            name: pq.read_table(place / "out" / name)
+            for name in ("counts.parquet", "noisy.parquet")
+        }
         for name, table in before.items():
             assert tables[name].slice(0, table.num_rows).equals(table)
         before = tables
@@ -65,7 +71,9 @@ def test_the_life_of_a_stream(place: Path, capsys: pytest.CaptureFixture[str]) -
     truth = int(((days >= date(2025, 2, 1)) & (days <= date(2025, 2, 28))).sum())
     assert abs(answer["estimate"] - truth) < 8 * answer["std_error"]
     assert run("report", "out") == 0
-    assert run(*STREAM, "--until", "2025-03-01") == 0  # neither needs the ledger nor minds the report
+    assert (
+        run(*STREAM, "--until", "2025-03-01") == 0
+    )  # neither needs the ledger nor minds the report
     assert "out holds 60 steps, up to 2025-03-01 (square-root)" in capsys.readouterr().err
 
 

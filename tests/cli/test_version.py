@@ -1,4 +1,6 @@
-"""The version is written once, and told by the package, the command line and the installed distribution."""
+"""The version is written once, and told by the package, the command line and the installed
+distribution.
+"""
 
 import importlib.metadata
 import tomllib
@@ -19,6 +21,8 @@ def test_the_version_is_the_same_everywhere(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_build_takes_it_from_the_package() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads(
+        (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    )
     assert "version" not in project["project"]
     assert (Path(__file__).parents[2] / project["tool"]["hatch"]["version"]["path"]).exists()

@@ -24,8 +24,12 @@ COUNTS = np.random.default_rng(2).zipf(1.7, 500).clip(max=200)
 
 def test_the_papers_example():
     """hay2010 Example 4, second and third sequence."""
-    np.testing.assert_array_equal(estimate_sorted_counts(np.array([9, 14, 10]), "isotonic"), [9, 12, 12])
-    np.testing.assert_array_equal(estimate_sorted_counts(np.array([14, 9, 10, 15]), "isotonic"), [11, 11, 11, 15])
+    np.testing.assert_array_equal(
+        estimate_sorted_counts(np.array([9, 14, 10]), "isotonic"), [9, 12, 12]
+    )
+    np.testing.assert_array_equal(
+        estimate_sorted_counts(np.array([14, 9, 10, 15]), "isotonic"), [11, 11, 11, 15]
+    )
 
 
 def test_three_estimators():
@@ -33,7 +37,11 @@ def test_three_estimators():
     assert publishable_degrees(noisy, "noisy", graphical=False).tolist() == [3, -2, 5, 4]
     assert publishable_degrees(noisy, "sorted", graphical=False).tolist() == [0, 3, 4, 5]
     assert publishable_degrees(noisy, "isotonic", graphical=False).tolist() == [0, 0, 4, 4]
-    assert publishable_degrees(np.array([-5, -4, 1]), "isotonic", graphical=False).tolist() == [0, 0, 1]
+    assert publishable_degrees(np.array([-5, -4, 1]), "isotonic", graphical=False).tolist() == [
+        0,
+        0,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("method", ["isotonic", "sorted"])
@@ -53,7 +61,10 @@ def test_the_isotonic_fit_is_much_closer_than_the_noisy_counts():
     for seed in range(10):
         errors.append(
             [
-                np.square(degrees(COUNTS, epsilon=0.1, mechanism=method, insecure_seed=seed).degrees - truth).sum()
+                np.square(
+                    degrees(COUNTS, epsilon=0.1, mechanism=method, insecure_seed=seed).degrees
+                    - truth
+                ).sum()
                 for method in ("noisy", "sorted", "isotonic")
             ]
         )
@@ -63,11 +74,15 @@ def test_the_isotonic_fit_is_much_closer_than_the_noisy_counts():
 
 
 def test_sources_agree():
-    rows = pa.table({"source": np.repeat(np.arange(4), [2, 1, 10, 2]), "target": np.arange(100, 115)})
+    rows = pa.table(
+        {"source": np.repeat(np.arange(4), [2, 1, 10, 2]), "target": np.arange(100, 115)}
+    )
     by_column = degrees(rows, column="source", epsilon=1000, public="groups")
     by_counts = degrees([2, 1, 10, 2], epsilon=1000)
     by_read = degrees(read(rows, group="source", public="groups"), epsilon=1000)
-    by_edges = degrees(rows, edges=("source", "target"), directed=True, epsilon=1000, public="nodes")
+    by_edges = degrees(
+        rows, edges=("source", "target"), directed=True, epsilon=1000, public="nodes"
+    )
     for released in (by_column, by_counts, by_read):
         assert released.degrees.tolist() == [1, 2, 2, 10]
         assert released.private
@@ -76,17 +91,22 @@ def test_sources_agree():
 
 def test_an_undirected_edge_costs_twice():
     rows = pa.table({"a": [1, 2, 3], "b": [2, 3, 1]})
-    undirected = degrees(rows, edges=("a", "b"), epsilon=0.5, graphical=True, insecure_seed=1, public="nodes")
+    undirected = degrees(
+        rows, edges=("a", "b"), epsilon=0.5, graphical=True, insecure_seed=1, public="nodes"
+    )
     assert undirected.manifest["privacy"]["scale"] == "4"
     assert undirected.manifest["privacy"]["unit"]["words"] == "one edge"
     assert is_graphical(undirected.degrees)
     assert (
-        degrees(rows, edges=("a", "b"), directed=True, epsilon=0.5, insecure_seed=1, public="nodes").manifest[
-            "privacy"
-        ]["scale"]
+        degrees(
+            rows, edges=("a", "b"), directed=True, epsilon=0.5, insecure_seed=1, public="nodes"
+        ).manifest["privacy"]["scale"]
         == "2"
     )
-    assert degrees([1], rho=0.5, definition="zcdp", contributions=3).manifest["privacy"]["sigma2"] == "9"
+    assert (
+        degrees([1], rho=0.5, definition="zcdp", contributions=3).manifest["privacy"]["sigma2"]
+        == "9"
+    )
 
 
 @pytest.mark.parametrize("noisy", [True, False])
@@ -105,7 +125,9 @@ def test_saved_degrees_load_and_verify(tmp_path, noisy):
 
 def test_verification_notices_changes(tmp_path):
     released = degrees(COUNTS, epsilon=0.5, graphical=True, insecure_seed=3)
-    forged = type(released)(np.append(released.degrees[:-1], 499), released.noise, released.manifest, released.noisy)
+    forged = type(released)(
+        np.append(released.degrees[:-1], 499), released.noise, released.manifest, released.noisy
+    )
     folder = forged.save(tmp_path / "forged")
     failed = [check.name for check in verify(folder).checks if not check.passed]
     assert failed == ["some graph has these degrees", "degrees follow from the noisy answers"]
@@ -119,7 +141,12 @@ def test_verification_notices_changes(tmp_path):
 
 def test_questions():
     released = degrees([1, 2, 2, 7], epsilon=1000)
-    assert (released.of_degree(2), released.at_least(2), released.kth_largest(1), released.total()) == (2, 3, 7, 12)
+    assert (
+        released.of_degree(2),
+        released.at_least(2),
+        released.kth_largest(1),
+        released.total(),
+    ) == (2, 3, 7, 12)
     assert repr(released) == "DegreeSequence(4 nodes, isotonic, epsilon = 1000)"
     with pytest.raises(RequestError, match="between 1 and"):
         released.kth_largest(5)
@@ -135,10 +162,22 @@ def test_questions():
             RequestError,
             "mechanism .mean. is not known. Choose one of",
         ),
-        (lambda: degrees(COUNTS, epsilon=1, mechanism="noisy", graphical=True), RequestError, "needs mechanism"),
+        (
+            lambda: degrees(COUNTS, epsilon=1, mechanism="noisy", graphical=True),
+            RequestError,
+            "needs mechanism",
+        ),
         (lambda: degrees(COUNTS, epsilon=1, contributions=0), RequestError, "at least 1"),
-        (lambda: degrees(COUNTS, epsilon=1, column="a", edges=("a", "b"), public="nodes"), RequestError, "not both"),
-        (lambda: degrees(COUNTS, epsilon=1, edges="ab", public="nodes"), RequestError, "edges takes a list"),
+        (
+            lambda: degrees(COUNTS, epsilon=1, column="a", edges=("a", "b"), public="nodes"),
+            RequestError,
+            "not both",
+        ),
+        (
+            lambda: degrees(COUNTS, epsilon=1, edges="ab", public="nodes"),
+            RequestError,
+            "edges takes a list",
+        ),
         (lambda: degrees([1.5, 2], epsilon=1), InputError, "whole numbers"),
         (lambda: degrees([[1, 2]], epsilon=1), InputError, "one dimension"),
         (lambda: degrees([], epsilon=1), InputError, "at least one"),
@@ -163,7 +202,9 @@ GRAPH = pa.table({"a": [1, 1, 2, 3, 7], "b": [2, 3, 3, 4, 8]})
 def test_the_number_of_nodes_may_be_confidential(source, options, number, sorted_counts, tmp_path):
     made = degrees(source, epsilon=1, public="none", insecure_seed=4, **options)
     privacy = made.manifest["privacy"]
-    shown = [(q["query"], *q["sensitivity"].values(), q["epsilon"]) for q in privacy["side_queries"]]
+    shown = [
+        (q["query"], *q["sensitivity"].values(), q["epsilon"]) for q in privacy["side_queries"]
+    ]
     assert shown == [(*number, "1/20"), (*sorted_counts, "19/20")]
     assert made.manifest["public"]["groups"] is None
     assert privacy["fixed"] == []
@@ -177,7 +218,9 @@ def test_the_number_of_nodes_may_be_confidential(source, options, number, sorted
 
 def test_as_many_counts_are_measured_as_the_noisy_number_says():
     counts = confidential_sizes([5, 1, 3], 1).counts
-    private = ConfidentialSizes(counts, "sizes", Sensitivity(1, 1), Unit(), None, "", number=Sensitivity(1, 1))
+    private = ConfidentialSizes(
+        counts, "sizes", Sensitivity(1, 1), Unit(), None, "", number=Sensitivity(1, 1)
+    )
     hardly_any, some = DiscreteLaplace(Fraction(1, 50)), DiscreteLaplace(Fraction(2))
     lengths = set()
     for seed in range(40):

@@ -1,4 +1,6 @@
-"""Seeded damage to release folders: what a careless editor, a bad disk or a forger who knows the format might leave."""
+"""Seeded damage to release folders: what a careless editor, a bad disk or a forger who knows the
+format might leave.
+"""
 
 import copy
 import json
@@ -15,7 +17,8 @@ from tests.forging import forge
 
 Route = tuple[str | int, ...]
 
-# What may stand where something else is expected: other types, and numbers that no machine can hold or work out.
+# What may stand where something else is expected: other types, and numbers that no machine can hold
+# or work out.
 STRANGE: list[Any] = [
     None, True, False, -1, 0, 1, 7, 2**31, 2**63, 2**64, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, 5e-324, "", " ", "x", "0",
     "1/0", "-1", "1/3", "1e999999999", "1e-999999999", "9" * 5000, "nan", "inf", "\x00", "\ud7ff", "\N{SNOWMAN}", "../../x",
@@ -32,7 +35,13 @@ def deep(levels: int) -> Any:
 
 def routes(value: Any, before: Route = ()) -> Iterator[Route]:
     """The way to every value, through dictionaries and lists."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in inner:
         yield (*before, key)
         yield from routes(part, (*before, key))
@@ -75,7 +84,9 @@ def edited(manifest: dict[str, Any], dice: random.Random) -> dict[str, Any]:
 
 
 def spoiled_table(table: pa.Table, dice: random.Random) -> pa.Table:
-    """A table with a column of another type, nulls, numbers out of range, rows doubled, gone or in another order …."""
+    """A table with a column of another type, nulls, numbers out of range, rows doubled, gone or in
+    another order ….
+    """
     names = table.column_names
     number = dice.randrange(len(names))
     name, column = names[number], table.column(number)
@@ -98,17 +109,25 @@ def spoiled_table(table: pa.Table, dice: random.Random) -> pa.Table:
         case 6:
             return table.append_column(dice.choice(["more", name]), column)
         case 7:
-            return table.set_column(number, name, pa.array([dice.choice("aß/") for _ in range(n_rows)]))
+            return table.set_column(
+                number, name, pa.array([dice.choice("aß/") for _ in range(n_rows)])
+            )
         case 8:
             return table.set_column(
-                number, name, pa.array([dice.choice([0.5, float("nan"), -1.0]) for _ in range(n_rows)])
+                number,
+                name,
+                pa.array([dice.choice([0.5, float("nan"), -1.0]) for _ in range(n_rows)]),
             )
         case 9:
-            return table.set_column(number, name, pa.array([[1, 2]] * n_rows, type=pa.list_(pa.int64())))
+            return table.set_column(
+                number, name, pa.array([[1, 2]] * n_rows, type=pa.list_(pa.int64()))
+            )
         case 10:
             return table.slice(0, 0)
         case _:
-            values = [dice.choice([-1, 0, 1, 2**62, -(2**63), 2**63 - 1, 10**9]) for _ in range(n_rows)]
+            values = [
+                dice.choice([-1, 0, 1, 2**62, -(2**63), 2**63 - 1, 10**9]) for _ in range(n_rows)
+            ]
             return table.set_column(number, name, pa.array(values, type=pa.int64()))
 
 
@@ -172,7 +191,11 @@ def _spoil_bytes(file: Path, dice: random.Random) -> str:
         case 3:
             whole += dice.randbytes(10)
         case _:
-            whole = bytearray(dice.choice([b"", b"{}", b"[" * 100_000, b"PAR1", b"\xff\xfe", b'{"a":' * 5000, b"null"]))
+            whole = bytearray(
+                dice.choice(
+                    [b"", b"{}", b"[" * 100_000, b"PAR1", b"\xff\xfe", b'{"a":' * 5000, b"null"]
+                )
+            )
     file.write_bytes(bytes(whole))
     return f"bytes of {file.name} changed"
 
@@ -194,7 +217,16 @@ def _replace_file(file: Path, dice: random.Random) -> str:
 
 
 def _add_file(folder: Path, dice: random.Random) -> str:
-    name = dice.choice(["notes.txt", "counts2.parquet", "manifest.sig", "ä\N{SNOWMAN}", ".hidden", "strategy.parquet"])
+    name = dice.choice(
+        [
+            "notes.txt",
+            "counts2.parquet",
+            "manifest.sig",
+            "ä\N{SNOWMAN}",
+            ".hidden",
+            "strategy.parquet",
+        ]
+    )
     (folder / name).write_bytes(dice.choice([b"", b"{}", dice.randbytes(100)]))
     return f"{name} was added"
 

@@ -18,15 +18,29 @@ from tallytree.options.maps import MapOptions
 from tallytree.options.reading import EngineOptions, ReadOptions
 from tests.fuzz.watching import TIMES, command_complaint, seeded
 
-TABLE = {"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"], "x": [0.5, 1.5, 2.5, 3.5], "y": [1, 2, 3, 4]}
+TABLE = {
+    "household": [1, 1, 2, 3],
+    "state": ["GA", "GA", "GA", "NY"],
+    "x": [0.5, 1.5, 2.5, 3.5],
+    "y": [1, 2, 3, 4],
+}
 WHOLE: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "release": (
         (GroupSizesOutput, ReadOptions, EngineOptions, ReleaseOptions),
-        {"public": "groups", "group": "household", "levels": ["state"], "epsilon": 1, "mechanism": "matching"},
+        {
+            "public": "groups",
+            "group": "household",
+            "levels": ["state"],
+            "epsilon": 1,
+            "mechanism": "matching",
+        },
     ),
     "histogram": ((HistogramOptions,), {"column": "y", "bounds": [0, 8], "bins": 8, "epsilon": 1}),
     "degrees": ((DegreesOptions,), {"column": "household", "public": "groups", "epsilon": 1}),
-    "spatial": ((MapOptions,), {"columns": ["x", "y"], "box": [[0, 4], [0, 5]], "resolution": [4, 4], "epsilon": 1}),
+    "spatial": (
+        (MapOptions,),
+        {"columns": ["x", "y"], "box": [[0, 4], [0, 5]], "resolution": [4, 4], "epsilon": 1},
+    ),
 }
 STRANGE = [
     "true", "false", "0", "-1", "1", "7", "9223372036854775807", "1e308", "-inf", "nan", "inf", "0.1", '""', '"x"', '"1/0"',
@@ -45,7 +59,9 @@ def config(command: str, dice: random.Random) -> bytes:
     groups, whole = WHOLE[command]
     lines = {"source": '"people.parquet"', "out": '"out"', "overwrite": "true"}
     lines |= {name: toml_of(value) for name, value in whole.items()}
-    known = [spelling_of(field).flag or field.name for group in groups for field in fields_of(group)]
+    known = [
+        spelling_of(field).flag or field.name for group in groups for field in fields_of(group)
+    ]
     known = [name for name in known if name not in ("ledger", "engine", "master", "intervals")]
     for _ in range(dice.choice((0, 1, 1, 1, 2, 3))):
         match dice.randrange(6):
@@ -59,7 +75,12 @@ def config(command: str, dice: random.Random) -> bytes:
     if dice.random() < 0.2:
         place = dice.randrange(len(text))
         text = dice.choice(
-            [text[:place], text[:place] + dice.randbytes(3) + text[place:], dice.randbytes(50), b"[" * 5000]
+            [
+                text[:place],
+                text[:place] + dice.randbytes(3) + text[place:],
+                dice.randbytes(50),
+                b"[" * 5000,
+            ]
         )
     return text
 
@@ -78,6 +99,8 @@ def test_configs_are_never_a_traceback(
         wrong = command_complaint([command, "config.toml"], capsys)
         released += Path("out", "manifest.json").exists()
         if wrong:
-            found.setdefault(wrong[-300:], f"{number} {command}: {text.decode(errors='replace')}\n{wrong}")
+            found.setdefault(
+                wrong[-300:], f"{number} {command}: {text.decode(errors='replace')}\n{wrong}"
+            )
     assert released
     assert not found, f"{len(found)} kinds of traceback:\n\n" + "\n\n".join(found.values())

@@ -25,7 +25,9 @@ assert set(KINDS_MADE) == set(KINDS)
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A small folder of every kind, of this format and of the first."""
     place = tmp_path_factory.mktemp("whole")
-    made = {name: Path(make(insecure_seed=1).save(place / name)) for name, make in KINDS_MADE.items()}
+    made = {
+        name: Path(make(insecure_seed=1).save(place / name)) for name, make in KINDS_MADE.items()
+    }
     return made | {f"format 1: {name}": FORMAT_1 / name for name in EXPECTED}
 
 
@@ -80,7 +82,9 @@ def test_the_command_line_says_so_in_lines_and_by_its_exit_code(
 
 @pytest.mark.parametrize("name", MADE)
 def test_flipped_bits_of_every_file_are_found(name: str, tmp_path: Path) -> None:
-    """Every bit with TALLYTREE_FUZZ, otherwise every bit of some bytes; bits of manifests are all flipped in tests/storage."""
+    """Every bit with TALLYTREE_FUZZ, otherwise every bit of some bytes; bits of manifests are all
+    flipped in tests/storage.
+    """
     folder = Path(MADE[name](insecure_seed=1).save(tmp_path / "flipped"))
     passed, n_flipped = [], 0
     for file in sorted(folder.iterdir()):
@@ -88,7 +92,9 @@ def test_flipped_bits_of_every_file_are_found(name: str, tmp_path: Path) -> None
         step = 1 if TIMES > 1 else max(1, len(whole) // 3)
         for place in range(0, len(whole), step):
             for bit in range(8):
-                file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
+                file.write_bytes(
+                    whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :]
+                )
                 n_flipped += 1
                 with at_most():
                     try:

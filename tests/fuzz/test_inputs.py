@@ -1,4 +1,6 @@
-"""Tables that nobody should have written: an InputError with one line, or counts, never a traceback."""
+"""Tables that nobody should have written: an InputError with one line, or counts, never a
+traceback.
+"""
 
 import random
 from collections.abc import Callable
@@ -19,11 +21,15 @@ N_ROWS = 5
 MOMENT = datetime(2020, 2, 29, 12)
 COLUMNS: list[Callable[[random.Random], Any]] = [
     lambda dice: pa.array([dice.choice([1, 2, 3]) for _ in range(N_ROWS)]),
-    lambda dice: pa.array([dice.choice([-1, 0, 2**62, None]) for _ in range(N_ROWS)], type=pa.int64()),
+    lambda dice: pa.array(
+        [dice.choice([-1, 0, 2**62, None]) for _ in range(N_ROWS)], type=pa.int64()
+    ),
     lambda dice: pa.array([2**64 - 1, 0, 1, 2, 3], type=pa.uint64()),
     lambda dice: pa.array([dice.choice("aäß/%\x00 ") for _ in range(N_ROWS)]),
     lambda dice: pa.array([dice.choice(["", None, "a", "A", "a "]) for _ in range(N_ROWS)]),
-    lambda dice: pa.array([dice.choice([0.5, 1.0, float("nan"), float("inf"), -0.0]) for _ in range(N_ROWS)]),
+    lambda dice: pa.array(
+        [dice.choice([0.5, 1.0, float("nan"), float("inf"), -0.0]) for _ in range(N_ROWS)]
+    ),
     lambda dice: pa.array(np.array([1, 2, 3, 4, 5], dtype=np.float16)),
     lambda dice: pa.array([Decimal("1.50"), Decimal(2), Decimal(3), Decimal(4), Decimal(5)]),
     lambda dice: pa.array([Decimal(10) ** 60] * N_ROWS, type=pa.decimal256(70, 2)),
@@ -76,13 +82,19 @@ def csv(dice: random.Random) -> bytes:
         "1,5",
         "'",
     ]
-    separator, end = dice.choice([",", ",", ",", ";", "\t", "|"]), dice.choice(["\n", "\r\n", "\r", "\n\n"])
+    separator, end = (
+        dice.choice([",", ",", ",", ";", "\t", "|"]),
+        dice.choice(["\n", "\r\n", "\r", "\n\n"]),
+    )
     n = dice.choice((1, 2, 3))
     names = [dice.choice(["group", "level", "size", "x", "group "]) for _ in range(n)]
     rows = [
-        [dice.choice(cells) for _ in range(n if dice.random() < 0.9 else n + 1)] for _ in range(dice.choice((0, 1, 5)))
+        [dice.choice(cells) for _ in range(n if dice.random() < 0.9 else n + 1)]
+        for _ in range(dice.choice((0, 1, 5)))
     ]
-    text = end.join(separator.join(row) for row in [names, *rows]).encode(dice.choice(["utf-8", "utf-16", "latin-1"]))
+    text = end.join(separator.join(row) for row in [names, *rows]).encode(
+        dice.choice(["utf-8", "utf-16", "latin-1"])
+    )
     if dice.random() < 0.2:
         place = dice.randrange(len(text) + 1)
         text = text[:place] + dice.randbytes(4) + text[place:]
@@ -114,7 +126,14 @@ def uses(source: Any, names: list[str], dice: random.Random) -> Callable[[], Any
         lambda: tt.histogram(source, column=one, bins=4, bounds=(0, 4), outside="clip", **loss),
         lambda: tt.degrees(source, column=one, public="groups", **loss),
         lambda: tt.degrees(source, edges=(one, two), public="nodes", **loss),
-        lambda: tt.spatial(source, columns=(one, two), box=((0, 4), (0, 4)), resolution=(2, 2), outside="drop", **loss),
+        lambda: tt.spatial(
+            source,
+            columns=(one, two),
+            box=((0, 4), (0, 4)),
+            resolution=(2, 2),
+            outside="drop",
+            **loss,
+        ),
     ]
     return dice.choice(ways)
 
@@ -131,7 +150,11 @@ def test_malformed_inputs_are_never_a_traceback(tmp_path: Path) -> None:
             case 0:
                 file = tmp_path / "input.csv"
                 file.write_bytes(csv(dice))
-                what, source, names = repr(file.read_bytes()), str(file), ["group", "level", "size", "x"]
+                what, source, names = (
+                    repr(file.read_bytes()),
+                    str(file),
+                    ["group", "level", "size", "x"],
+                )
             case 1:
                 file = tmp_path / "input.parquet"
                 file.write_bytes(parquet(dice, tmp_path / "whole.parquet"))
@@ -147,11 +170,18 @@ def test_a_damaged_footer_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "points.parquet"
     pq.write_table(pa.table({"x": [0.5], "y": [0.5]}), file)
     whole = file.read_bytes()
-    for damaged in (_after(whole, b"ARROW:schema", b"/" * 60), whole[:-60] + b"\x0e" * 20 + whole[-40:]):
+    for damaged in (
+        _after(whole, b"ARROW:schema", b"/" * 60),
+        whole[:-60] + b"\x0e" * 20 + whole[-40:],
+    ):
         file.write_bytes(damaged)
         with pytest.raises((OSError, pa.ArrowException)):
             pq.read_schema(file)
-        use = lambda: tt.spatial(str(file), columns=("x", "y"), box=((0, 1), (0, 1)), epsilon=1, insecure_seed=1)  # noqa: E731
+
+        def use() -> object:
+            box = ((0, 1), (0, 1))
+            return tt.spatial(str(file), columns=("x", "y"), box=box, epsilon=1, insecure_seed=1)
+
         assert complaint(use) is None
 
 

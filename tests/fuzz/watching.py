@@ -13,8 +13,8 @@ import pytest
 from tallytree.cli import main
 from tallytree.errors import TallytreeError
 
-# How many times as much as in the ordinary run, and other cases than its own: TALLYTREE_FUZZ=50 TALLYTREE_FUZZ_SEED=1 pytest
-# tests/fuzz.
+# How many times as much as in the ordinary run, and other cases than its own: TALLYTREE_FUZZ=50
+# TALLYTREE_FUZZ_SEED=1 pytest tests/fuzz.
 TIMES = int(os.environ.get("TALLYTREE_FUZZ", "1"))
 OTHER = int(os.environ.get("TALLYTREE_FUZZ_SEED", "0"))
 SECONDS = 20
@@ -27,7 +27,9 @@ def seeded(number: int) -> random.Random:
 
 @contextmanager
 def at_most(seconds: int = SECONDS) -> Iterator[None]:
-    """An error where something takes longer: a number that cannot be worked out hangs, and a test that hangs says nothing."""
+    """An error where something takes longer: a number that cannot be worked out hangs, and a test
+    that hangs says nothing.
+    """
 
     def late(*_: object) -> None:
         raise AssertionError(f"still at it after {seconds} s")
@@ -71,7 +73,9 @@ def command_complaint(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
 
 
 def ended(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> int:
-    """The exit code of a command that must say something where it fails, in lines and without a traceback."""
+    """The exit code of a command that must say something where it fails, in lines and without a
+    traceback.
+    """
     capsys.readouterr()
     with at_most(), pytest.raises(SystemExit) as end:
         main(arguments)

@@ -1,4 +1,6 @@
-"""Accuracy is pinned: whoever moves an error by more than a tenth, on any level of any set, has to say so."""
+"""Accuracy is pinned: whoever moves an error by more than a tenth, on any level of any set, has to
+say so.
+"""
 
 import json
 
@@ -18,7 +20,8 @@ def test_errors_are_what_they_were(case: str) -> None:
 
 @pytest.mark.parametrize("case", accuracy.split_cases())
 def test_splits_are_what_they_were(case: str) -> None:
-    # Two steps of the planner's grid: where two splits are as good, rounding of another processor may prefer the other.
+    # Two steps of the planner's grid: where two splits are as good, rounding of another processor
+    # may prefer the other.
     np.testing.assert_allclose(accuracy.split(case), SPLITS[case], rtol=0, atol=0.0101)
 
 

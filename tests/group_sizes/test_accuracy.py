@@ -17,7 +17,8 @@ def test_prediction_from_an_earlier_release_comes_close() -> None:
     earlier = release(TRUTH, epsilon=2, insecure_seed=100)
     predicted = predict(data_like(earlier), epsilon=1, runs=4, view="hybrid")
     realised = [
-        evaluate(release(TRUTH, epsilon=1, insecure_seed=seed, view="hybrid"), TRUTH).levels for seed in range(4)
+        evaluate(release(TRUTH, epsilon=1, insecure_seed=seed, view="hybrid"), TRUTH).levels
+        for seed in range(4)
     ]
     for level in (1, 2):
         mean = sum(run[level].emd for run in realised) / len(realised)
@@ -52,14 +53,17 @@ def test_counts_near_the_truth_in_most_regions() -> None:
     for region in TRUTH.hierarchy.paths[TRUTH.hierarchy.level_slice(2)]:
         true = TRUTH.leaf_counts.region(len(slow))
         n_true = int(true.count[true.size == 2].sum())
-        slow.append(abs(made.region(region).of_size(2) - n_true) <= 0.2 * n_true if n_true else None)
+        slow.append(
+            abs(made.region(region).of_size(2) - n_true) <= 0.2 * n_true if n_true else None
+        )
     counted = [near for near in slow if near is not None]
     assert target.share(made, TRUTH) == pytest.approx(sum(counted) / len(counted))
     assert predict(TRUTH, epsilon=epsilon / 4, target=target, runs=1, **options).share < 0.8
 
 
 @pytest.mark.parametrize(
-    ("sizes", "low", "high"), [("5", 5, 5), ("5-6", 5, 6), ("5 to 6", 5, 6), ("7+", 7, OPEN), ("7 or more", 7, OPEN)]
+    ("sizes", "low", "high"),
+    [("5", 5, 5), ("5-6", 5, 6), ("5 to 6", 5, 6), ("7+", 7, OPEN), ("7 or more", 7, OPEN)],
 )
 def test_sizes_of_targets_are_written_as_people_write_them(sizes: str, low: int, high: int) -> None:
     for word in ("size", "sizes"):
@@ -71,14 +75,23 @@ def test_targets_in_classes_go_by_whole_classes() -> None:
     classes = classes_from("1,2,3-4,5+")
     assumed = in_classes(TRUTH, classes)
     made = release(assumed, epsilon=10, insecure_seed=1)
-    assert 0 <= parse_target("county: count of size 3-4 within 5 % in 90 % of regions").share(made, assumed) <= 1
+    assert (
+        0
+        <= parse_target("county: count of size 3-4 within 5 % in 90 % of regions").share(
+            made, assumed
+        )
+        <= 1
+    )
     with pytest.raises(RequestError, match="do not end at"):
         parse_target("county: count of size 3 within 5 % in 90 % of regions").share(made, assumed)
 
 
 def test_the_spread_holds_half_and_nine_in_ten_of_the_regions() -> None:
     found, level = predict(TRUTH, epsilon=1, runs=2, view="hybrid"), TRUTH.hierarchy.level_slice(2)
-    runs = [evaluate(release(TRUTH, epsilon=1, insecure_seed=seed, view="hybrid"), TRUTH) for seed in range(2)]
+    runs = [
+        evaluate(release(TRUTH, epsilon=1, insecure_seed=seed, view="hybrid"), TRUTH)
+        for seed in range(2)
+    ]
     emd = np.concatenate([run.emd[level] for run in runs])
     spread = found.spread[2]
     assert spread.name == "county"

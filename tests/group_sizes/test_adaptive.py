@@ -24,12 +24,17 @@ def counts(leaves: list[list[int]], **options: Any) -> ConfidentialCounts:
     region = np.repeat(np.arange(len(leaves)), [len(sizes) for sizes in leaves])
     size = np.array([size for sizes in leaves for size in sizes], dtype=np.int64)
     table = counts_from_runs(region, size, np.ones_like(size), len(leaves))
-    return ConfidentialCounts(hierarchy_from_leaves(["state", "county"], labels), table, table.n_groups(), **options)
+    return ConfidentialCounts(
+        hierarchy_from_leaves(["state", "county"], labels), table, table.n_groups(), **options
+    )
 
 
 def households(n_leaves: int, rng: np.random.Generator) -> ConfidentialCounts:
     """Geometric sizes, some counties larger than others, a few outliers."""
-    leaves = [rng.geometric(rng.uniform(0.3, 0.5), int(rng.integers(50, 2000))).tolist() for _ in range(n_leaves)]
+    leaves = [
+        rng.geometric(rng.uniform(0.3, 0.5), int(rng.integers(50, 2000))).tolist()
+        for _ in range(n_leaves)
+    ]
     for leaf in range(0, n_leaves, 7):
         leaves[leaf].append(int(rng.integers(100, 5000)))
     return counts(leaves)
@@ -41,7 +46,9 @@ def households(n_leaves: int, rng: np.random.Generator) -> ConfidentialCounts:
     st.sampled_from(["0.01", "1", "50", "100000"]),
     st.integers(0, 1000),
 )
-def test_every_release_holds_what_it_promises(leaves: list[list[int]], epsilon: str, seed: int) -> None:
+def test_every_release_holds_what_it_promises(
+    leaves: list[list[int]], epsilon: str, seed: int
+) -> None:
     released = tt.release(counts(leaves), epsilon=epsilon, insecure_seed=seed)
     assert released.manifest["mechanism"]["name"] == "adaptive"
     assert released.verify().passed
@@ -62,10 +69,14 @@ def test_other_budgets_hold_too(options: dict[str, Any], tmp_path: Path) -> None
     assert released.verify().passed
     released.save(tmp_path / "out")
     checks = verify_privacy(tmp_path / "out").checks
-    assert [check.name for check in checks if not check.passed] == ["the noise came from secure randomness"]
+    assert [check.name for check in checks if not check.passed] == [
+        "the noise came from secure randomness"
+    ]
 
 
-@pytest.mark.parametrize("kind", [{"groups_public": False}, {"max_quantity": 3}, {"unit": Unit("row", "person", 2)}])
+@pytest.mark.parametrize(
+    "kind", [{"groups_public": False}, {"max_quantity": 3}, {"unit": Unit("row", "person", 2)}]
+)
 def test_other_neighbours_hold_too(kind: dict[str, Any]) -> None:
     leaves = [[1, 2, 2, 5], [3], [7, 1, 1], [40]]
     assert tt.release(counts(leaves, **kind), epsilon=2, insecure_seed=3).verify().passed
@@ -98,7 +109,10 @@ def test_it_beats_matching_and_bottom_up_on_household_like_data() -> None:
     data = households(300, np.random.default_rng(4))
 
     def mean_errors(**options: Any) -> np.ndarray:
-        runs = [tt.evaluate(tt.release(data, epsilon="0.2", insecure_seed=seed, **options), data) for seed in range(4)]
+        runs = [
+            tt.evaluate(tt.release(data, epsilon="0.2", insecure_seed=seed, **options), data)
+            for seed in range(4)
+        ]
         return np.mean([[level.emd for level in run.levels] for run in runs], axis=0)
 
     ours = mean_errors()

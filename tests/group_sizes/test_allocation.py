@@ -21,7 +21,9 @@ def tree(*widths: int, groups: int = 100_000) -> list[IntArray]:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("widths", [(1,), (1, 5), (1, 10, 500), (1, 2, 40, 800, 5000), (1, 1, 1, 30)])
+@pytest.mark.parametrize(
+    "widths", [(1,), (1, 5), (1, 10, 500), (1, 2, 40, 800, 5000), (1, 1, 1, 30)]
+)
 def test_shares_add_up_and_the_leaves_keep_much(epsilon: float, widths: tuple[int, ...]) -> None:
     shares = shares_for_levels(look_at(HOUSEHOLDS, 50 / epsilon), tree(*widths), laplace(epsilon))
     assert sum(shares) == 1
@@ -49,23 +51,33 @@ def test_empty_regions_and_looks_do_no_harm(noise_std: float) -> None:
 
 def test_a_blind_look_shares_equally() -> None:
     groups = tree(1, 3, 12, groups=300)
-    assert shares_for_levels(look_at(HOUSEHOLDS[:300], 47), groups, laplace(1.0)) == (Fraction(1, 3),) * 3
+    assert (
+        shares_for_levels(look_at(HOUSEHOLDS[:300], 47), groups, laplace(1.0))
+        == (Fraction(1, 3),) * 3
+    )
 
 
 def test_a_level_of_single_children_gets_nothing_whatever_the_goal() -> None:
     groups = tree(1, 1, 40, 40)
     for name in get_args(GoalName):
         for noise_std in (50.0, 1e5):
-            shares = shares_for_levels(look_at(HOUSEHOLDS, noise_std), groups, laplace(1.0), Goal(name))
+            shares = shares_for_levels(
+                look_at(HOUSEHOLDS, noise_std), groups, laplace(1.0), Goal(name)
+            )
             assert shares[0] == shares[2] == 0
             assert shares[1] > 0
 
 
 def test_goals_move_the_split_where_they_say() -> None:
     look, groups = look_at(HOUSEHOLDS, 50), tree(1, 20, 400)
-    found = {name: shares_for_levels(look, groups, laplace(1.0), Goal(name)) for name in get_args(GoalName)}
+    found = {
+        name: shares_for_levels(look, groups, laplace(1.0), Goal(name))
+        for name in get_args(GoalName)
+    }
     assert found["no-level-behind"] == (Fraction(1, 3),) * 3
-    assert found["leaves"][-1] > max(found[name][-1] for name in ("balanced", "top", "no-level-behind"))
+    assert found["leaves"][-1] > max(
+        found[name][-1] for name in ("balanced", "top", "no-level-behind")
+    )
     assert found["top"][0] > found["balanced"][0]
 
 

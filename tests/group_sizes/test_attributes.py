@@ -1,4 +1,6 @@
-"""Releases with attributes of groups: every table adds up, on disk too and by a second program; answers; estimating again."""
+"""Releases with attributes of groups: every table adds up, on disk too and by a second program;
+answers; estimating again.
+"""
 
 import json
 from fractions import Fraction
@@ -31,9 +33,14 @@ def households(n: int = 3000, seed: int = 7) -> pa.Table:
     county = rng.integers(0, 6, n)
     tenure = rng.choice(["own", "rent", "boat"], n, p=[0.6, 0.37, 0.03])
     head = rng.choice(["adult", "old"], n, p=[0.8, 0.2])
-    size = 1 + rng.poisson(np.where(tenure == "own", 2.2, 1.1) * np.where(head == "old", 0.5, 1.0) + 0.1 * county)
+    size = 1 + rng.poisson(
+        np.where(tenure == "own", 2.2, 1.1) * np.where(head == "old", 0.5, 1.0) + 0.1 * county
+    )
     size[0] = 90
-    places = {"state": [f"s{place // 3}" for place in county], "county": [f"c{place}" for place in county]}
+    places = {
+        "state": [f"s{place // 3}" for place in county],
+        "county": [f"c{place}" for place in county],
+    }
     return pa.table({**places, "tenure": tenure, "head": head, "size": size})
 
 
@@ -60,12 +67,16 @@ def test_every_margin_is_the_sum_of_the_finest_one(made: Release) -> None:
     finest = made.table(by=NAMES).filter(pa.compute.equal(made.table(by=NAMES)["level"], 2))
     groups = []
     for row in finest.to_pylist():
-        groups += [(tuple(row["region"].split("/")), (row["tenure"], row["head"]), row["size"])] * row["count"]
+        groups += [
+            (tuple(row["region"].split("/")), (row["tenure"], row["head"]), row["size"])
+        ] * row["count"]
     assert made.margins is not None
     everything = rows_by_hand(read_back(made), NAMES)
     assert everything == margins_by_hand(groups)
     assert rows_by_hand(made.table(), ()) == {
-        (region, (), size): n for (region, shown, size), n in everything.items() if shown == (None, None)
+        (region, (), size): n
+        for (region, shown, size), n in everything.items()
+        if shown == (None, None)
     }
 
 
@@ -74,7 +85,9 @@ def read_back(made: Release) -> pa.Table:
 
 
 def test_a_second_program_finds_that_every_margin_adds_up(folder: Path) -> None:
-    """DuckDB over ``counts.parquet`` alone: whole, positive, and each coarser row the sum of the finer ones, both ways."""
+    """DuckDB over ``counts.parquet`` alone: whole, positive, and each coarser row the sum of the
+    finer ones, both ways.
+    """
     counts = duckdb.read_parquet(str(folder / "counts.parquet"))
     assert counts.filter("count <= 0 OR size < 0").fetchall() == []
     assert [str(kind) for kind in counts.select("count, size").types] == ["BIGINT", "BIGINT"]
@@ -92,7 +105,9 @@ def test_a_second_program_finds_that_every_margin_adds_up(folder: Path) -> None:
         GROUP BY ALL HAVING gap <> 0"""
     ).fetchall()
     assert apart == []
-    states = duckdb.sql("SELECT region FROM counts WHERE tenure IS NULL AND head = 'old' AND level = 1").fetchall()
+    states = duckdb.sql(
+        "SELECT region FROM counts WHERE tenure IS NULL AND head = 'old' AND level = 1"
+    ).fetchall()
     assert {region for (region,) in states} == {"US/s0", "US/s1"}
 
 
@@ -112,14 +127,18 @@ def test_folders_come_back_and_verify_notices_a_changed_cell(made: Release, fold
     assert again.attributes == made.attributes
     counts = pq.read_table(folder / "counts.parquet")
     place = next(
-        i for i, row in enumerate(counts.to_pylist()) if row["level"] == 1 and row["tenure"] and not row["head"]
+        i
+        for i, row in enumerate(counts.to_pylist())
+        if row["level"] == 1 and row["tenure"] and not row["head"]
     )
     raised = counts["count"].to_numpy().copy()
     raised[place] += 1
     changed = counts.set_column(counts.schema.get_field_index("count"), "count", pa.array(raised))
     pq.write_table(changed, folder / "counts.parquet")
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"]["counts.parquet"]["sha256"] = sha256((folder / "counts.parquet").read_bytes()).hexdigest()
+    manifest["files"]["counts.parquet"]["sha256"] = sha256(
+        (folder / "counts.parquet").read_bytes()
+    ).hexdigest()
     forge(folder, manifest)
     failed = [check.name for check in tt.verify(folder).checks if not check.passed]
     assert failed == ["every table by tenure, head adds up"]
@@ -133,7 +152,9 @@ def test_measurements_are_estimated_again(tmp_path: Path) -> None:
 
 def test_questions_about_values(made: Release) -> None:
     rented = made.region("US/s0", ["tenure=rent"])
-    of_values = [made.region("US/s0", [f"tenure={value}"]).n_groups for value in made.attributes.values[0]]
+    of_values = [
+        made.region("US/s0", [f"tenure={value}"]).n_groups for value in made.attributes.values[0]
+    ]
     assert sum(of_values) == made.region("US/s0").n_groups
     assert made.region("US/s0", ["tenure=own"]).mean() > rented.mean()
     asked = tt.ask(made, region="US", where=["tenure=rent", "head=old"], total=True)
@@ -168,7 +189,9 @@ def test_without_noise_every_table_is_exact() -> None:
 
 
 def test_answers_about_values_have_intervals() -> None:
-    """Six copies reach as far as seven errors do: the truth lies outside once in three or four times, not far."""
+    """Six copies reach as far as seven errors do: the truth lies outside once in three or four
+    times, not far.
+    """
     made = tt.release(BY_CELLS, epsilon=1, insecure_seed=3)
     told = tt.ask(made, region="US/s1", where=["tenure=rent"], mean=True, at_least=3, copies=6)
     assert told.columns == ("question", "answer", "std_error", "low", "high")
@@ -176,7 +199,9 @@ def test_answers_about_values_have_intervals() -> None:
     mean = sum(row["size"] for row in state) / len(state)
     interval = told.facts["intervals"]["mean size"]
     assert interval["low"] - 0.05 <= mean <= interval["high"] + 0.05
-    three = tt.ask(made, region="US/s1", where=["tenure=rent"], size=3, copies=2).facts["intervals"]["groups of size 3"]
+    three = tt.ask(made, region="US/s1", where=["tenure=rent"], size=3, copies=2).facts[
+        "intervals"
+    ]["groups of size 3"]
     every = tt.ask(made, region="US/s1", where=["tenure=rent"], copies=2)
     row = next(row for row in every.rows if row[0] == 3)
     assert (three["value"], three["low"], three["high"]) == (row[1], row[3], row[4])
@@ -186,7 +211,9 @@ def test_answers_about_values_have_intervals() -> None:
 
 
 def test_every_count_of_every_table_has_an_interval(tmp_path: Path) -> None:
-    """Eight copies: at least 85 in 100 of the counts of each table that has two hundred of them hold."""
+    """Eight copies: at least 85 in 100 of the counts of each table that has two hundred of them
+    hold.
+    """
     made = tt.with_intervals(tt.release(BY_CELLS, epsilon=1, insecure_seed=3), copies=8)
     assert made.intervals is not None
     assert made.margins is not None
@@ -217,10 +244,18 @@ def test_sizes_in_classes_by_attributes(tmp_path: Path) -> None:
     assert {row["class"] for row in rows} == {"1-2", "3-4", "5+"}
     told = tt.ask(again, where=["tenure=own"], at_least=3).facts["groups of at least 3"]
     assert told == sum(
-        row["count"] for row in rows if row["level"] == 0 and row["tenure"] == "own" and row["size"] >= 3
+        row["count"]
+        for row in rows
+        if row["level"] == 0 and row["tenure"] == "own" and row["size"] >= 3
     )
     assert (
-        max(level.emd for level in tt.evaluate(tt.release(counts, epsilon=10_000, insecure_seed=1), counts).levels) == 0
+        max(
+            level.emd
+            for level in tt.evaluate(
+                tt.release(counts, epsilon=10_000, insecure_seed=1), counts
+            ).levels
+        )
+        == 0
     )
 
 
@@ -228,7 +263,9 @@ def test_exports_have_a_column_per_attribute(made: Release, tmp_path: Path) -> N
     """Against the release's own file: the same rows, with "all" for null."""
     tt.export(made, out=str(tmp_path / "counts.csv"))
     folder = made.save(tmp_path / "out")
-    told = duckdb.sql(f"SELECT region, tenure, head, size, count FROM '{tmp_path}/counts.csv'").fetchall()
+    told = duckdb.sql(
+        f"SELECT region, tenure, head, size, count FROM '{tmp_path}/counts.csv'"
+    ).fetchall()
     own = duckdb.sql(
         f"""SELECT region, coalesce(tenure, 'all'), coalesce(head, 'all'), size, count FROM '{folder}/counts.parquet'"""
     ).fetchall()
@@ -239,13 +276,40 @@ def test_exports_have_a_column_per_attribute(made: Release, tmp_path: Path) -> N
     assert cube["size"][1:3] == [size + 1 for size in made.attributes.shape]
 
 
-def test_commands_compare_and_look_beforehand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_compare_and_look_beforehand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command line takes attributes with every verb that reads."""
     pq.write_table(TABLE, tmp_path / "t.parquet")
-    reading = ["--levels", "state,county", "--size", "size", "--root", "US", "--by", "tenure", "--by", "head"]
+    reading = [
+        "--levels",
+        "state,county",
+        "--size",
+        "size",
+        "--root",
+        "US",
+        "--by",
+        "tenure",
+        "--by",
+        "head",
+    ]
     out = str(tmp_path / "out")
     told = [
-        (["release", *reading, "--public", "cells", "--epsilon", "1", "--want", "state:tenure", "--out", out], 0),
+        (
+            [
+                "release",
+                *reading,
+                "--public",
+                "cells",
+                "--epsilon",
+                "1",
+                "--want",
+                "state:tenure",
+                "--out",
+                out,
+            ],
+            0,
+        ),
         (["release", *reading, "--public", "cells", "--epsilon", "1", "--dry-run"], 0),
         (["plan", "--like", out, "--epsilon", "1", "--runs", "1"], 0),
         (["evaluate", out, *reading], 0),
@@ -268,17 +332,25 @@ def test_commands_compare_and_look_beforehand(tmp_path: Path, capsys: pytest.Cap
 def test_the_statement_names_what_is_fixed() -> None:
     made = tt.release(BY_CELLS, epsilon=1)
     says = made.manifest["privacy"]["statement"]
-    assert "how many groups each region has of each combination of tenure, head; tenure, head of each group" in says
+    assert (
+        "how many groups each region has of each combination of tenure, head; tenure, head of each "
+        "group" in says
+    )
     whole = tt.release(BY_GROUPS, epsilon=1, max_size=9)
     assert whole.manifest["privacy"]["statement"].endswith(
         "which regions there are; which values tenure, head may have."
     )
-    assert whole.manifest["public"]["attributes"][0] == {"name": "tenure", "values": ["own", "rent", "other"]}
+    assert whole.manifest["public"]["attributes"][0] == {
+        "name": "tenure",
+        "values": ["own", "rent", "other"],
+    }
 
 
 def test_a_workload_moves_the_split() -> None:
     def shares(**want: Any) -> dict[str, str]:
-        levels = tt.release(BY_CELLS, epsilon=1, insecure_seed=1, **want).manifest["privacy"]["levels"]
+        levels = tt.release(BY_CELLS, epsilon=1, insecure_seed=1, **want).manifest["privacy"][
+            "levels"
+        ]
         return {level["name"]: level["share"] for level in levels if level["share"] != "0"}
 
     cells, regions = shares(), shares(want=["US", "state", "county"])
@@ -298,6 +370,8 @@ def test_a_workload_moves_the_split() -> None:
         (tt.read(TABLE, public="groups", **READ), {"want": ["state"]}, "there are none"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_payment(counts: Any, options: dict[str, Any], says: str) -> None:
+def test_what_cannot_be_done_is_refused_before_payment(
+    counts: Any, options: dict[str, Any], says: str
+) -> None:
     with pytest.raises(RequestError, match=says):
         tt.release(counts, epsilon=1, **options)

@@ -17,14 +17,17 @@ from tallytree.model.hierarchy import hierarchy_from_leaves
 
 RNG = np.random.default_rng(8)
 N_LEAVES = 700
-# Families of one to some thirty counties, counties of none to hundreds of households, a few large ones.
+# Families of one to some thirty counties, counties of none to hundreds of households, a few large
+# ones.
 STATE = np.sort(RNG.choice(40, N_LEAVES, p=RNG.dirichlet(np.ones(40))))
 TREE = hierarchy_from_leaves(
     ["region", "state", "county"],
     [(f"r{state // 7}", f"s{state:02}", f"c{leaf:03}") for leaf, state in enumerate(STATE)],
 )
 LEAF = np.repeat(np.arange(N_LEAVES), RNG.poisson(RNG.lognormal(3, 1.3, N_LEAVES)))
-SIZE = np.where(RNG.random(len(LEAF)) < 0.002, RNG.integers(10, 400, len(LEAF)), RNG.geometric(0.4, len(LEAF)))
+SIZE = np.where(
+    RNG.random(len(LEAF)) < 0.002, RNG.integers(10, 400, len(LEAF)), RNG.geometric(0.4, len(LEAF))
+)
 RUNS = counts_from_runs(LEAF, SIZE, np.ones_like(SIZE), N_LEAVES)
 COUNTS = ConfidentialCounts(TREE, RUNS, RUNS.n_groups())
 
@@ -33,15 +36,34 @@ def released(**options: Any) -> tuple[Any, ...]:
     """All numbers of a release: what was measured, and what became of it."""
     made = tt.release(COUNTS, epsilon=1, insecure_seed=3, mechanism="adaptive", **options)
     assert made.noisy is not None
-    answers = [array.tolist() for level in made.noisy.levels for q in level.queries for array in (q.offsets, q.values)]
-    return made.counts.offsets.tolist(), made.counts.size.tolist(), made.counts.count.tolist(), answers
+    answers = [
+        array.tolist()
+        for level in made.noisy.levels
+        for q in level.queries
+        for array in (q.offsets, q.values)
+    ]
+    return (
+        made.counts.offsets.tolist(),
+        made.counts.size.tolist(),
+        made.counts.count.tolist(),
+        answers,
+    )
 
 
-@pytest.mark.parametrize("budget", ["auto", ["0", "0", "0.3", "0.7"], ["0", "0", "0", "1"]], ids=str)
+@pytest.mark.parametrize(
+    "budget", ["auto", ["0", "0", "0.3", "0.7"], ["0", "0", "0", "1"]], ids=str
+)
 def test_cuts_and_cores_change_no_number(budget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With all to the leaves they are the topmost level too, so that what is chosen once for it is told by them."""
+    """With all to the leaves they are the topmost level too, so that what is chosen once for it is
+    told by them.
+    """
     whole = released(budget=budget)
-    for cells, regions, n_cores in [(1, 1 << 18, 2), (3_000, 50, 1), (20_000, 333, 4), (200_000, 699, 3)]:
+    for cells, regions, n_cores in [
+        (1, 1 << 18, 2),
+        (3_000, 50, 1),
+        (20_000, 333, 4),
+        (200_000, 699, 3),
+    ]:
         monkeypatch.setattr(consistency, "PIECE_CELLS", cells)
         monkeypatch.setattr(measure, "REGIONS_AT_ONCE", regions)
         monkeypatch.setattr(jit, "n_workers", lambda n=n_cores: n)
@@ -51,7 +73,9 @@ def test_cuts_and_cores_change_no_number(budget: Any, monkeypatch: pytest.Monkey
 def test_pieces_are_whole_families_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consistency, "PIECE_CELLS", 500)
     leaves = consistency.Leaves(
-        consistency.families_of_leaves(TREE), lambda regions: pytest.fail("nothing is estimated"), 10
+        consistency.families_of_leaves(TREE),
+        lambda regions: pytest.fail("nothing is estimated"),
+        10,
     )
     pieces = leaves.pieces
     assert len(pieces) > 5

@@ -5,8 +5,19 @@ import pytest
 
 from tallytree.group_sizes.estimate import siblings as pooling
 from tallytree.group_sizes.estimate.bin_blocks import posterior, precision, solve, solve_diagonal
-from tallytree.group_sizes.estimate.siblings import MOVES, Differences, find_differences, moves_of, siblings_of
-from tallytree.group_sizes.estimate.size_bins import combine_upwards, doubts, fit_size_bins, least_squares
+from tallytree.group_sizes.estimate.siblings import (
+    MOVES,
+    Differences,
+    find_differences,
+    moves_of,
+    siblings_of,
+)
+from tallytree.group_sizes.estimate.size_bins import (
+    combine_upwards,
+    doubts,
+    fit_size_bins,
+    least_squares,
+)
 from tallytree.group_sizes.measure.size_bins import answers_of
 from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
@@ -14,7 +25,10 @@ from tests.reference import size_bins as reference
 
 
 def tree(*fan_outs: int) -> Hierarchy:
-    leaves = [tuple(f"{'.'.join(map(str, path[: n + 1]))}" for n in range(len(path))) for path in np.ndindex(*fan_outs)]
+    leaves = [
+        tuple(f"{'.'.join(map(str, path[: n + 1]))}" for n in range(len(path)))
+        for path in np.ndindex(*fan_outs)
+    ]
     return hierarchy_from_leaves([f"level {n}" for n in range(len(fan_outs))], leaves)
 
 
@@ -32,10 +46,14 @@ def test_levels_are_combined_by_generalised_least_squares(bins: SizeBins) -> Non
     rng = np.random.default_rng(2)
     truth = table_of(hierarchy, rng.integers(0, 50, (6, bins.n_bins)))
     variances = np.array([3.0, 1.0, 7.0])
-    noisy = answers_of(truth, bins) + rng.integers(-5, 6, (hierarchy.n_regions, len(reference.questions(bins))))
+    noisy = answers_of(truth, bins) + rng.integers(
+        -5, 6, (hierarchy.n_regions, len(reference.questions(bins)))
+    )
     own = least_squares(noisy, bins)
     combined, variance = combine_upwards(hierarchy, own, variances)
-    slow = reference.generalised_least_squares(hierarchy.parent, noisy, variances[hierarchy.level_of], bins)
+    slow = reference.generalised_least_squares(
+        hierarchy.parent, noisy, variances[hierarchy.level_of], bins
+    )
     np.testing.assert_allclose(combined[0], slow[0])
     # 1/variance of the root: its own, and that of sums of sums.
     states = 1 / (1 / 1.0 + 1 / 14.0)
@@ -69,7 +87,9 @@ def test_moves_are_orthonormal_polynomials_of_the_rank(bins: SizeBins) -> None:
     shape = np.random.default_rng(1).dirichlet(np.ones(bins.n_bins), 2)
     found = moves_of(shape)
     for region in range(2):
-        np.testing.assert_allclose(found[:, region], reference.moves(shape[region], MOVES), atol=1e-9)
+        np.testing.assert_allclose(
+            found[:, region], reference.moves(shape[region], MOVES), atol=1e-9
+        )
         gram = (found[:, region] / shape[region]) @ found[:, region].T
         np.testing.assert_allclose(gram, np.eye(MOVES), atol=1e-9)
     np.testing.assert_allclose(found.sum(axis=2), 0, atol=1e-12)
@@ -92,15 +112,23 @@ def test_doubts_are_the_variances_that_noisy_answers_leave(bins: SizeBins) -> No
         variances = prior_variances(differences, groups, counts[0].sum() / 3)
         siblings = siblings_of(hierarchy, 1, counts.astype(np.float64))
         believed = pooling.belief(
-            counts[1:].sum(axis=1) * 1.0, np.full((3, 1), 40.0), pooling.prior_of(siblings, differences), bins
+            counts[1:].sum(axis=1) * 1.0,
+            np.full((3, 1), 40.0),
+            pooling.prior_of(siblings, differences),
+            bins,
         )
         np.testing.assert_allclose(
             believed.doubt()[region - 1], reference.doubt(room, 40.0, directions, variances, bins)
         )
-        # Apart from what all counts of the region have in common it is what is left of single counts.
+        # Apart from what all counts of the region have in common it is what is left of single
+        # counts.
         np.testing.assert_allclose(found.own[region], reference.doubt(room, 40.0, [], [], bins))
-        np.testing.assert_allclose(found.along[:, region] * shape, believed.left[:, region - 1], atol=1e-12)
-        np.testing.assert_allclose(found.shared[:, region] * groups**2, np.diag(believed.uncertainty[region - 1]))
+        np.testing.assert_allclose(
+            found.along[:, region] * shape, believed.left[:, region - 1], atol=1e-12
+        )
+        np.testing.assert_allclose(
+            found.shared[:, region] * groups**2, np.diag(believed.uncertainty[region - 1])
+        )
 
 
 @pytest.mark.parametrize("bins", BINS)
@@ -111,7 +139,9 @@ def test_best_guesses_are_posterior_means(bins: SizeBins, monkeypatch: pytest.Mo
     estimate = counts[1:] + np.random.default_rng(9).normal(0, 6, (3, bins.n_bins))
     used = []
     real = pooling.belief
-    monkeypatch.setattr(pooling, "belief", lambda groups, *rest: used.append(groups) or real(groups, *rest))
+    monkeypatch.setattr(
+        pooling, "belief", lambda groups, *rest: used.append(groups) or real(groups, *rest)
+    )
     monkeypatch.setattr(pooling, "_shared_out", lambda guess, doubt, siblings: guess)
     found = pooling.fit_below(estimate, np.full(3, noise), siblings, differences, bins)
     shape, mean = counts[0] / counts[0].sum(), counts[0].sum() / 3
@@ -119,7 +149,9 @@ def test_best_guesses_are_posterior_means(bins: SizeBins, monkeypatch: pytest.Mo
     for region, groups in enumerate(used[-1].tolist()):
         room = (groups + differences.shape * groups**2) * shape
         variances = prior_variances(differences, groups, mean)
-        slow = reference.guess(estimate[region], mean * shape, room, noise, directions, variances, bins)
+        slow = reference.guess(
+            estimate[region], mean * shape, room, noise, directions, variances, bins
+        )
         np.testing.assert_allclose(found[region], slow, rtol=1e-6, atol=1e-6)
 
 
@@ -161,7 +193,9 @@ def test_children_add_up_and_nothing_is_negative() -> None:
         hierarchy = tree(3, 4)
         rng = np.random.default_rng(seed)
         truth = table_of(hierarchy, rng.poisson(3, (12, bins.n_bins)))
-        noisy = answers_of(truth, bins) + np.rint(rng.laplace(0, 10, (len(truth), len(reference.questions(bins)))))
+        noisy = answers_of(truth, bins) + np.rint(
+            rng.laplace(0, 10, (len(truth), len(reference.questions(bins))))
+        )
         answers = [noisy[hierarchy.level_slice(level)].astype(np.int64) for level in range(3)]
         fit, _ = fit_size_bins(hierarchy, answers, [200.0] * 3, bins)
         assert fit.min() >= 0
@@ -171,7 +205,9 @@ def test_children_add_up_and_nothing_is_negative() -> None:
 
 
 def test_like_siblings_are_pooled_and_unlike_ones_are_not() -> None:
-    """Two hundred regions of one shape: their errors fall far below the noise. With shapes of their own they stay."""
+    """Two hundred regions of one shape: their errors fall far below the noise. With shapes of their
+    own they stay.
+    """
     hierarchy, bins = tree(200), SizeBins(np.arange(6))
     rng = np.random.default_rng(6)
     alike = rng.multinomial(300, [0.3, 0.3, 0.2, 0.1, 0.1], 200)

@@ -38,10 +38,13 @@ def stepped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_classes_of_sizes_are_found_and_handed_down(stepped: list[int], seed: int) -> None:
-    made = tt.release(IN_CLASSES, epsilon=1, mechanism="adaptive", budget=["0.3", "0.7"], insecure_seed=seed)
+    made = tt.release(
+        IN_CLASSES, epsilon=1, mechanism="adaptive", budget=["0.3", "0.7"], insecure_seed=seed
+    )
     assert set(stepped) == {1}  # the root; the counties below follow its shape
     root, leaves = tt.evaluate(made, IN_CLASSES).levels
-    # Noise of scale 3.4 on each of 500 sizes would cost 1,700 at the root, and 1.5 on each 750 in every county.
+    # Noise of scale 3.4 on each of 500 sizes would cost 1,700 at the root, and 1.5 on each 750 in
+    # every county.
     assert root.emd < 300
     assert leaves.emd < 100
     sizes, counts = made.counts.region(0).size, made.counts.region(0).count
@@ -56,7 +59,12 @@ def test_smooth_sizes_are_fitted_smoothly(stepped: list[int], seed: int) -> None
 
 def test_drops_are_found_under_zcdp_too(stepped: list[int]) -> None:
     made = tt.release(
-        IN_CLASSES, rho="0.1", definition="zcdp", mechanism="adaptive", budget=["0.3", "0.7"], insecure_seed=1
+        IN_CLASSES,
+        rho="0.1",
+        definition="zcdp",
+        mechanism="adaptive",
+        budget=["0.3", "0.7"],
+        insecure_seed=1,
     )
     assert set(stepped) == {1}
     assert tt.evaluate(made, IN_CLASSES).levels[0].emd < 300

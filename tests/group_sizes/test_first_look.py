@@ -8,7 +8,12 @@ def look_at(sizes: np.ndarray, noise_std: float, seed: int = 0) -> FirstLook:
     """A look at groups of these sizes, with rounded Gaussian noise."""
     ends = look_ends()
     starts = np.append(0, ends[:-1])
-    exact = np.array([np.clip(sizes - start, 0, end - start).sum() for start, end in zip(starts, ends, strict=True)])
+    exact = np.array(
+        [
+            np.clip(sizes - start, 0, end - start).sum()
+            for start, end in zip(starts, ends, strict=True)
+        ]
+    )
     noise = np.rint(np.random.default_rng(seed).normal(0, noise_std, len(ends))).astype(np.int64)
     return first_look(exact + noise, len(sizes), noise_std)
 
@@ -67,7 +72,12 @@ def test_sizes_that_answers_told_apart_stay_told_apart_as_far_as_memory_goes() -
 def test_a_look_rarely_sees_groups_where_there_are_none() -> None:
     sizes = np.random.default_rng(2).integers(1, 9, 20_000)
     ends = look_ends()
-    exact = np.array([np.clip(sizes - start, 0, end - start).sum() for start, end in zip(np.append(0, ends), ends)])
+    exact = np.array(
+        [
+            np.clip(sizes - start, 0, end - start).sum()
+            for start, end in zip(np.append(0, ends), ends)
+        ]
+    )
     noise = np.rint(np.random.default_rng(3).laplace(0, 33, (400, len(ends)))).astype(np.int64)
     looks = [first_look(exact + drawn, len(sizes), 33 * np.sqrt(2)) for drawn in noise]
     farthest = np.array([look.ends[look.n_seen - 1] for look in looks])
@@ -82,5 +92,7 @@ def test_where_a_look_sees_nothing_falls_are_those_of_geometric_sizes() -> None:
     np.testing.assert_allclose(fall[1:10], 0.25, rtol=0.1)
     np.testing.assert_allclose(fall[40:], fall[40], rtol=1e-12)
     np.testing.assert_allclose(variance, fall**2)
-    heavy = look_at(np.ceil(np.random.default_rng(4).pareto(1.5, 50_000)).astype(np.int64), 1.0).usual_falls(64)[0]
+    heavy = look_at(
+        np.ceil(np.random.default_rng(4).pareto(1.5, 50_000)).astype(np.int64), 1.0
+    ).usual_falls(64)[0]
     assert heavy[30] < heavy[3] / 3

@@ -26,7 +26,9 @@ def test_targets_are_read_and_count_until_they_are_met() -> None:
 
 
 def test_a_percent_counts_more_behind_the_plain_choices() -> None:
-    """For the balanced goal; more behind kuo2018 than behind the better plain choice alone, and most where it tips."""
+    """For the balanced goal; more behind kuo2018 than behind the better plain choice alone, and
+    most where it tips.
+    """
     goal = Goal()
 
     def gain(leaf: float) -> float:
@@ -40,7 +42,9 @@ def test_a_percent_counts_more_behind_the_plain_choices() -> None:
 
 
 def test_what_it_costs_to_be_behind_is_as_written_down() -> None:
-    """By hand: 5 % behind both choices is noticed with chance 1/2, and half of kuo2018 then has little chance."""
+    """By hand: 5 % behind both choices is noticed with chance 1/2, and half of kuo2018 then has
+    little chance.
+    """
     behind = np.array([np.exp(0.05)])
     alone = PlainErrors(np.ones(1), np.ones(1))
     little = 1 / (1 + np.exp(1.7 * (np.log(2) + 0.05) / 0.4))
@@ -52,7 +56,16 @@ def test_what_it_costs_to_be_behind_is_as_written_down() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["speed", "state: l1<=5", "state: emd<=0", "state: emd<=1.2.3", "zip: emd<=5", ["county"], "state: emd>=5"]
+    "given",
+    [
+        "speed",
+        "state: l1<=5",
+        "state: emd<=0",
+        "state: emd<=1.2.3",
+        "zip: emd<=5",
+        ["county"],
+        "state: emd>=5",
+    ],
 )
 def test_other_goals_are_refused_with_what_is_accepted(given: object) -> None:
     with pytest.raises(RequestError, match=r"one of|Write LEVEL|levels are"):

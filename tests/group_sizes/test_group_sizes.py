@@ -35,14 +35,18 @@ def assert_holds(made: Release, truth: ConfidentialCounts, *, totals: bool = Tru
 
 
 @given(hierarchies_with_sizes(), st.data())
-def test_every_mechanism_keeps_every_promise(case: tuple[Hierarchy, list[list[int]]], data: st.DataObject) -> None:
+def test_every_mechanism_keeps_every_promise(
+    case: tuple[Hierarchy, list[list[int]]], data: st.DataObject
+) -> None:
     tree, sizes = case
     truth = confidential(tree, sizes)
     made = release(
         truth,
         epsilon=data.draw(st.sampled_from(["1/10", 1, 5])),
         mechanism=data.draw(st.sampled_from(["matching", "bottom-up"])),
-        view=data.draw(st.lists(st.sampled_from(VIEWS), min_size=tree.n_levels, max_size=tree.n_levels)),
+        view=data.draw(
+            st.lists(st.sampled_from(VIEWS), min_size=tree.n_levels, max_size=tree.n_levels)
+        ),
         merge=data.draw(st.sampled_from(["weighted", "average"])),
         max_size=data.draw(st.sampled_from([1, 7, 25, "auto"])),
         norm=data.draw(st.sampled_from([None, 1, 2])),
@@ -52,7 +56,9 @@ def test_every_mechanism_keeps_every_promise(case: tuple[Hierarchy, list[list[in
 
 
 @given(hierarchies_with_sizes(), st.integers(0, 100), st.sampled_from(VIEWS))
-def test_private_group_totals_still_add_up(case: tuple[Hierarchy, list[list[int]]], seed: int, view: str) -> None:
+def test_private_group_totals_still_add_up(
+    case: tuple[Hierarchy, list[list[int]]], seed: int, view: str
+) -> None:
     tree, sizes = case
     truth = confidential(tree, sizes, groups_public=False)
     made = release(truth, epsilon=1, view=view, max_size=25, insecure_seed=seed)
@@ -89,7 +95,9 @@ def test_save_load_verify(case: tuple[Hierarchy, list[list[int]]], noisy: bool) 
 def small() -> ConfidentialCounts:
     from tallytree.model.hierarchy import hierarchy_from_leaves
 
-    tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings")], root="US")
+    tree = hierarchy_from_leaves(
+        ["state", "county"], [("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings")], root="US"
+    )
     return confidential(tree, [[1, 2, 2], [3, 1], [9]])
 
 
@@ -115,18 +123,28 @@ def small() -> ConfidentialCounts:
         ({"epsilon": 1, "max_size": "big"}, "or a whole number"),
         ({"epsilon": 1, "norm": 3}, "Choose one of: 1, 2"),
         ({"epsilon": 1, "view": "sizes", "max_size_budget": 0.1}, "goes with the views naive"),
-        ({"epsilon": 1, "view": "naive", "max_size": 9, "max_size_budget": 0.1}, "without a public max_size"),
+        (
+            {"epsilon": 1, "view": "naive", "max_size": 9, "max_size_budget": 0.1},
+            "without a public max_size",
+        ),
         ({"epsilon": 1, "view": "naive", "max_size_budget": 1}, "leaves nothing of epsilon = 1"),
-        ({"epsilon": 1, "view": "naive", "max_size_budget": -1}, "max_size_budget must be greater than 0"),
+        (
+            {"epsilon": 1, "view": "naive", "max_size_budget": -1},
+            "max_size_budget must be greater than 0",
+        ),
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused_clearly(options: dict[str, object], message: str) -> None:
+def test_a_request_that_makes_no_sense_is_refused_clearly(
+    options: dict[str, object], message: str
+) -> None:
     with pytest.raises(RequestError, match=message):
         release(small(), **options)
 
 
 def test_a_table_is_to_be_read_first() -> None:
-    with pytest.raises(RequestError, match=r"got a pyarrow.Table. Read it first.*tallytree\.read\(table"):
+    with pytest.raises(
+        RequestError, match=r"got a pyarrow.Table. Read it first.*tallytree\.read\(table"
+    ):
         release(pa.table({"household": [1]}), epsilon=1)  # type: ignore[arg-type]
 
 
@@ -140,7 +158,9 @@ def test_the_same_seed_gives_the_same_release_and_marks_it() -> None:
 
 
 def test_the_manifest_says_where_the_budget_went() -> None:
-    made = release(small(), epsilon="0.3", view=["sizes", "cumulative", "naive"], budget=["0.2", "0.3", "0.5"])
+    made = release(
+        small(), epsilon="0.3", view=["sizes", "cumulative", "naive"], budget=["0.2", "0.3", "0.5"]
+    )
     privacy = made.manifest["privacy"]
     assert privacy["epsilon"] == "3/10"
     assert [level["sensitivity"]["l1"] for level in privacy["levels"]] == [1, 1, 2]
@@ -151,7 +171,9 @@ def test_the_manifest_says_where_the_budget_went() -> None:
 
 
 def test_a_bound_on_sizes_may_cost_an_absolute_amount() -> None:
-    """kuo2018 footnote 6 takes 0.0001, whatever the release costs; without it a hundredth of the budget."""
+    """kuo2018 footnote 6 takes 0.0001, whatever the release costs; without it a hundredth of the
+    budget.
+    """
     for asked, cost in (({"max_size_budget": "0.01"}, "1/100"), ({}, "1/20")):
         made = release(small(), epsilon=5, view="cumulative", insecure_seed=1, **asked)
         (bound,) = made.manifest["privacy"]["side_queries"]
@@ -177,7 +199,12 @@ def test_region_queries() -> None:
     assert georgia.counts().tolist() == [0, 2, 2, 1]
     assert georgia.cumulative().tolist() == [0, 2, 4, 5]
     assert georgia.sizes().tolist() == [1, 1, 2, 2, 3]
-    assert (georgia.of_size(2), georgia.at_least(2), georgia.kth_largest(1), georgia.kth_largest(5)) == (2, 3, 3, 1)
+    assert (
+        georgia.of_size(2),
+        georgia.at_least(2),
+        georgia.kth_largest(1),
+        georgia.kth_largest(5),
+    ) == (2, 3, 3, 1)
     assert (georgia.quantile(0), georgia.quantile(0.5), georgia.quantile(1)) == (1, 2, 3)
     assert georgia.mean() == pytest.approx(1.8)
     with pytest.raises(RequestError, match="k is 6"):
@@ -193,13 +220,18 @@ def test_verify_notices_tables_that_do_not_add_up() -> None:
     assert failed == ["state adds up to US"]
     counts[0].pop()
     broken = Release(made.hierarchy, counts_from_lists(counts), made.n_groups, made.manifest)
-    assert "group totals hold" in [check.name for check in broken.verify().checks if not check.passed]
+    assert "group totals hold" in [
+        check.name for check in broken.verify().checks if not check.passed
+    ]
 
 
 def test_noise_is_where_the_manifest_says(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    queries = {"hybrid": {"cumulative", "tail"}, None: {"first look", "blocks", "block ends", "tail"}}
+    queries = {
+        "hybrid": {"cumulative", "tail"},
+        None: {"first look", "blocks", "block ends", "tail"},
+    }
     for view, expected in queries.items():
         release(small(), epsilon=1, view=view, insecure_seed=1).save(tmp_path / str(view))
         noisy = pq.read_table(tmp_path / str(view) / "noisy.parquet")

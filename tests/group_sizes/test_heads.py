@@ -1,4 +1,6 @@
-"""Sizes that a combination of values does not have: judged as dense normal laws judge, and left out of every region."""
+"""Sizes that a combination of values does not have: judged as dense normal laws judge, and left out
+of every region.
+"""
 
 from fractions import Fraction
 from typing import Any
@@ -27,12 +29,16 @@ def measured(groups: list[int], answers: list[list[float]]) -> MeasuredLevel:
     values = np.array(answers, dtype=np.int64).ravel()
     ends = NoisyQuery("block ends", None, offsets, np.tile(ENDS, len(groups)))  # type: ignore[arg-type]
     queries = (NoisyQuery("blocks", NOISE, offsets, values), ends)
-    prior = Prior(FALL[None], FALL_VARIANCE[None], np.ones((1, 5)), np.zeros(len(groups), dtype=np.int64))
+    prior = Prior(
+        FALL[None], FALL_VARIANCE[None], np.ones((1, 5)), np.zeros(len(groups), dtype=np.int64)
+    )
     return MeasuredLevel(NoisyLevel(0, queries, ("couple",)), np.array(groups), prior)
 
 
 def dense_gain(groups: float, start: int, end: int, answer: float) -> float:
-    """Log-likelihood of a block's answer if nothing falls, less that if N falls as the prior says from N = groups on."""
+    """Log-likelihood of a block's answer if nothing falls, less that if N falls as the prior says
+    from N = groups on.
+    """
     mean, covariance, height = [], np.zeros((end - start, end - start)), groups
     for i, at in enumerate(range(start, end)):
         falling = height * FALL[at]
@@ -48,7 +54,9 @@ def dense_gain(groups: float, start: int, end: int, answer: float) -> float:
     def log_density(expected: float, spread: float) -> float:
         return -0.5 * (np.log(2 * np.pi * spread) + (answer - expected) ** 2 / spread)
 
-    return log_density(groups * (end - start), variance) - log_density(sum(mean), covariance.sum() + variance)
+    return log_density(groups * (end - start), variance) - log_density(
+        sum(mean), covariance.sum() + variance
+    )
 
 
 @pytest.mark.parametrize("answers", [[1003, 998, 2100], [995, 1004, 3006], [990, 1010, 2990]])
@@ -61,8 +69,12 @@ def test_heads_are_as_much_likelier_as_normal_laws_say(answers: list[float]) -> 
 
 
 def test_a_head_is_empty_where_the_curve_stays_at_the_number_of_groups() -> None:
-    """Of three rows the first has none of size 0 or 1, the second many of size 1, the third no groups at all."""
-    found = with_empty_heads(measured([5000, 3000, 0], [[5004, 4995, 9000], [3001, 1400, 2000], [2, -3, 5]]))
+    """Of three rows the first has none of size 0 or 1, the second many of size 1, the third no
+    groups at all.
+    """
+    found = with_empty_heads(
+        measured([5000, 3000, 0], [[5004, 4995, 9000], [3001, 1400, 2000], [2, -3, 5]])
+    )
     falls = found.prior.fall[found.prior.row]
     assert falls[0].tolist() == [0, 0, *FALL[2:]]
     assert falls[1].tolist() == [0, *FALL[1:]]
@@ -76,7 +88,11 @@ def households(empty: float) -> Any:
     couple = rng.random(n) < 0.5
     size = np.where(rng.random(n) < empty, 0, 1 + couple + rng.poisson(0.8, n))
     table = pa.table(
-        {"state": [f"s{i}" for i in rng.integers(0, 10, n)], "couple": np.where(couple, "yes", "no"), "size": size}
+        {
+            "state": [f"s{i}" for i in rng.integers(0, 10, n)],
+            "couple": np.where(couple, "yes", "no"),
+            "size": size,
+        }
     )
     return tt.read(table, levels=["state"], size="size", by=["couple"], public="cells")
 
@@ -98,7 +114,9 @@ def test_groups_that_are_empty_stay() -> None:
     assert abs(empty - exact) < 60
 
 
-def test_cells_do_not_depend_on_the_pieces_that_they_are_estimated_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_do_not_depend_on_the_pieces_that_they_are_estimated_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     counts = households(0.01)
     how: dict[str, Any] = {"epsilon": 1, "insecure_seed": 2, "budget": ["0", "0", "1/2", "1/2"]}
     whole = tt.release(counts, **how).table(by=["couple"])

@@ -36,10 +36,14 @@ def estimate(regions: list[Region], noise_variance: float) -> Estimate:
 
 
 @given(st.lists(noisy_regions(), max_size=4), st.sampled_from([0.0, 0.1, 2.0]))
-def test_runs_are_what_the_twin_finds_group_by_group(regions: list[Region], variance: float) -> None:
+def test_runs_are_what_the_twin_finds_group_by_group(
+    regions: list[Region], variance: float
+) -> None:
     found = estimate(regions, variance)
     assert_array_equal(found.n_groups(), [n for _, _, n in regions])
-    assert lists_from_counts(found.counts()) == [twin.estimate_region(*region, variance) for region in regions]
+    assert lists_from_counts(found.counts()) == [
+        twin.estimate_region(*region, variance) for region in regions
+    ]
     assert_allclose(found.variance, 2 * variance / found.count)
 
 

@@ -1,4 +1,6 @@
-"""Intervals for every setting: what scales the noise is carried into the copies, and nothing public is contradicted."""
+"""Intervals for every setting: what scales the noise is carried into the copies, and nothing public
+is contradicted.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,8 +31,12 @@ from tallytree.model.count_of_counts import counts_at, counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 
-TREE = hierarchy_from_leaves(["region", "town"], [(f"r{leaf // 8}", f"t{leaf}") for leaf in range(24)])
-TRUTH = assumed_counts(TREE, np.linspace(60, 900, 24).astype(np.int64), named_shape("households"), seed=1)
+TREE = hierarchy_from_leaves(
+    ["region", "town"], [(f"r{leaf // 8}", f"t{leaf}") for leaf in range(24)]
+)
+TRUTH = assumed_counts(
+    TREE, np.linspace(60, 900, 24).astype(np.int64), named_shape("households"), seed=1
+)
 UNIT = {"unit": Unit("row", "person", 10)}
 MATCHING = {"epsilon": 1, "mechanism": "matching"}
 SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -79,7 +85,9 @@ def without(**facts: Any) -> Callable[[Release], ConfidentialCounts]:
         ("private groups", {"groups_public": True}),
     ],
 )
-def test_what_is_not_carried_shows(monkeypatch: pytest.MonkeyPatch, setting: str, lost: dict[str, Any]) -> None:
+def test_what_is_not_carried_shows(
+    monkeypatch: pytest.MonkeyPatch, setting: str, lost: dict[str, Any]
+) -> None:
     monkeypatch.setattr(copying, "data_like", without(**lost))
     assert coverage_in(setting) < LEAST
 
@@ -88,14 +96,20 @@ def unlike_towns() -> AssumedCounts:
     """Towns whose shares of sizes differ by more than chance, of which whole groups are protected."""
     rng = np.random.default_rng(3)
     shape = named_shape("households")[1:9]
-    table = np.stack([rng.multinomial(2000, rng.dirichlet(200 * shape)) for _ in range(TREE.n_leaves)])
+    table = np.stack(
+        [rng.multinomial(2000, rng.dirichlet(200 * shape)) for _ in range(TREE.n_leaves)]
+    )
     town, place = np.nonzero(table)
     counts = counts_from_runs(town, place + 1, table[town, place], TREE.n_leaves)
     unit = Unit(group="household")
-    return AssumedCounts(TREE, counts, counts.n_groups(), groups_public=False, unit=unit, least_size=1)
+    return AssumedCounts(
+        TREE, counts, counts.n_groups(), groups_public=False, unit=unit, least_size=1
+    )
 
 
-def test_intervals_of_whole_groups_know_that_regions_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_of_whole_groups_know_that_regions_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """At a small ε towns lean on the shape of their region; a possible truth must not."""
     options = {"epsilon": "0.1", "max_size": 8}
     assert LEAST < coverage(unlike_towns(), options) < 0.99
@@ -116,7 +130,9 @@ def test_possible_totals_spread_like_noisy_ones() -> None:
     truths = np.stack([truth.n_groups() for truth in copies.truths])
     copied = np.stack([copy.n_groups() for copy in copies.copies])
     # Truths are two draws away from the release, copies one from their truths.
-    ratio = (truths - made.n_groups).std(axis=0)[4:].mean() / (copied - truths).std(axis=0)[4:].mean()
+    ratio = (truths - made.n_groups).std(axis=0)[4:].mean() / (copied - truths).std(axis=0)[
+        4:
+    ].mean()
     assert 1.1 < ratio < 1.8
     public = copy_release(release(TRUTH, insecure_seed=1, **MATCHING), copies=3)
     assert all((truth.n_groups() == public.release.n_groups).all() for truth in public.truths)
@@ -134,11 +150,15 @@ def test_regions_that_seem_empty_may_have_groups_like_those_around_them() -> Non
     assert any(released & set(table.size.tolist()) for table in possible)
 
 
-@pytest.mark.parametrize("options", [MATCHING, {"epsilon": 1}, {"epsilon": 1, "mechanism": "tree-dp", "max_size": 12}])
+@pytest.mark.parametrize(
+    "options", [MATCHING, {"epsilon": 1}, {"epsilon": 1, "mechanism": "tree-dp", "max_size": 12}]
+)
 def test_no_interval_leaves_what_is_public(options: dict[str, Any]) -> None:
     tree = hierarchy_from_leaves(["county"], [(f"c{leaf}",) for leaf in range(6)])
     n_groups = np.array([39, 5, 1, 80, 200, 10])
-    truth = replace(assumed_counts(tree, n_groups, named_shape("households")), unit=Unit("row", "p", 3))
+    truth = replace(
+        assumed_counts(tree, n_groups, named_shape("households")), unit=Unit("row", "p", 3)
+    )
     for seed in range(2):
         made = release(truth, insecure_seed=seed, **options)
         copies = copy_release(made, copies=6, seed=50 * seed)
@@ -170,7 +190,8 @@ def test_a_public_largest_size_bounds_counts_and_bands() -> None:
     assert answer(copies, "total", groups_of_size(5)).high == 0
     assert answer(copies, "total", kth_largest(1)).high <= 4
     widened = with_intervals(
-        replace(made, manifest={**made.manifest, "mechanism": {"name": "x", "max_size": 2}}), copies=2
+        replace(made, manifest={**made.manifest, "mechanism": {"name": "x", "max_size": 2}}),
+        copies=2,
     )
     assert widened.intervals is not None
     assert (widened.intervals.high[made.counts.size > 2] == 0).all()

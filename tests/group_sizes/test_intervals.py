@@ -8,10 +8,26 @@ from tallytree.errors import RequestError
 from tallytree.group_sizes.intervals.answers import answer
 from tallytree.group_sizes.intervals.bands import count_band, cumulative_band, half_widths
 from tallytree.group_sizes.intervals.copies import Copies, copy_release
-from tallytree.group_sizes.intervals.intervals import count_intervals, total_ends, whole_interval, zero_ends
+from tallytree.group_sizes.intervals.intervals import (
+    count_intervals,
+    total_ends,
+    whole_interval,
+    zero_ends,
+)
 from tallytree.group_sizes.intervals.total_ends import TotalEnds
-from tallytree.group_sizes.intervals.zero_cells import REACHES, first_sizes, groups_per_size, places_of
-from tallytree.group_sizes.release.questions import GROUPS, groups_of_at_least, groups_of_size, kth_largest, quantile
+from tallytree.group_sizes.intervals.zero_cells import (
+    REACHES,
+    first_sizes,
+    groups_per_size,
+    places_of,
+)
+from tallytree.group_sizes.release.questions import (
+    GROUPS,
+    groups_of_at_least,
+    groups_of_size,
+    kth_largest,
+    quantile,
+)
 from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize, counts_at
 from tallytree.papers.housing import housing_counts
@@ -31,7 +47,9 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
         covered = (found.low <= true) & (true <= found.high)
         for level in (1, 2):
             for large in (False, True):
-                cells = (made.hierarchy.level_of[region] == level) & ((made.counts.count > 30) == large)
+                cells = (made.hierarchy.level_of[region] == level) & (
+                    (made.counts.count > 30) == large
+                )
                 inside.setdefault((level, large), []).append(float(covered[cells].mean()))
         errors = entities(TRUTH.counts_on_levels) - entities(made.counts)
         for place in range(1, made.hierarchy.n_regions):
@@ -46,13 +64,17 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
 
 def entities(counts: CountsBySize) -> IntArray:
     """Number of entities of every region."""
-    return np.array([int((run.size * run.count).sum()) for run in map(counts.region, range(counts.n_regions))])
+    return np.array(
+        [int((run.size * run.count).sum()) for run in map(counts.region, range(counts.n_regions))]
+    )
 
 
 def test_ends_of_totals_go_by_level_and_number_of_groups() -> None:
     copies = copy_release(release(TRUTH, epsilon=1, insecure_seed=2), copies=4)
     found, tree = total_ends(copies), copies.release.hierarchy
-    errors = [entities(truth) - entities(copied) for truth, copied in zip(copies.truths, copies.copies)]
+    errors = [
+        entities(truth) - entities(copied) for truth, copied in zip(copies.truths, copies.copies)
+    ]
     # 51 states in 4 copies are just enough for one pool, whatever their number of groups.
     of_states = np.concatenate([each[tree.level_slice(1)] for each in errors])
     low, high = whole_interval(of_states, 0.95)
@@ -67,7 +89,15 @@ def test_ends_of_totals_go_by_level_and_number_of_groups() -> None:
 def test_intervals_are_kept_with_the_release(tmp_path: Path) -> None:
     small = housing_counts(20_000)
     made = with_intervals(release(small, epsilon=1, insecure_seed=1), copies=3)
-    assert made.table().column_names == ["level", "region", "size", "count", "std_error", "low", "high"]
+    assert made.table().column_names == [
+        "level",
+        "region",
+        "size",
+        "count",
+        "std_error",
+        "low",
+        "high",
+    ]
     made.save(tmp_path / "out")
     assert verify(tmp_path / "out")
     again = load(tmp_path / "out")
@@ -116,7 +146,9 @@ def test_a_band_holds_one_more_copy_as_often_as_it_says() -> None:
             index = made.hierarchy.find(path)
             inner = (curve > low) & (curve < high) & (low > 0) & (high < curve[-1])
             for truth, copy in more:
-                off = np.cumsum(dense(copy.region(index), len(curve)) - dense(truth.region(index), len(curve)))
+                off = np.cumsum(
+                    dense(copy.region(index), len(curve)) - dense(truth.region(index), len(curve))
+                )
                 held.append(bool(((off >= low - curve) & (off <= high - curve))[inner].all()))
     # 20 copies have 21 places for one more: at most 20/21 = 95.2 % can be promised.
     assert 0.90 < np.mean(held) < 0.99
@@ -132,7 +164,8 @@ def test_half_widths_hold_one_more_row_as_often_as_they_say(smooth: bool) -> Non
         shared = np.repeat(squares.reshape(39, 3, 10).mean(axis=2), 10, axis=1)
         half = half_widths(squares, 0.9, smooth=shared if smooth else None)
         held.append(bool((np.abs(errors[-1]) <= half).all()))
-    # Rank 36 of 39 copies and one more, 0.9; the spread of all copies stands for that of the others. Deviation 0.008.
+    # Rank 36 of 39 copies and one more, 0.9; the spread of all copies stands for that of the
+    # others. Deviation 0.008.
     assert 0.87 < np.mean(held) < 0.93
 
 
@@ -172,7 +205,9 @@ def test_zero_ends_are_those_of_zero_counts_that_are_alike() -> None:
     level, found = 1, 0
     like: dict[tuple[int, int], list[int]] = {}
     largest = max(int(table.size.max()) for table in (*few.truths, *few.copies))
-    sizes = np.arange(first_sizes(int(places_of(np.array([largest]))[0]) + 1 + max(REACHES))[-1].astype(int))
+    sizes = np.arange(
+        first_sizes(int(places_of(np.array([largest]))[0]) + 1 + max(REACHES))[-1].astype(int)
+    )
     for truth, copied in zip(few.truths, few.copies):
         for region in range(tree.n_regions)[tree.level_slice(level)]:
             counts, true = copied.region(region), dense(truth.region(region), len(sizes))
@@ -220,7 +255,10 @@ def test_a_count_of_zero_has_an_upper_end() -> None:
 def test_answers_about_sizes_follow_their_order() -> None:
     made = release(housing_counts(20_000), epsilon=1, view="hybrid", insecure_seed=4)
     copies = copy_release(made, copies=12)
-    found = [answer(copies, "US/Texas", question) for question in (kth_largest(1), kth_largest(3), quantile(0.5))]
+    found = [
+        answer(copies, "US/Texas", question)
+        for question in (kth_largest(1), kth_largest(3), quantile(0.5))
+    ]
     values = [one.value for one in found]
     assert values == sorted(values, reverse=True)
     assert all(0 <= one.low <= one.value <= one.high for one in found)

@@ -1,4 +1,6 @@
-"""Sizes and counts beyond every limit: they saturate, they are paid for once, and the release is like any other."""
+"""Sizes and counts beyond every limit: they saturate, they are paid for once, and the release is
+like any other.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,11 +28,19 @@ def sizes(large: int) -> pa.Table:
 
 
 def counted(large: int) -> pa.Table:
-    return pa.table({"state": ["a", "a", "b", "b"], "size": [1, 2, 3, 3], "n": [5, large, large, large]})
+    return pa.table(
+        {"state": ["a", "a", "b", "b"], "size": [1, 2, 3, 3], "n": [5, large, large, large]}
+    )
 
 
 def quantities(large: int) -> pa.Table:
-    return pa.table({"firm": [1, 1, 1, 2, 3], "state": ["a", "a", "a", "a", "b"], "sold": [large, large, large, 1, 2]})
+    return pa.table(
+        {
+            "firm": [1, 1, 1, 2, 3],
+            "state": ["a", "a", "a", "a", "b"],
+            "sold": [large, large, large, 1, 2],
+        }
+    )
 
 
 def test_sums_saturate_and_never_wrap_around() -> None:
@@ -39,7 +49,12 @@ def test_sums_saturate_and_never_wrap_around() -> None:
         assert kept.leaf_counts.size.tolist() == [1, min(large, LARGEST_NUMBER), 3]
         bound = 2**31
         kept = read(
-            quantities(large), group="firm", levels=["state"], quantity="sold", max_quantity=bound, public="groups"
+            quantities(large),
+            group="firm",
+            levels=["state"],
+            quantity="sold",
+            max_quantity=bound,
+            public="groups",
         )
         assert kept.leaf_counts.size.tolist() == [1, 3 * min(large, bound), 2]
         found = read_values(counted(large), "size", edges=[0, 2.5, 4], count="n").counts
@@ -56,16 +71,29 @@ def test_sums_saturate_and_never_wrap_around() -> None:
         pa.decimal128(5, 2),
         pa.decimal128(38, 0),
     ):
-        assert read(pa.table({"s": pa.array([1, 7], kind)}), size="s", public="groups").leaf_counts.size.tolist() == [
+        assert read(
+            pa.table({"s": pa.array([1, 7], kind)}), size="s", public="groups"
+        ).leaf_counts.size.tolist() == [
             1,
             7,
         ]
-    wide = pa.table({"s": pa.array([1, 10**30], pa.decimal128(38, 0)), "u": pa.array([1, 2**64 - 1], pa.uint64())})
+    wide = pa.table(
+        {
+            "s": pa.array([1, 10**30], pa.decimal128(38, 0)),
+            "u": pa.array([1, 2**64 - 1], pa.uint64()),
+        }
+    )
     for column in ("s", "u"):
-        assert read(wide, size=column, public="groups").leaf_counts.size.tolist() == [1, LARGEST_NUMBER]
+        assert read(wide, size=column, public="groups").leaf_counts.size.tolist() == [
+            1,
+            LARGEST_NUMBER,
+        ]
     floats = pa.table({"size": [1.0, 1e300, float("inf")], "text": ["1", "1e99", "inf"]})
     for column in ("size", "text"):
-        assert read(floats, size=column, public="groups").leaf_counts.size.tolist() == [1, LARGEST_NUMBER]
+        assert read(floats, size=column, public="groups").leaf_counts.size.tolist() == [
+            1,
+            LARGEST_NUMBER,
+        ]
 
 
 def test_cells_together_stay_exact() -> None:
@@ -82,7 +110,14 @@ def read_large(how: str, large: int, **public: Any) -> Any:
             fewer = min(large, (MOST_GROUPS - 5) // 3)
             return read(counted(fewer), size="size", count="n", levels=["state"], **public)
         case _:
-            return read(quantities(large), group="firm", levels=["state"], quantity="sold", max_quantity=1000, **public)
+            return read(
+                quantities(large),
+                group="firm",
+                levels=["state"],
+                quantity="sold",
+                max_quantity=1000,
+                **public,
+            )
 
 
 MECHANISMS: dict[str, dict[str, Any]] = {
@@ -130,8 +165,8 @@ for method in ("noisy-first", "structure-first", "noisy-merge", "structure-merge
 for name, options in MECHANISMS.items():
     for how in ("sizes", "counts", "quantities"):
         for public in ("groups", "regions"):
-            CASES[f"{name}, {how}, public {public}"] = lambda large, options=options, how=how, public=public: (
-                tt.release(  # type: ignore[misc]
+            CASES[f"{name}, {how}, public {public}"] = (
+                lambda large, options=options, how=how, public=public: tt.release(  # type: ignore[misc]
                     read_large(how, large, public=public), epsilon=1, insecure_seed=1, **options
                 )
             )
@@ -144,8 +179,12 @@ def test_nothing_fails_once_it_is_paid_for(case: str, large: int) -> None:
 
 
 @pytest.mark.parametrize("public", ["groups", "regions"])
-def test_lists_of_large_groups_are_no_longer_than_promised(public: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All groups lie above every threshold; 2,000 sizes of 2^32 - 1 groups each once asked for 60 TiB after payment."""
+def test_lists_of_large_groups_are_no_longer_than_promised(
+    public: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All groups lie above every threshold; 2,000 sizes of 2^32 - 1 groups each once asked for 60
+    TiB after payment.
+    """
     monkeypatch.setattr(thresholds, "MOST_LISTED", 1000)
     sizes = np.arange(1000, 1300)
     table = pa.table({"state": ["a", "b", "c"] * 100, "size": sizes, "n": np.full(300, 10**6)})
@@ -157,10 +196,15 @@ def test_lists_of_large_groups_are_no_longer_than_promised(public: str, monkeypa
     options = ReleaseOptions(epsilon=1, mechanism="matching", view="hybrid")
     plan, facts = plan_release(options, facts_about(counts)), facts_about(counts)
     cells = cells_per_level(plan, facts, made.n_groups)
-    assert all(len(level["tail"].values) <= most for level, most in zip(made.noisy.levels, cells, strict=True))
+    assert all(
+        len(level["tail"].values) <= most
+        for level, most in zip(made.noisy.levels, cells, strict=True)
+    )
 
 
-def test_the_largest_counts_are_sorted_where_their_number_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_largest_counts_are_sorted_where_their_number_is_private(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sorted_counts, "MOST_SORTED", 1000)
     table = pa.table({"firm": np.arange(1500), "size": np.arange(1500)})
     made = tt.degrees(table, size="size", public="none", epsilon=10**6, insecure_seed=1)

@@ -21,7 +21,9 @@ def estimate_from_lists(sizes: list[list[int]], variance: float = 1.0) -> Estima
 
 @st.composite
 def hierarchies_with_estimates(draw: st.DrawFn) -> tuple[Hierarchy, np.ndarray, list[Estimate]]:
-    """Estimates of each level that agree in nothing but the number of groups; leaves and whole subtrees may be empty."""
+    """Estimates of each level that agree in nothing but the number of groups; leaves and whole
+    subtrees may be empty.
+    """
     hierarchy = draw(hierarchies())
     leaf_groups = np.array([draw(st.integers(0, 6)) for _ in range(hierarchy.n_leaves)])
     n_groups = hierarchy.sum_from_leaves(leaf_groups)
@@ -56,7 +58,9 @@ def test_leaves_add_up_to_public_totals_on_every_level(merge, drawn) -> None:
 
 @given(hierarchies(), st.data())
 def test_levels_that_agree_stay_as_they_are(hierarchy: Hierarchy, data: st.DataObject) -> None:
-    leaves = counts_from_lists([data.draw(st.lists(st.integers(0, 20), max_size=8)) for _ in range(hierarchy.n_leaves)])
+    leaves = counts_from_lists(
+        [data.draw(st.lists(st.integers(0, 20), max_size=8)) for _ in range(hierarchy.n_leaves)]
+    )
     all_levels = counts_on_all_levels(hierarchy, leaves)
     estimates = []
     for level in range(hierarchy.n_levels):
@@ -68,7 +72,11 @@ def test_levels_that_agree_stay_as_they_are(hierarchy: Hierarchy, data: st.DataO
 def test_the_updated_region_is_matched_below_the_root() -> None:
     # The root says 8 and is sure; the middle says 0 and is not; the leaf must hear of it.
     chain = hierarchy_from_leaves(["a", "b"], [("x", "y")])
-    estimates = [estimate_from_lists([[8]], 1.0), estimate_from_lists([[0]], 1e9), estimate_from_lists([[0]], 1.0)]
+    estimates = [
+        estimate_from_lists([[8]], 1.0),
+        estimate_from_lists([[0]], 1e9),
+        estimate_from_lists([[0]], 1.0),
+    ]
     assert lists_from_counts(match_top_down(chain, estimates)) == [[4]]
 
 

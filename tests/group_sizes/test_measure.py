@@ -29,7 +29,9 @@ def truth(**facts: object) -> ConfidentialCounts:
 
 def plan(view: str, epsilon: object = 10_000, **facts: object) -> Plan:
     given = {"groups_public": True, "max_quantity": 1, **facts}
-    return plan_release(ReleaseOptions(epsilon=epsilon, view=view, max_size=50), PublicFacts(TREE, **given))
+    return plan_release(
+        ReleaseOptions(epsilon=epsilon, view=view, max_size=50), PublicFacts(TREE, **given)
+    )
 
 
 def measured(view: str, level: int) -> dict[str, list[list[int]]]:
@@ -38,14 +40,17 @@ def measured(view: str, level: int) -> dict[str, list[list[int]]]:
     n_groups = TREE.sum_from_leaves(truth().n_groups)[TREE.level_slice(level)]
     noisy = measure_level(truth(), plan(view).levels[level], n_groups, 50, stream)
     return {
-        query.name: [part.tolist() for part in np.split(query.values, query.offsets[1:-1])] for query in noisy.queries
+        query.name: [part.tolist() for part in np.split(query.values, query.offsets[1:-1])]
+        for query in noisy.queries
     }
 
 
 def test_counts_and_cumulative() -> None:
     groups = SIZES[0] + SIZES[1]
     assert measured("naive", 0)["counts"] == [[groups.count(i) for i in range(51)]]
-    assert measured("cumulative", 0)["cumulative"] == [[sum(s <= i for s in groups) for i in range(50)]]
+    assert measured("cumulative", 0)["cumulative"] == [
+        [sum(s <= i for s in groups) for i in range(50)]
+    ]
     assert measured("sizes", 1)["sizes"] == [sorted(SIZES[0]), sorted(SIZES[1])]
 
 
@@ -62,29 +67,41 @@ def test_hybrid_parts_meet_at_the_threshold() -> None:
 def test_totals_and_largest_size() -> None:
     private = plan("cumulative", groups_public=False)
     stream = KeyStream.from_insecure_seed(2)
-    assert measure_group_totals(truth(groups_public=False), private.group_totals, stream).tolist() == [8, 5, 3]
+    assert measure_group_totals(
+        truth(groups_public=False), private.group_totals, stream
+    ).tolist() == [8, 5, 3]
     auto = plan_release(
-        ReleaseOptions(epsilon=10**6, view="cumulative"), PublicFacts(TREE, groups_public=True, max_quantity=1)
+        ReleaseOptions(epsilon=10**6, view="cumulative"),
+        PublicFacts(TREE, groups_public=True, max_quantity=1),
     )
     assert auto.largest_size is not None
     assert 40 <= measure_largest_size(truth(), auto.largest_size, stream) <= 42
 
 
-def test_the_bound_lies_five_standard_deviations_above_the_noisy_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kuo2018 footnote 6: below the largest size about once in 1,500 releases for Laplace noise (e^(-5√2)/2)."""
+def test_the_bound_lies_five_standard_deviations_above_the_noisy_largest_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """kuo2018 footnote 6: below the largest size about once in 1,500 releases for Laplace noise
+    (e^(-5√2)/2).
+    """
     auto = plan_release(
-        ReleaseOptions(epsilon=1, view="cumulative"), PublicFacts(TREE, groups_public=True, max_quantity=1)
+        ReleaseOptions(epsilon=1, view="cumulative"),
+        PublicFacts(TREE, groups_public=True, max_quantity=1),
     )
     query = auto.largest_size
     assert query is not None
-    monkeypatch.setattr(group_sizes, "add_noise", lambda exact, *_, **__: exact - 3)  # as if -3 had been drawn
+    monkeypatch.setattr(
+        group_sizes, "add_noise", lambda exact, *_, **__: exact - 3
+    )  # as if -3 had been drawn
     bound = measure_largest_size(truth(), query, KeyStream.from_insecure_seed(2))
     assert bound == 40 - 3 + math.ceil(5 * math.sqrt(query.noise.variance))
     assert bound > 40
 
 
 @pytest.mark.parametrize("view", ["naive", "sizes", "cumulative", "hybrid"])
-def test_regions_are_measured_alike_in_any_parts(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_are_measured_alike_in_any_parts(
+    view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     level = plan(view, epsilon=1).levels[1]
     n_groups = truth().n_groups
     whole = measure_level(truth(), level, n_groups, 50, KeyStream.from_insecure_seed(3))
@@ -92,7 +109,9 @@ def test_regions_are_measured_alike_in_any_parts(view: str, monkeypatch: pytest.
     monkeypatch.setattr(group_sizes, "CELLS_PER_BLOCK", 1)
     for first in (0, 1):
         alone = counts_from_lists([SIZES[first]])
-        part = measure_regions(alone, level, n_groups[first : first + 1], 50, Place(stream, first, 2))
+        part = measure_regions(
+            alone, level, n_groups[first : first + 1], 50, Place(stream, first, 2)
+        )
         for together, apart in zip(whole.queries, part.queries):
             here = slice(together.offsets[first], together.offsets[first + 1])
             assert together.values[here].tolist() == apart.values.tolist()

@@ -42,11 +42,15 @@ def test_predicted_numbers_are_those_that_are_measured(view: str) -> None:
 
 @pytest.mark.parametrize("more", [0, 1000])
 def test_hybrid_is_bounded_whatever_the_sizes(more: int) -> None:
-    """Where all groups lie above the thresholds, each of them is listed, and that is what is predicted."""
+    """Where all groups lie above the thresholds, each of them is listed, and that is what is
+    predicted.
+    """
     larger = CountsBySize(COUNTS.offsets, COUNTS.size + more, COUNTS.count)
     truth = ConfidentialCounts(TREE, larger, larger.n_groups())
     noisy = measure_all(truth, plan("hybrid"), KeyStream.from_insecure_seed(0))
-    measured = np.array([sum(len(query.values) for query in level.queries) for level in noisy.levels])
+    measured = np.array(
+        [sum(len(query.values) for query in level.queries) for level in noisy.levels]
+    )
     predicted = np.array(cells_per_level(plan("hybrid"), FACTS, N_GROUPS))
     assert np.all(measured <= predicted)
     assert (measured.tolist() == predicted.tolist()) == (more > 0)
@@ -56,7 +60,10 @@ def test_too_large_a_release_is_refused_with_the_figure() -> None:
     big = plan("cumulative", 10**12)
     cells = cells_per_level(big, FACTS, N_GROUPS)
     assert predicted_bytes(big, cells) > 8 * 4 * 10**12
-    with pytest.raises(RequestError, match=r"about 44,000\.0 GB .* 'cumulative' at level 'leaf' .* 16\.0 GB are free"):
+    with pytest.raises(
+        RequestError,
+        match=r"about 44,000\.0 GB .* 'cumulative' at level 'leaf' .* 16\.0 GB are free",
+    ):
         check_memory(big, cells, 16 * 10**9)
     check_memory(plan("cumulative"), cells_per_level(plan("cumulative"), FACTS, N_GROUPS), 10**6)
 
@@ -71,9 +78,13 @@ def test_available_memory_is_some() -> None:
 
 
 def test_costs_are_predicted_within_a_factor(tmp_path: Path) -> None:
-    """Numbers to measure and the folder on disk, of a tree of 3,000 leaves with some tens of groups each."""
+    """Numbers to measure and the folder on disk, of a tree of 3,000 leaves with some tens of groups
+    each.
+    """
     rng = np.random.default_rng(4)
-    tree = hierarchy_from_leaves(["state", "county"], [(f"s{i // 60:02}", f"c{i:04}") for i in range(3_000)])
+    tree = hierarchy_from_leaves(
+        ["state", "county"], [(f"s{i // 60:02}", f"c{i:04}") for i in range(3_000)]
+    )
     n_groups = rng.poisson(rng.lognormal(3, 1, 3_000))
     counts = assumed_counts(tree, n_groups, named_shape("households"))
     facts = PublicFacts(tree, groups_public=True, max_quantity=1)
@@ -104,9 +115,12 @@ def test_leaves_in_pieces_are_predicted_to_take_less_than_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("above", "leaves", "sizes"), [(300_000, 8_100_000, 74), (1 << 20, 8_100_000, 32), (1, 3_000, 22_362)]
+    ("above", "leaves", "sizes"),
+    [(300_000, 8_100_000, 74), (1 << 20, 8_100_000, 32), (1, 3_000, 22_362)],
 )
-def test_however_many_leaves_there_are_some_sizes_are_told_apart(above: int, leaves: int, sizes: int) -> None:
+def test_however_many_leaves_there_are_some_sizes_are_told_apart(
+    above: int, leaves: int, sizes: int
+) -> None:
     class Tree:
         n_regions, n_leaves = above + leaves, leaves
 

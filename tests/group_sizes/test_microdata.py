@@ -1,4 +1,6 @@
-"""Synthetic groups and entities: tabulated by a second program they are the released tables, row by row."""
+"""Synthetic groups and entities: tabulated by a second program they are the released tables, row by
+row.
+"""
 
 import json
 from pathlib import Path
@@ -22,15 +24,23 @@ LEVELS = ["state", "county"]
 def released(kind: str) -> Any:
     """One release of each kind of table."""
     if kind == "sizes alone":
-        return tt.release(tt.read(TABLE, public="groups", **READ | {"people": ()}), epsilon=1, insecure_seed=2)
+        return tt.release(
+            tt.read(TABLE, public="groups", **READ | {"people": ()}), epsilon=1, insecure_seed=2
+        )
     if kind == "classes of sizes":
-        counts = tt.read(TABLE, public="groups", classes=["1-2", "3-4", "5+"], **READ | {"people": ()})
+        counts = tt.read(
+            TABLE, public="groups", classes=["1-2", "3-4", "5+"], **READ | {"people": ()}
+        )
         return tt.release(counts, epsilon=1, insecure_seed=2)
-    return tt.release({"bare": BARE, "cells": BY_CELLS, "group": WHOLE}[kind], epsilon=1, insecure_seed=2)
+    return tt.release(
+        {"bare": BARE, "cells": BY_CELLS, "group": WHOLE}[kind], epsilon=1, insecure_seed=2
+    )
 
 
 def tabulated(file: Path, names: list[str], counted: list[str]) -> set[tuple[Any, ...]]:
-    """Rows of a synthetic file counted by DuckDB: every level, every subset of ``names``, null for all values."""
+    """Rows of a synthetic file counted by DuckDB: every level, every subset of ``names``, null for
+    all values.
+    """
     places = [
         ("0, 'US'", "()"),
         ("1, 'US/' || state", "(state)"),
@@ -76,7 +86,9 @@ def test_tables_of_the_files_are_those_of_the_release(
     assert len(sizes) == made.region("US").n_groups
 
 
-def test_the_files_say_that_they_are_synthetic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_files_say_that_they_are_synthetic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = str(released("bare").save(tmp_path / "out"))
     out = tmp_path / "micro"
     with pytest.raises(SystemExit) as ended:
@@ -90,7 +102,12 @@ def test_the_files_say_that_they_are_synthetic(tmp_path: Path, capsys: pytest.Ca
     for name in facts["rows"]:
         assert b"Synthetic" in pq.read_schema(out / name).metadata[b"tallytree"]
     again = tt.read(
-        str(out / "synthetic_groups.parquet"), group="group", size="size", levels=LEVELS, root="US", public="groups"
+        str(out / "synthetic_groups.parquet"),
+        group="group",
+        size="size",
+        levels=LEVELS,
+        root="US",
+        public="groups",
     )
     assert again.leaf_counts.n_groups().tolist() == BARE.n_groups.tolist()
 
@@ -105,17 +122,25 @@ def test_nothing_is_written_over_a_release_or_for_another_kind(tmp_path: Path) -
     histogram = tt.histogram([1, 2, 3], bins=4, bounds=(0, 4), epsilon=1)
     with pytest.raises(RequestError, match="no 'microdata'"):
         tt.microdata(histogram, out=tmp_path / "other")
-    counts = tt.read(TABLE.rename_columns({"county": "size"}), public="groups", **READ | {"levels": ["state", "size"]})
+    counts = tt.read(
+        TABLE.rename_columns({"county": "size"}),
+        public="groups",
+        **READ | {"levels": ["state", "size"]},
+    )
     with pytest.raises(RequestError, match="two columns 'size'"):
         tt.microdata(tt.release(counts, epsilon=1), out=tmp_path / "twice")
 
 
 def test_classes_are_spread_evenly() -> None:
-    """Against the rule carried out one entity at a time; every stretch of a row has about the row's mix."""
+    """Against the rule carried out one entity at a time; every stretch of a row has about the row's
+    mix.
+    """
     rng = np.random.default_rng(1)
     table = rng.integers(0, 30, (4, 3))
     row = rng.permutation(np.repeat(np.arange(4), table.sum(axis=1)))
     found = deal_classes(row, table)
     for number in range(4):
-        queue = sorted(((k + 0.5) / n, place) for place, n in enumerate(table[number]) for k in range(n))
+        queue = sorted(
+            ((k + 0.5) / n, place) for place, n in enumerate(table[number]) for k in range(n)
+        )
         assert found[row == number].tolist() == [place for _, place in queue]

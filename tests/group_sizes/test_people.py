@@ -1,4 +1,6 @@
-"""Releases with people by class: they agree with the sizes in every table, on disk too and by a second program; answers."""
+"""Releases with people by class: they agree with the sizes in every table, on disk too and by a
+second program; answers.
+"""
 
 import json
 from dataclasses import replace
@@ -19,7 +21,12 @@ from tallytree.model.people import NO_PEOPLE
 from tests.forging import forge
 
 CLASSES = {"age": ["child", "adult"], "sex": ["f", "m"]}
-READ: dict[str, Any] = {"group": "hh", "levels": ["state", "county"], "root": "US", "people": CLASSES}
+READ: dict[str, Any] = {
+    "group": "hh",
+    "levels": ["state", "county"],
+    "root": "US",
+    "people": CLASSES,
+}
 
 
 def people(n: int = 900, seed: int = 3) -> pa.Table:
@@ -30,7 +37,9 @@ def people(n: int = 900, seed: int = 3) -> pa.Table:
     size = 1 + rng.poisson(np.where(tenure == "own", 2.0, 0.8))
     house = np.repeat(np.arange(n), size)
     first = np.r_[True, np.diff(house) > 0]
-    age = np.where(first, "adult", rng.choice(["child", "adult", "ghost"], len(house), p=[0.6, 0.38, 0.02]))
+    age = np.where(
+        first, "adult", rng.choice(["child", "adult", "ghost"], len(house), p=[0.6, 0.38, 0.02])
+    )
     return pa.table(
         {
             "hh": house,
@@ -47,7 +56,13 @@ TABLE = people()
 BARE = tt.read(TABLE, public="groups", **READ)
 BY_CELLS = tt.read(TABLE, by=["tenure"], people_by=["tenure"], public="cells", **READ)
 WHOLE = tt.read(
-    TABLE, by={"tenure": ["own", "rent"]}, people_by=["tenure"], unit="group", contributions=6, public="regions", **READ
+    TABLE,
+    by={"tenure": ["own", "rent"]},
+    people_by=["tenure"],
+    unit="group",
+    contributions=6,
+    public="regions",
+    **READ,
 )
 
 
@@ -63,7 +78,9 @@ def folder(made: Release, tmp_path: Path) -> Path:
 
 
 def test_a_second_program_finds_that_people_and_sizes_agree(made: Release, folder: Path) -> None:
-    """DuckDB over the two files alone: whole, positive, every table the sum of finer ones, and Σ size × count = people."""
+    """DuckDB over the two files alone: whole, positive, every table the sum of finer ones, and Σ
+    size × count = people.
+    """
     counts = duckdb.read_parquet(str(folder / "counts.parquet"))
     people = duckdb.read_parquet(str(folder / "people.parquet"))
     assert people.filter("count <= 0").fetchall() == []
@@ -92,9 +109,9 @@ def test_a_second_program_finds_that_people_and_sizes_agree(made: Release, folde
         ) GROUP BY ALL HAVING gap <> 0"""
     ).fetchall()
     assert apart == []
-    assert duckdb.sql("SELECT count(*) FROM people WHERE level = 1 AND age = 'child' AND sex = 'f'").fetchall() != [
-        (0,)
-    ]
+    assert duckdb.sql(
+        "SELECT count(*) FROM people WHERE level = 1 AND age = 'child' AND sex = 'f'"
+    ).fetchall() != [(0,)]
 
 
 def test_folders_come_back_and_verify_notices_changed_people(made: Release, folder: Path) -> None:
@@ -104,12 +121,19 @@ def test_folders_come_back_and_verify_notices_changed_people(made: Release, fold
     table = pq.read_table(folder / "people.parquet")
     count = table["count"].to_numpy().copy()
     count[0] += 1
-    pq.write_table(table.set_column(table.num_columns - 1, "count", pa.array(count)), folder / "people.parquet")
+    pq.write_table(
+        table.set_column(table.num_columns - 1, "count", pa.array(count)), folder / "people.parquet"
+    )
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"]["people.parquet"]["sha256"] = sha256((folder / "people.parquet").read_bytes()).hexdigest()
+    manifest["files"]["people.parquet"]["sha256"] = sha256(
+        (folder / "people.parquet").read_bytes()
+    ).hexdigest()
     forge(folder, manifest)
     failed = [check.name for check in tt.verify(folder).checks if not check.passed]
-    assert failed == ["every table of people by age, sex adds up", "people add up to sizes times groups"]
+    assert failed == [
+        "every table of people by age, sex adds up",
+        "people add up to sizes times groups",
+    ]
 
 
 def test_a_forged_share_for_people_is_noticed(tmp_path: Path) -> None:
@@ -138,7 +162,11 @@ def test_without_noise_people_are_exact() -> None:
 
 
 def test_errors_of_people_are_told_per_table(made: Release) -> None:
-    truth = {True: BY_CELLS, False: BARE}[bool(made.attributes)] if made.mechanism == "adaptive" else WHOLE
+    truth = (
+        {True: BY_CELLS, False: BARE}[bool(made.attributes)]
+        if made.mechanism == "adaptive"
+        else WHOLE
+    )
     told = tt.evaluate(made, truth)
     names = ["US", "state", "county"]
     assert [one.name for one in told.people] == [
@@ -168,7 +196,9 @@ def test_questions_about_people(made: Release) -> None:
     ]:
         with pytest.raises(RequestError, match=says):
             tt.ask(made, **question)
-    bare = tt.release(tt.read(TABLE, public="groups", **READ | {"people": ()}), epsilon=1, insecure_seed=1)
+    bare = tt.release(
+        tt.read(TABLE, public="groups", **READ | {"people": ()}), epsilon=1, insecure_seed=1
+    )
     with pytest.raises(RequestError, match="counts no people"):
         tt.ask(bare, people=True)
     with pytest.raises(RequestError, match="counts no people"):
@@ -176,7 +206,9 @@ def test_questions_about_people(made: Release) -> None:
 
 
 def test_people_have_intervals() -> None:
-    """Six copies reach as far as seven errors do; an error four times the noise beyond them has a chance below one in 10⁶."""
+    """Six copies reach as far as seven errors do; an error four times the noise beyond them has a
+    chance below one in 10⁶.
+    """
     made = tt.release(BY_CELLS, epsilon=1, insecure_seed=3)
     told = tt.ask(made, region="US/s1", where=["tenure=rent", "sex=f"], people=True, copies=6)
     assert told.columns == ("age", "sex", "count", "std_error", "low", "high")
@@ -197,10 +229,16 @@ def test_people_have_intervals() -> None:
         (BARE, {"mechanism": "matching"}, "counts no people"),
         (BARE, {"people_share": "1"}, "below 1"),
         (WHOLE, {"max_size": 9}, "leave out max_size"),
-        (tt.read(TABLE, public="groups", **READ | {"people": ()}), {"people_share": "1/2"}, "goes with data"),
+        (
+            tt.read(TABLE, public="groups", **READ | {"people": ()}),
+            {"people_share": "1/2"},
+            "goes with data",
+        ),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_payment(counts: Any, options: dict[str, Any], says: str) -> None:
+def test_what_cannot_be_done_is_refused_before_payment(
+    counts: Any, options: dict[str, Any], says: str
+) -> None:
     with pytest.raises(RequestError, match=says):
         tt.release(counts, epsilon=1, **options)
 
@@ -208,12 +246,18 @@ def test_what_cannot_be_done_is_refused_before_payment(counts: Any, options: dic
 def test_the_statement_names_the_classes_and_the_bound() -> None:
     says = tt.release(WHOLE, epsilon=1).manifest["privacy"]["statement"]
     assert "one hh with all its entities (of which at most 6 are counted)" in says
-    assert "which values tenure may have; which values age, sex may have. Not covered: any one hh alone in" in says
+    assert (
+        "which values tenure may have; which values age, sex may have. Not covered: any one hh "
+        "alone in" in says
+    )
 
 
 def test_a_larger_share_counts_people_better() -> None:
     def scale(**share: Any) -> list[str]:
-        return [table["scale"] for table in tt.release(BARE, epsilon=1, **share).manifest["privacy"]["people"]]
+        return [
+            table["scale"]
+            for table in tt.release(BARE, epsilon=1, **share).manifest["privacy"]["people"]
+        ]
 
     assert scale() == ["4"]
     assert scale(people_share="1/2") == ["2"]

@@ -17,7 +17,9 @@ from tests.reference import size_bins as reference
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
-@pytest.mark.parametrize(("n_bins", "block"), [(1, 0), (7, 0), (7, 2), (7, 3), (9, 3), (10, 4), (5, 5)])
+@pytest.mark.parametrize(
+    ("n_bins", "block"), [(1, 0), (7, 0), (7, 2), (7, 3), (9, 3), (10, 4), (5, 5)]
+)
 def test_predicted_noise_is_that_of_least_squares(n_bins: int, block: int, gaussian: bool) -> None:
     slow = reference.suffix_deviations(SizeBins(np.arange(n_bins + 1), block), gaussian=gaussian)
     np.testing.assert_allclose(suffix_deviations(n_bins, block, gaussian=gaussian), slow)
@@ -31,7 +33,10 @@ def test_blocks_are_taken_where_there_are_many_bins_or_gaussian_noise() -> None:
 
 
 def test_every_size_lies_in_one_bin() -> None:
-    for bins in (single_sizes(12, least_size=0, gaussian=True), SizeBins(look_edges(500, least_size=1))):
+    for bins in (
+        single_sizes(12, least_size=0, gaussian=True),
+        SizeBins(look_edges(500, least_size=1)),
+    ):
         sizes = np.arange(bins.edges[0], bins.edges[-1])
         place = bins.bin_of(sizes)
         assert np.all(bins.edges[place] <= sizes)
@@ -47,7 +52,9 @@ def test_a_look_is_taken_unless_the_bound_is_low() -> None:
 
 
 def look(counts_of_size: np.ndarray, edges: np.ndarray, std: float) -> np.ndarray:
-    binned = np.add.reduceat(np.append(counts_of_size, np.zeros(edges[-1] - len(counts_of_size))), edges[:-1])
+    binned = np.add.reduceat(
+        np.append(counts_of_size, np.zeros(edges[-1] - len(counts_of_size))), edges[:-1]
+    )
     noise = np.random.default_rng(5).laplace(0, std / np.sqrt(2), len(binned))
     return np.rint(binned + noise).astype(np.int64)
 
@@ -70,13 +77,16 @@ def test_bins_grow_with_the_noise() -> None:
     edges = look_edges(2000, least_size=0)
     answers = look(spread, edges, 10.0)
     fine, coarse = (
-        bins_after_look(answers, 10.0, [1, 30], [std, std], edges, gaussian=False).n_bins for std in (2.0, 500.0)
+        bins_after_look(answers, 10.0, [1, 30], [std, std], edges, gaussian=False).n_bins
+        for std in (2.0, 500.0)
     )
     assert fine > 2 * coarse
 
 
 def test_ghosts_are_rare_wherever_the_bound_is() -> None:
-    """Laplace noise alone beyond the last size: fewer than 1 look in 12 sees any, and next to none sees far ones."""
+    """Laplace noise alone beyond the last size: fewer than 1 look in 12 sees any, and next to none
+    sees far ones.
+    """
     edges = np.concatenate([np.arange(9), 2 ** np.arange(4, 25)])
     rng = np.random.default_rng(3)
     near = far = 0

@@ -1,4 +1,6 @@
-"""A dry run reads no sizes, and no totals that are not public; it writes nothing, pays nothing, and says what is doubtful."""
+"""A dry run reads no sizes, and no totals that are not public; it writes nothing, pays nothing, and
+says what is doubtful.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,18 @@ LEAVES = [("GA", "Cobb", 30), ("GA", "Fulton", 5), ("NY", "Kings", 60)]
 
 
 def households(sizes: int = 1) -> pa.Table:
-    rows = [(s, c, f"{c}{i}") for s, c, n in LEAVES for i in range(n) for _ in range(1 + (sizes * i) % 4)]
-    return pa.table({name: [row[place] for row in rows] for place, name in enumerate(("state", "county", "household"))})
+    rows = [
+        (s, c, f"{c}{i}")
+        for s, c, n in LEAVES
+        for i in range(n)
+        for _ in range(1 + (sizes * i) % 4)
+    ]
+    return pa.table(
+        {
+            name: [row[place] for row in rows]
+            for place, name in enumerate(("state", "county", "household"))
+        }
+    )
 
 
 READ = {"group": "household", "levels": ("state", "county")}
@@ -32,12 +44,18 @@ READ = {"group": "household", "levels": ("state", "county")}
 def test_a_preview_does_not_depend_on_sizes() -> None:
     """Two tables with the same regions and groups and other sizes look the same from outside."""
     data, how = ReadOptions(**READ, public="groups"), ReleaseOptions(epsilon=1)  # type: ignore[arg-type]
-    one, other = (preview(households(sizes), data, how, shape="households", runs=2) for sizes in (0, 3))
+    one, other = (
+        preview(households(sizes), data, how, shape="households", runs=2) for sizes in (0, 3)
+    )
     assert one.outside.n_groups is not None
     assert one.outside.n_groups.tolist() == [30, 5, 60]
     for facts in (one.to_json(), other.to_json()):
         facts.pop("seconds"), facts.pop("peak_bytes")
-    assert {**one.to_json(), "seconds": 0, "peak_bytes": 0} == {**other.to_json(), "seconds": 0, "peak_bytes": 0}
+    assert {**one.to_json(), "seconds": 0, "peak_bytes": 0} == {
+        **other.to_json(),
+        "seconds": 0,
+        "peak_bytes": 0,
+    }
 
 
 def test_what_takes_too_long_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,14 +99,35 @@ def test_public_totals_are_those_of_reading(table: Any, how: dict[str, Any]) -> 
     assert outside.hierarchy == counts.hierarchy
 
 
-def test_the_command_writes_nothing_and_pays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_nothing_and_pays_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pq.write_table(households(), tmp_path / "people.parquet")
     ledger = tmp_path / "ledger.db"
     with pytest.raises(SystemExit):
-        main(["ledger", "create", "homes", "--ledger", str(ledger), "--epsilon", "1", "--unit", "row"])
+        main(
+            [
+                "ledger",
+                "create",
+                "homes",
+                "--ledger",
+                str(ledger),
+                "--epsilon",
+                "1",
+                "--unit",
+                "row",
+            ]
+        )
     capsys.readouterr()
     files = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    words = ["release", str(tmp_path / "people.parquet"), "--group", "household", "--levels", "state,county"]
+    words = [
+        "release",
+        str(tmp_path / "people.parquet"),
+        "--group",
+        "household",
+        "--levels",
+        "state,county",
+    ]
     more = [
         "--public",
         "groups",
@@ -120,15 +159,23 @@ def test_what_public_facts_make_doubtful_is_said() -> None:
     alone = ReadOptions(group="household", levels=("state", "household_name"), public="groups")
     table = households().append_column("household_name", households()["household"])
     assert any(
-        "more than one group" in doubt for doubt in preview(table, alone, how, shape="households", runs=1).doubts
+        "more than one group" in doubt
+        for doubt in preview(table, alone, how, shape="households", runs=1).doubts
     )
     rows = [(f"s{i % 5}", f"z{i}") for i in range(40)] + [("s0", "z1")]
-    zips = pa.table({"state": [r[0] for r in rows], "zip": [r[1] for r in rows], "size": [2] * len(rows)})
+    zips = pa.table(
+        {"state": [r[0] for r in rows], "zip": [r[1] for r in rows], "size": [2] * len(rows)}
+    )
     twice = ReadOptions(size="size", levels=("state", "zip"), public="groups")
-    assert any("'z1'" in doubt for doubt in preview(zips, twice, how, shape="households", runs=1).doubts)
+    assert any(
+        "'z1'" in doubt for doubt in preview(zips, twice, how, shape="households", runs=1).doubts
+    )
     groups = pa.table({"firm": ["a", "b"], "staff": ["7", "8"], "state": ["GA", "NY"]})
     ids = ReadOptions(group="firm", size="staff", levels=("state",), groups=groups)
     data = pa.table({"firm": ["a", "b"], "staff": [7, 8], "state": ["GA", "NY"]})
-    assert any("named as the size" in doubt for doubt in preview(data, ids, how, shape="households", runs=1).doubts)
+    assert any(
+        "named as the size" in doubt
+        for doubt in preview(data, ids, how, shape="households", runs=1).doubts
+    )
     right = ReadOptions(**READ, public="groups")  # type: ignore[arg-type]
     assert preview(households(), right, how, shape="households", runs=1).doubts == ()

@@ -1,4 +1,6 @@
-"""People and sizes together: against joint least squares by dense matrices; whole people keep every sum."""
+"""People and sizes together: against joint least squares by dense matrices; whole people keep every
+sum.
+"""
 
 from fractions import Fraction
 
@@ -20,21 +22,29 @@ N_CLASSES = 6
 GROUPS = Lattice(LATTICE.hierarchy, LATTICE.attributes.margin((0,)))
 
 
-def noisy_people(families: list[Family], table: np.ndarray, rng: np.random.Generator) -> tuple[NoisyLevel, ...]:
+def noisy_people(
+    families: list[Family], table: np.ndarray, rng: np.random.Generator
+) -> tuple[NoisyLevel, ...]:
     made = []
     for number, family in enumerate(families):
         noise = DiscreteLaplace(Fraction(3 + number))
         exact = GROUPS.sums(family, table)
         offsets = np.arange(len(exact) + 1) * N_CLASSES
-        values = exact.ravel() + np.rint(rng.laplace(0, float(noise.scale), exact.size)).astype(np.int64)
+        values = exact.ravel() + np.rint(rng.laplace(0, float(noise.scale), exact.size)).astype(
+            np.int64
+        )
         by = GROUPS.attributes.margin(family.margin).names
         made.append(NoisyLevel(family.level, (NoisyQuery("people", noise, offsets, values),), by))
     return tuple(made)
 
 
-@pytest.mark.parametrize("families", [[GROUPS.finest], [Family(0, ()), Family(1, (0,)), GROUPS.finest]])
+@pytest.mark.parametrize(
+    "families", [[GROUPS.finest], [Family(0, ()), Family(1, (0,)), GROUPS.finest]]
+)
 def test_entities_are_those_of_joint_least_squares(families: list[Family]) -> None:
-    """Curves with one variance per row and classes with one per table: the shift is that of the joint optimum."""
+    """Curves with one variance per row and classes with one per table: the shift is that of the
+    joint optimum.
+    """
     rng = np.random.default_rng(2)
     n_sizes = 4
     truth = rng.integers(0, 60, (LATTICE.n_rows(LATTICE.finest), n_sizes)).astype(np.float64)
@@ -42,7 +52,9 @@ def test_entities_are_those_of_joint_least_squares(families: list[Family]) -> No
     for family in (Family(0, (0, 1)), LATTICE.finest):
         variance = np.full((LATTICE.n_rows(family), n_sizes), 7.0 + family.level)
         sizes[family] = Curves(
-            LATTICE.sums(family, truth) + rng.normal(0, 3, variance.shape), variance, np.empty((0, 0))
+            LATTICE.sums(family, truth) + rng.normal(0, 3, variance.shape),
+            variance,
+            np.empty((0, 0)),
         )
     table = rng.integers(0, 80, (GROUPS.n_rows(GROUPS.finest), N_CLASSES))
     people = counted_people(GROUPS, noisy_people(families, table, rng))
@@ -56,11 +68,15 @@ def test_entities_are_those_of_joint_least_squares(families: list[Family]) -> No
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("by", [(), (0,), (0, 1)])
-def test_whole_people_add_up_to_the_entities_and_over_the_tree(seed: int, by: tuple[int, ...]) -> None:
+def test_whole_people_add_up_to_the_entities_and_over_the_tree(
+    seed: int, by: tuple[int, ...]
+) -> None:
     rng = np.random.default_rng(seed)
     groups = Lattice(LATTICE.hierarchy, LATTICE.attributes.margin(by))
     n_cells = groups.n_rows(groups.finest)
-    estimate = Curves(rng.normal(2, 9, (n_cells, N_CLASSES)), np.full((n_cells, 1), 9.0), np.empty((0, 0)))
+    estimate = Curves(
+        rng.normal(2, 9, (n_cells, N_CLASSES)), np.full((n_cells, 1), 9.0), np.empty((0, 0))
+    )
     entities = rng.integers(0, 30, n_cells) * rng.integers(0, 2, n_cells)
     whole = whole_people(groups, {groups.finest: estimate}, entities)
     assert whole.dtype == np.int64

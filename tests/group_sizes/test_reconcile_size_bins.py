@@ -1,4 +1,6 @@
-"""Whole counts from bins: they add up, nothing is negative, and bins of several sizes are filled evenly."""
+"""Whole counts from bins: they add up, nothing is negative, and bins of several sizes are filled
+evenly.
+"""
 
 from collections.abc import Callable
 
@@ -21,7 +23,9 @@ def test_whole_counts_add_up_near_the_estimates(seed: int) -> None:
     leaves = rng.gamma(0.3, 5, (hierarchy.n_leaves, 6))
     estimates = np.stack(
         [
-            np.concatenate([hierarchy_sums(hierarchy, level, column) for level in range(hierarchy.n_levels)])
+            np.concatenate(
+                [hierarchy_sums(hierarchy, level, column) for level in range(hierarchy.n_levels)]
+            )
             for column in leaves.T
         ],
         axis=1,
@@ -37,7 +41,9 @@ def test_whole_counts_add_up_near_the_estimates(seed: int) -> None:
 
 def hierarchy_sums(hierarchy, level, leaves):  # type: ignore[no-untyped-def]
     here = hierarchy.level_slice(level)
-    return np.array([leaves[a:b].sum() for a, b in zip(hierarchy.leaf_starts[here], hierarchy.leaf_ends[here])])
+    return np.array(
+        [leaves[a:b].sum() for a, b in zip(hierarchy.leaf_starts[here], hierarchy.leaf_ends[here])]
+    )
 
 
 @given(st.integers(0, 10_000))
@@ -57,14 +63,17 @@ def test_filled_bins_have_the_counts_they_were_given(seed: int) -> None:
     [lambda size: 4e4 * (size / 8.0) ** -1.5, lambda size: 4e4 * 0.93 ** (size - 8.0)],
     ids=["power law", "geometric"],
 )
-def test_wide_bins_are_filled_as_tails_fall_in_every_region(above: Callable[[np.ndarray], np.ndarray]) -> None:
+def test_wide_bins_are_filled_as_tails_fall_in_every_region(
+    above: Callable[[np.ndarray], np.ndarray],
+) -> None:
     truth = -np.diff(np.rint(above(np.arange(8, 4097))), append=0)
     hierarchy, bins = tree(2, 2), SizeBins(np.array([8, 12, 18, 27, 40, 60, 90, 128, 512, 4097]))
     binned = np.add.reduceat(truth, bins.edges[:-1] - 8).astype(np.int64)
     filled = fill_bins(hierarchy, table_of(hierarchy, np.tile(binned, (4, 1))), bins)
     found = np.zeros((4, len(truth)))
     np.add.at(found, (filled.region_of_run(), filled.size - 8), filled.count)
-    # What no bin tells is guessed: groups of each size to 10 % in all, those above a size to 1 % in every region.
+    # What no bin tells is guessed: groups of each size to 10 % in all, those above a size to 1 % in
+    # every region.
     np.testing.assert_allclose(found.mean(axis=0)[:60], truth[:60], rtol=0.1)
     assert (np.abs(np.cumsum(found - truth, axis=1)) <= 0.01 * truth.sum()).all()
 
@@ -73,6 +82,8 @@ def test_nothing_at_all() -> None:
     hierarchy = tree(2)
     bins = SizeBins(np.array([0, 1, 2, 9]))
     empty = np.zeros((3, 3), dtype=np.int64)
-    whole = whole_columns(hierarchy, empty.astype(float), whole_totals(hierarchy, empty.astype(float)))
+    whole = whole_columns(
+        hierarchy, empty.astype(float), whole_totals(hierarchy, empty.astype(float))
+    )
     assert not whole.any()
     assert fill_bins(hierarchy, whole, bins).n_groups().tolist() == [0, 0]

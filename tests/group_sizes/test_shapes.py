@@ -13,7 +13,8 @@ from tallytree.model.hierarchy import hierarchy_from_leaves
 
 
 @pytest.mark.parametrize(
-    ("name", "mean"), [("geometric:3", 3.0), ("poisson:4.5", 4.5), ("households", 2.6), ("geometric:1", 1.0)]
+    ("name", "mean"),
+    [("geometric:3", 3.0), ("poisson:4.5", 4.5), ("households", 2.6), ("geometric:1", 1.0)],
 )
 def test_shapes_have_their_mean(name: str, mean: float) -> None:
     shape = named_shape(name)
@@ -22,7 +23,8 @@ def test_shapes_have_their_mean(name: str, mean: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["unicorn", "geometric", "geometric:0.5", "zipf:1", "poisson:-1", "geometric:nan", "zipf:x"]
+    "name",
+    ["unicorn", "geometric", "geometric:0.5", "zipf:1", "poisson:-1", "geometric:nan", "zipf:x"],
 )
 def test_unknown_shapes_are_refused(name: str) -> None:
     with pytest.raises(RequestError, match="shape"):
@@ -39,7 +41,9 @@ def test_assumed_data_keep_group_totals_and_follow_the_shape() -> None:
 
 
 def test_scattered_tables_keep_clear_means_and_never_fall_below_zero() -> None:
-    tree = hierarchy_from_leaves(["region", "town"], [(f"r{leaf // 3}", f"t{leaf}") for leaf in range(6)])
+    tree = hierarchy_from_leaves(
+        ["region", "town"], [(f"r{leaf // 3}", f"t{leaf}") for leaf in range(6)]
+    )
     leaves = np.array([[400, 0, 9], [250, 30, 0], [90, 2, 1], [800, 40, 0], [20, 60, 3], [5, 0, 2]])
     table = np.stack([tree.sum_from_leaves(column) for column in leaves.T], axis=1)
     variance = 25.0 + 0.02 * table**2
@@ -50,7 +54,8 @@ def test_scattered_tables_keep_clear_means_and_never_fall_below_zero() -> None:
     clear = leaves >= 20
     np.testing.assert_allclose(drawn.mean(axis=0)[clear], leaves[clear], rtol=0.03)
     np.testing.assert_allclose(drawn.sum(axis=1).mean(axis=0), table[0], rtol=0.03)
-    # Siblings are drawn together with the region above, so sums spread as it does, not as much as they do alone.
+    # Siblings are drawn together with the region above, so sums spread as it does, not as much as
+    # they do alone.
     root = drawn.sum(axis=1)
     np.testing.assert_allclose(root.var(axis=0)[:2], variance[0, :2], rtol=0.2)
     assert (drawn.var(axis=0)[leaves > 100] > 100).all()

@@ -1,4 +1,6 @@
-"""Releases that protect whole groups: what they promise, what they refuse, and their errors beside a plain histogram."""
+"""Releases that protect whole groups: what they promise, what they refuse, and their errors beside
+a plain histogram.
+"""
 
 import json
 from fractions import Fraction
@@ -30,10 +32,14 @@ def households(n_groups: int = 40_000, seed: int = 0) -> AssumedCounts:
     """Two states, six counties each of their own size, households of 1 to about 14 people."""
     rng = np.random.default_rng(seed)
     tree = hierarchy_from_leaves(
-        ["state", "county"], [(state, f"{state} {n}") for state in ("GA", "NY") for n in range(6)], root="US"
+        ["state", "county"],
+        [(state, f"{state} {n}") for state in ("GA", "NY") for n in range(6)],
+        root="US",
     )
     leaf = rng.choice(12, n_groups, p=(weights := rng.lognormal(0, 0.7, 12)) / weights.sum())
-    counts = counts_from_runs(leaf, rng.geometric(0.45, n_groups), np.ones(n_groups, dtype=np.int64), 12)
+    counts = counts_from_runs(
+        leaf, rng.geometric(0.45, n_groups), np.ones(n_groups, dtype=np.int64), 12
+    )
     return AssumedCounts(tree, counts, counts.n_groups(), unit=Unit("person"), group="household")
 
 
@@ -49,9 +55,14 @@ def test_a_release_of_whole_groups_says_what_it_protects(tmp_path: Path) -> None
     made = tt.release(counts, epsilon=1)
     privacy = made.manifest["privacy"]
     assert made.manifest["mechanism"]["name"] == "size-bins"
-    assert privacy["unit"]["words"] == "one household with all its entities, of any size, in any region"
+    assert (
+        privacy["unit"]["words"]
+        == "one household with all its entities, of any size, in any region"
+    )
     assert (privacy["unit"]["name"], privacy["fixed"]) == ("group", ["which regions there are"])
-    assert privacy["statement"].startswith("Adding or removing any one household with all its entities, of any size")
+    assert privacy["statement"].startswith(
+        "Adding or removing any one household with all its entities, of any size"
+    )
     assert made.manifest["public"]["least_size"] == 1
     assert "not public" in made.manifest["public"]["group_totals"]
     assert privacy["side_queries"][0]["query"] == "first look"
@@ -65,7 +76,9 @@ def test_a_release_of_whole_groups_says_what_it_protects(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("options", [{"epsilon": "0.5"}, {"rho": "0.1", "definition": "zcdp"}])
 @pytest.mark.parametrize("max_size", [None, 7, 40, 200])
-def test_every_setting_holds_what_it_promises(options: dict[str, Any], max_size: int | None, tmp_path: Path) -> None:
+def test_every_setting_holds_what_it_promises(
+    options: dict[str, Any], max_size: int | None, tmp_path: Path
+) -> None:
     counts = protecting_groups(households(2_000), least_size=1)
     made = tt.release(counts, max_size=max_size, insecure_seed=3, **options)
     made.verify().raise_if_failed()
@@ -73,13 +86,23 @@ def test_every_setting_holds_what_it_promises(options: dict[str, Any], max_size:
         assert made.counts.size.max() <= max_size
     made.save(tmp_path / "out")
     checks = {check.name: check.passed for check in verify_privacy(tmp_path / "out").checks}
-    assert [name for name, passed in checks.items() if not passed] == ["the noise came from secure randomness"]
+    assert [name for name, passed in checks.items() if not passed] == [
+        "the noise came from secure randomness"
+    ]
 
 
 def test_other_shapes_of_rows_are_groups_too() -> None:
     rows = pa.table({"size": [0, 3, 3], "state": ["GA", "GA", "NY"], "n": [2, 5, 1]})
-    by_group = tt.read(rows.select(["size", "state"]), size="size", levels=["state"], unit="group", public="regions")
-    by_count = tt.read(rows, size="size", count="n", levels=["state"], unit="group", public="regions")
+    by_group = tt.read(
+        rows.select(["size", "state"]),
+        size="size",
+        levels=["state"],
+        unit="group",
+        public="regions",
+    )
+    by_count = tt.read(
+        rows, size="size", count="n", levels=["state"], unit="group", public="regions"
+    )
     assert (by_group.least_size, by_count.least_size) == (0, 0)
     assert by_count.unit.group == "group"
     tt.release(by_count, epsilon=1).verify().raise_if_failed()
@@ -87,7 +110,14 @@ def test_other_shapes_of_rows_are_groups_too() -> None:
 
 def test_a_column_named_group_is_a_unit_column() -> None:
     rows = people().append_column("group", pa.array(list("abcabc")))
-    counts = tt.read(rows, group="household", levels=["state"], unit="column:group", contributions=2, public="groups")
+    counts = tt.read(
+        rows,
+        group="household",
+        levels=["state"],
+        unit="column:group",
+        contributions=2,
+        public="groups",
+    )
     assert counts.unit == Unit("row", "group", 2)
 
 
@@ -105,7 +135,9 @@ def test_what_would_tell_of_the_group_is_refused() -> None:
         tt.release(counts, epsilon=1, view="cumulative")
     with pytest.raises(RequestError, match="unit='group'"):
         tt.release(
-            tt.read(people(), group="household", levels=["state"], public="groups"), epsilon=1, mechanism="size-bins"
+            tt.read(people(), group="household", levels=["state"], public="groups"),
+            epsilon=1,
+            mechanism="size-bins",
         )
     with pytest.raises(InputError, match="no public place"):
         ConfidentialCounts(counts.hierarchy, counts.leaf_counts, counts.n_groups, unit=counts.unit)
@@ -113,9 +145,15 @@ def test_what_would_tell_of_the_group_is_refused() -> None:
 
 def test_a_release_can_be_released_again() -> None:
     """Intervals and plans run the mechanism on released tables."""
-    made = tt.release(protecting_groups(households(3_000), least_size=1), epsilon=1, insecure_seed=1)
+    made = tt.release(
+        protecting_groups(households(3_000), least_size=1), epsilon=1, insecure_seed=1
+    )
     again = data_like(made)
-    assert (again.unit, again.least_size, again.groups_public) == (Unit("person", group="household"), 1, False)
+    assert (again.unit, again.least_size, again.groups_public) == (
+        Unit("person", group="household"),
+        1,
+        False,
+    )
     ends = with_intervals(made, copies=10).intervals
     assert ends is not None
     assert np.all(ends.low <= ends.high)
@@ -130,7 +168,9 @@ def test_single_counts_lie_in_their_intervals() -> None:
         made = with_intervals(tt.release(truth, epsilon=1, insecure_seed=seed), copies=30)
         ends = made.intervals
         assert ends is not None
-        exact = truth.counts_on_levels.dense(60)[made.counts.region_of_run(), np.minimum(made.counts.size, 60)]
+        exact = truth.counts_on_levels.dense(60)[
+            made.counts.region_of_run(), np.minimum(made.counts.size, 60)
+        ]
         held += int(((ends.low <= exact) & (exact <= ends.high)).sum())
         total += len(exact)
     assert held / total > 0.9
@@ -138,13 +178,17 @@ def test_single_counts_lie_in_their_intervals() -> None:
 
 @pytest.mark.parametrize("epsilon", ["1", "0.1"])
 def test_errors_stay_below_those_of_a_histogram_of_all_sizes(epsilon: str) -> None:
-    """At most as large with a tight bound on sizes, at most half with a loose one, on every level; figures in the docs."""
+    """At most as large with a tight bound on sizes, at most half with a loose one, on every level;
+    figures in the docs.
+    """
     counts = households()
     truth = protecting_groups(counts)
     tight = int(counts.leaf_counts.size.max())
     for bound, most in ((tight, 1.0), (2_000, 0.5)):
         ours = [
-            tt.evaluate(tt.release(truth, epsilon=epsilon, max_size=bound, insecure_seed=seed), truth)
+            tt.evaluate(
+                tt.release(truth, epsilon=epsilon, max_size=bound, insecure_seed=seed), truth
+            )
             for seed in range(12)
         ]
         found = np.mean([[level.emd for level in one.levels] for one in ours], axis=0)
@@ -155,12 +199,25 @@ def test_errors_stay_below_those_of_a_histogram_of_all_sizes(epsilon: str) -> No
 def test_the_program_protects_whole_groups(tmp_path: Path) -> None:
     source, out = tmp_path / "people.parquet", tmp_path / "out"
     pq.write_table(people(), source)
-    words = ["release", str(source), "--group", "household", "--levels", "state", "--unit", "group", "--epsilon", "1"]
+    words = [
+        "release",
+        str(source),
+        "--group",
+        "household",
+        "--levels",
+        "state",
+        "--unit",
+        "group",
+        "--epsilon",
+        "1",
+    ]
     words += ["--public", "regions"]
     ran = CliRunner().invoke(app, [*words, "--out", str(out), "--json"])
     assert ran.exit_code == 0, ran.output
     assert json.loads(ran.stdout)["mechanism"] == "size-bins"
-    planned = CliRunner().invoke(app, ["plan", "--like", str(out), "--epsilon", "1", "--runs", "1", "--json"])
+    planned = CliRunner().invoke(
+        app, ["plan", "--like", str(out), "--epsilon", "1", "--runs", "1", "--json"]
+    )
     assert [one["name"] for one in json.loads(planned.stdout)["predictions"]] == ["default"]
     words = [
         "plan",
@@ -185,10 +242,18 @@ def test_an_account_for_whole_groups_pays_only_for_them(tmp_path: Path) -> None:
     create_account(ledger, "homes", Budget("pure", Fraction(2)), unit="group")
     given = {"group": "household", "levels": ["state"]}
     made = tt.release(
-        tt.read(people(), unit="group", public="regions", **given), epsilon=1, ledger=ledger, dataset="homes"
+        tt.read(people(), unit="group", public="regions", **given),
+        epsilon=1,
+        ledger=ledger,
+        dataset="homes",
     )
     assert made.manifest["privacy"]["ledger"]["dataset"] == "homes"
     rows = people().append_column("group", pa.array(list("abcabc")))
     for other in ({}, {"unit": "column:group", "contributions": 2}):
         with pytest.raises(RequestError, match="do not add up"):
-            tt.release(tt.read(rows, public="groups", **given, **other), epsilon="0.1", ledger=ledger, dataset="homes")
+            tt.release(
+                tt.read(rows, public="groups", **given, **other),
+                epsilon="0.1",
+                ledger=ledger,
+                dataset="homes",
+            )

@@ -1,4 +1,6 @@
-"""Nothing is measured between root and leaves: sums of leaves have the error of independent noise, not of a shared bias."""
+"""Nothing is measured between root and leaves: sums of leaves have the error of independent noise,
+not of a shared bias.
+"""
 
 import math
 
@@ -26,17 +28,27 @@ ZONES = made_up(
 
 def middle_error(epsilon: str) -> float:
     made = [
-        tt.release(ZONES, epsilon=epsilon, mechanism="adaptive", budget=["0.3", "0", "0.7"], insecure_seed=seed)
+        tt.release(
+            ZONES,
+            epsilon=epsilon,
+            mechanism="adaptive",
+            budget=["0.3", "0", "0.7"],
+            insecure_seed=seed,
+        )
         for seed in range(3)
     ]
     return float(np.mean([tt.evaluate(one, ZONES).levels[1].emd for one in made]))
 
 
 @pytest.mark.parametrize("epsilon", ["0.3", "0.1"])
-def test_sums_of_leaves_are_as_good_as_independent_noise(monkeypatch: pytest.MonkeyPatch, epsilon: str) -> None:
+def test_sums_of_leaves_are_as_good_as_independent_noise(
+    monkeypatch: pytest.MonkeyPatch, epsilon: str
+) -> None:
     std = math.sqrt(2) / (0.97 * 0.7 * float(epsilon))
     # √(2/π) standard deviations for each of the four sizes.
     independent = 4 * math.sqrt(2 / math.pi) * std * math.sqrt(300)
     assert middle_error(epsilon) < 1.3 * independent
-    monkeypatch.setattr(staircases, "_without_bias", lambda n_groups, summed, answered, spread: summed)
+    monkeypatch.setattr(
+        staircases, "_without_bias", lambda n_groups, summed, answered, spread: summed
+    )
     assert middle_error(epsilon) > 1.3 * independent

@@ -19,7 +19,9 @@ LEAVES = [("a", "x"), ("a", "y/z"), ("b", "x"), ("c%", "w"), ("c%", "z")]
 def example(runs: Sequence[tuple[int, int, int]]) -> tuple[Hierarchy, CountsBySize]:
     hierarchy = hierarchy_from_leaves(["state", "county"], LEAVES, root="US")
     region, size, count = (
-        (np.array(column, dtype=np.int64) for column in zip(*runs)) if runs else (np.zeros(0, int),) * 3
+        (np.array(column, dtype=np.int64) for column in zip(*runs))
+        if runs
+        else (np.zeros(0, int),) * 3
     )
     return hierarchy, counts_from_runs(region, size, count, hierarchy.n_regions)
 
@@ -33,11 +35,15 @@ RUNS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 5), st.integers(1, 9
 
 @settings(deadline=None)
 @given(RUNS, st.integers(1, 7))
-def test_batches_hold_the_same_rows_as_the_table(runs: list[tuple[int, int, int]], rows_per_batch: int) -> None:
+def test_batches_hold_the_same_rows_as_the_table(
+    runs: list[tuple[int, int, int]], rows_per_batch: int
+) -> None:
     hierarchy, counts = example(runs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "ROWS_PER_BATCH", rows_per_batch)
-        read = tables.counts_reader(bare(hierarchy), counts, tables.path_array(hierarchy)).read_all()
+        read = tables.counts_reader(
+            bare(hierarchy), counts, tables.path_array(hierarchy)
+        ).read_all()
     assert read.to_pylist() == tables.counts_table(bare(hierarchy), counts).to_pylist()
     back, _ = tables.counts_from_parts(bare(hierarchy), [read])
     assert [a.tolist() for a in (back.offsets, back.size, back.count)] == [
@@ -58,7 +64,9 @@ def test_rows_in_any_order_are_found(runs: list[tuple[int, int, int]], random: o
     random.shuffle(rows)  # type: ignore[attr-defined]
     table = pa.Table.from_pylist(rows, tables.counts_table(bare(hierarchy), counts).schema)
     parts = [table.slice(0, 3), table.slice(3)]
-    assert tables.counts_from_parts(bare(hierarchy), parts)[0].count.tolist() == counts.count.tolist()
+    assert (
+        tables.counts_from_parts(bare(hierarchy), parts)[0].count.tolist() == counts.count.tolist()
+    )
 
 
 @pytest.mark.parametrize(

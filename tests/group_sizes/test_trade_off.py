@@ -8,7 +8,9 @@ def drawn(svg: str, tag: str) -> list[ET.Element]:
 
 
 def test_more_privacy_lies_to_the_left_and_more_error_above() -> None:
-    svg = trade_off_svg({"county": {"default": [(0.5, 40.0), (1.0, 20.0), (2.0, 5.0)]}}, title="t", error="EMD")
+    svg = trade_off_svg(
+        {"county": {"default": [(0.5, 40.0), (1.0, 20.0), (2.0, 5.0)]}}, title="t", error="EMD"
+    )
     circles = [(float(c.attrib["cx"]), float(c.attrib["cy"])) for c in drawn(svg, "circle")]
     assert circles == sorted(circles)
     assert [y for _, y in circles] == sorted(y for _, y in circles)
@@ -17,7 +19,9 @@ def test_more_privacy_lies_to_the_left_and_more_error_above() -> None:
 
 
 def test_no_error_has_no_place_on_a_logarithmic_axis() -> None:
-    svg = trade_off_svg({"a": {"x": [(1.0, 0.0)]}, "b": {"x": [(1.0, 0.0), (2.0, 3.0)]}}, title="t", error="EMD")
+    svg = trade_off_svg(
+        {"a": {"x": [(1.0, 0.0)]}, "b": {"x": [(1.0, 0.0), (2.0, 3.0)]}}, title="t", error="EMD"
+    )
     assert len(drawn(svg, "circle")) == 1
     assert "no error at any" in svg
 

@@ -21,7 +21,15 @@ FORMATS = [
     "ibis duckdb", "ibis sqlite", "duckdb url", "duckdb sql", "sqlite url",
 ]  # fmt: skip
 # One of each kind, for what does not depend on how a table is opened.
-SOME_FORMATS = ["parquet", "csv", "pandas", "polars lazy", "arrow reader", "ibis sqlite", "duckdb url"]
+SOME_FORMATS = [
+    "parquet",
+    "csv",
+    "pandas",
+    "polars lazy",
+    "arrow reader",
+    "ibis sqlite",
+    "duckdb url",
+]
 
 
 def in_format(table: pa.Table, form: str, folder: Path) -> tuple[Any, dict[str, str]]:
@@ -70,7 +78,10 @@ def _in_database(table: pa.Table, form: str, folder: Path) -> tuple[Any, dict[st
             columns = ", ".join(f'"{name}" {kind}' for name, kind in zip(table.column_names, kinds))
             base.execute(f"CREATE TABLE people ({columns})")
             marks = ", ".join("?" * table.num_columns)
-            base.executemany(f"INSERT INTO people VALUES ({marks})", [tuple(row.values()) for row in table.to_pylist()])
+            base.executemany(
+                f"INSERT INTO people VALUES ({marks})",
+                [tuple(row.values()) for row in table.to_pylist()],
+            )
         base.close()
     if form.startswith("ibis"):
         return ibis.connect(f"{engine}://{file}").table("people"), {}
@@ -103,7 +114,10 @@ def _in_memory(table: pa.Table, form: str) -> Any:
         case "arrow dictionary":
             text = [name for name in table.column_names if pa.types.is_string(table[name].type)]
             return pa.table(
-                {name: table[name].dictionary_encode() if name in text else table[name] for name in table.column_names}
+                {
+                    name: table[name].dictionary_encode() if name in text else table[name]
+                    for name in table.column_names
+                }
             )
         case "arrow dataset":
             return pa.dataset.dataset(table)

@@ -39,10 +39,14 @@ def test_numbers_are_labels_and_combinations_are_cells() -> None:
     counts = tt.read(PEOPLE, by=["tenure", "rooms"], public="cells", **READ)
     assert counts.attributes.values[1] == ("1", "2", "3", "other")
     assert np.flatnonzero(cells(counts)[0]).tolist() == [2, 4]  # own × 3 rooms, rent × 1 room
-    assert counts.counts_of(tt.read(PEOPLE, by="tenure", public="cells", **READ).lattice.families[0]).n_groups() == [4]
+    assert counts.counts_of(
+        tt.read(PEOPLE, by="tenure", public="cells", **READ).lattice.families[0]
+    ).n_groups() == [4]
 
 
-@pytest.mark.parametrize("by", [["tenure=own,boat"], {"tenure": ["own", "boat"]}, "tenure=own,boat"])
+@pytest.mark.parametrize(
+    "by", [["tenure=own,boat"], {"tenure": ["own", "boat"]}, "tenure=own,boat"]
+)
 def test_values_outside_a_list_are_other(by: Any) -> None:
     counts = tt.read(PEOPLE, by=by, public="cells", **READ)
     assert counts.attributes.values == (("own", "boat", "other"),)
@@ -60,14 +64,18 @@ def test_whole_groups_need_a_list_and_take_it_where_no_group_has_a_value() -> No
 
 def test_regions_may_come_from_a_hierarchy_table_or_be_the_root_alone() -> None:
     states = pa.table({"state": ["GA", "NY", "WY"], "land": ["US", "US", "US"]})
-    counts = tt.read(PEOPLE, by=["tenure=own"], unit="group", hierarchy=states, **{**READ, "root": "world"})
+    counts = tt.read(
+        PEOPLE, by=["tenure=own"], unit="group", hierarchy=states, **{**READ, "root": "world"}
+    )
     assert cells(counts) == [[1, 1], [1, 1], [0, 0]]
     alone = tt.read(PEOPLE, group="hh", by=["tenure=own"], unit="group", public="regions")
     assert cells(alone) == [[2, 2]]
 
 
 def test_a_table_of_groups_gives_values_to_rows_that_have_none() -> None:
-    table = pa.table({"hh": [1, 2, 3, 4, 5], "state": ["GA", "GA", "NY", "NY", "WY"], "tenure": list("abaac")})
+    table = pa.table(
+        {"hh": [1, 2, 3, 4, 5], "state": ["GA", "GA", "NY", "NY", "WY"], "tenure": list("abaac")}
+    )
     counts = tt.read(PEOPLE.select(["hh"]), by=["tenure"], groups=table, **READ)
     assert counts.attributes.values == (("a", "b", "c", "other"),)
     assert cells(counts) == [[1, 1, 0, 0], [2, 0, 0, 0], [0, 0, 1, 0]]
@@ -91,7 +99,14 @@ def test_a_table_of_totals_brings_cells_that_the_data_do_not_have() -> None:
 
 
 def test_rows_that_are_groups_or_stand_for_several() -> None:
-    table = pa.table({"state": ["GA", "GA", "NY"], "size": [2, 2, 5], "n": [3, 4, 1], "tenure": ["own", "rent", "own"]})
+    table = pa.table(
+        {
+            "state": ["GA", "GA", "NY"],
+            "size": [2, 2, 5],
+            "n": [3, 4, 1],
+            "tenure": ["own", "rent", "own"],
+        }
+    )
     counts = tt.read(table, levels=["state"], size="size", count="n", by="tenure", public="cells")
     assert cells(counts) == [[3, 4, 0], [1, 0, 0]]
 

@@ -22,8 +22,14 @@ GOOD = {"g": ["a", "a", "b"], "state": ["GA", "GA", "NY"], "n": [1, 2, 3]}
 
 
 def refusal(source: Any, **options: Any) -> str:
-    """The message of the refusal: one paragraph, without confidential values, also not in what caused it."""
-    options = options if options.keys() & {"groups", "public", "hierarchy"} else {**options, "public": "groups"}
+    """The message of the refusal: one paragraph, without confidential values, also not in what
+    caused it.
+    """
+    options = (
+        options
+        if options.keys() & {"groups", "public", "hierarchy"}
+        else {**options, "public": "groups"}
+    )
     with pytest.raises(InputError) as caught:
         read(source, **options)
     message = str(caught.value)
@@ -40,7 +46,11 @@ def table(**columns: Any) -> pa.Table:
 
 def test_missing_column_lists_those_there_are_and_guesses() -> None:
     message = refusal(table(), group="g", levels=["State"])
-    assert message == "the Arrow table has no column 'State'; its columns are 'g', 'state', 'n'. Did you mean 'state'?"
+    assert (
+        message
+        == "the Arrow table has no column 'State'; its columns are 'g', 'state', 'n'. Did you mean "
+        "'state'?"
+    )
 
 
 FIRST_ROWS = (
@@ -62,13 +72,18 @@ FIRST_ROWS = (
         {"group": "household", "where": "state=SECRET"},
     ],
 )
-def test_a_first_row_of_values_is_not_shown(rows: str, options: dict[str, Any], tmp_path: Path) -> None:
+def test_a_first_row_of_values_is_not_shown(
+    rows: str, options: dict[str, Any], tmp_path: Path
+) -> None:
     """A file without a line of names: what it holds instead are values."""
     file = tmp_path / "people.csv"
     file.write_text(rows.format("SECRETGROUP", "SECRETGROUP"))
     message = refusal(str(file), **options)
     assert "looks like data" in message
-    values = {value for value in re.split("[,;\n]", rows) if len(value) > 1} - {"{}", options["group"]}
+    values = {value for value in re.split("[,;\n]", rows) if len(value) > 1} - {
+        "{}",
+        options["group"],
+    }
     assert not [value for value in values if value in message]
 
 
@@ -107,14 +122,22 @@ def test_null_group(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", SOME_FORMATS)
 def test_null_region(form: str, tmp_path: Path) -> None:
     source, options = in_format(table(state=["GA", None, "SECRETREGION"]), form, tmp_path)
-    assert "Column 'state' of" in (message := refusal(source, group="g", levels=["state"], **options))
+    assert "Column 'state' of" in (
+        message := refusal(source, group="g", levels=["state"], **options)
+    )
     assert "missing values" in message
 
 
 def test_nan_group_and_region() -> None:
-    assert "missing" in refusal(pd.DataFrame({"g": [1.0, None], "r": [1, 2]}), group="g", levels="r")
-    assert "missing" in refusal(pl.DataFrame({"g": [1.0, float("nan")], "r": [1, 2]}), group="g", levels="r")
-    assert "missing" in refusal(pl.DataFrame({"g": [1, 2], "r": [1.0, float("nan")]}), group="g", levels="r")
+    assert "missing" in refusal(
+        pd.DataFrame({"g": [1.0, None], "r": [1, 2]}), group="g", levels="r"
+    )
+    assert "missing" in refusal(
+        pl.DataFrame({"g": [1.0, float("nan")], "r": [1, 2]}), group="g", levels="r"
+    )
+    assert "missing" in refusal(
+        pl.DataFrame({"g": [1, 2], "r": [1.0, float("nan")]}), group="g", levels="r"
+    )
     assert "missing" in refusal(pl.DataFrame({"g": [1, 2], "r": [1.0, 1.5]}), group="g", levels="r")
 
 
@@ -157,7 +180,12 @@ def test_bad_sizes_counts_and_quantities(numbers: pa.Array, what: str) -> None:
         {"size": "number", "group": "state"},
         {"size": "n", "count": "number"},
         {"group": "g", "quantity": "number", "max_quantity": 9},
-        {"group": "g", "quantity": "number", "max_quantity": 9, "groups": pa.table({"g": ["a", "b"]})},
+        {
+            "group": "g",
+            "quantity": "number",
+            "max_quantity": 9,
+            "groups": pa.table({"g": ["a", "b"]}),
+        },
     ):
         message = refusal(rows, **options)
         if "listed twice" not in message:
@@ -181,9 +209,16 @@ def test_bad_sizes_in_files(form: str, tmp_path: Path) -> None:
         ("n", {"group": "g", "quantity": "n", "max_quantity": 9, "levels": "state"}),
     ],
 )
-def test_nan_that_the_statistics_of_a_file_leave_out(column: str, options: dict[str, Any], tmp_path: Path) -> None:
+def test_nan_that_the_statistics_of_a_file_leave_out(
+    column: str, options: dict[str, Any], tmp_path: Path
+) -> None:
     file = tmp_path / "rows.parquet"
-    rows = {"g": [1, 2, 3], "state": [1, 1, 2], "n": [1, 2, 1], column: pa.array([1.0, float("nan"), 2.0])}
+    rows = {
+        "g": [1, 2, 3],
+        "state": [1, 1, 2],
+        "n": [1, 2, 1],
+        column: pa.array([1.0, float("nan"), 2.0]),
+    }
     pyarrow.parquet.write_table(pa.table(rows), file)
     assert f"Column '{column}' of {file} has missing values" in refusal(file, **options)
 
@@ -219,9 +254,13 @@ def test_rows_and_groups_table_must_agree_on_the_region() -> None:
 def test_bad_groups_table() -> None:
     options = {"group": "g", "levels": ["state"]}
     twice = pa.table({"g": ["a", "b", "b"], "state": ["GA", "NY", "NY"]})
-    assert "listed twice in column 'g' of the pandas table" in refusal(table(), groups=twice.to_pandas(), **options)
+    assert "listed twice in column 'g' of the pandas table" in refusal(
+        table(), groups=twice.to_pandas(), **options
+    )
     no_region = pa.table({"g": ["a", "b"], "state": ["GA", None]})
-    assert "Column 'state' of the Arrow table has missing values" in refusal(table(), groups=no_region, **options)
+    assert "Column 'state' of the Arrow table has missing values" in refusal(
+        table(), groups=no_region, **options
+    )
     no_group = pa.table({"g": ["a", None], "state": ["GA", "NY"]})
     assert "missing values" in refusal(table(), groups=no_group, **options)
     assert "has no rows" in refusal(table(), groups=twice.slice(0, 0), **options)
@@ -235,7 +274,9 @@ def test_bad_hierarchy_table() -> None:
         table(), hierarchy=two_parents, **options
     )
     no_label = pa.table({"state": ["GA", "NY"], "division": ["S", None]})
-    assert "Column 'division' of the Arrow table has missing values" in refusal(table(), hierarchy=no_label, **options)
+    assert "Column 'division' of the Arrow table has missing values" in refusal(
+        table(), hierarchy=no_label, **options
+    )
     lacking = pa.table({"state": ["GA"], "division": ["S"]})
     secret = table(state=["GA", "GA", "SECRETREGION"])
     assert "regions that the Arrow table lacks" in refusal(secret, hierarchy=lacking, **options)
@@ -245,25 +286,37 @@ def test_bad_hierarchy_table() -> None:
 @pytest.mark.parametrize("form", SOME_FORMATS)
 def test_an_empty_table_is_a_table_unless_it_names_the_regions(form: str, tmp_path: Path) -> None:
     source, more = in_format(table().slice(0, 0), form, tmp_path)
-    assert "has no rows, so that no region is known" in refusal(source, group="g", levels=["state"], **more)
+    assert "has no rows, so that no region is known" in refusal(
+        source, group="g", levels=["state"], **more
+    )
     for options in ({"group": "g"}, {"size": "n"}):
         for public in ("groups", "regions"):
-            source, more = in_format(table().slice(0, 0), form, tmp_path / "-".join(options) / public)
+            source, more = in_format(
+                table().slice(0, 0), form, tmp_path / "-".join(options) / public
+            )
             counts = read(source, **options, **more, public=public)
             assert (counts.n_groups.tolist(), counts.leaf_counts.size.tolist()) == ([0], [])
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    assert f"There is no file {tmp_path}/people.parquet" in refusal(tmp_path / "people.parquet", group="g")
+    assert f"There is no file {tmp_path}/people.parquet" in refusal(
+        tmp_path / "people.parquet", group="g"
+    )
     assert "There is no file" in refusal(str(tmp_path / "*.csv"), group="g")
     assert "There is no file" in refusal(tmp_path, group="g")
-    assert "There is no duckdb database" in refusal(f"duckdb://{tmp_path}/none.duckdb", group="g", table="t")
-    assert "There is no sqlite database" in refusal(f"sqlite://{tmp_path}/none.db", group="g", table="t")
+    assert "There is no duckdb database" in refusal(
+        f"duckdb://{tmp_path}/none.duckdb", group="g", table="t"
+    )
+    assert "There is no sqlite database" in refusal(
+        f"sqlite://{tmp_path}/none.db", group="g", table="t"
+    )
 
 
 def test_damaged_parquet(tmp_path: Path) -> None:
     whole = tmp_path / "whole.parquet"
-    pa.parquet.write_table(pa.table({"g": list(range(20_000)), "state": ["SECRETREGION"] * 20_000}), whole)
+    pa.parquet.write_table(
+        pa.table({"g": list(range(20_000)), "state": ["SECRETREGION"] * 20_000}), whole
+    )
     content = whole.read_bytes()
     for name, damaged in {
         "cut": content[: len(content) // 2],
@@ -287,7 +340,9 @@ def test_damaged_csv(tmp_path: Path) -> None:
     }
     for name, content in damaged.items():
         (tmp_path / name).write_bytes(content)
-        assert f"{name} cannot be read" in refusal(tmp_path / name, group="g", levels=["state", "county"])
+        assert f"{name} cannot be read" in refusal(
+            tmp_path / name, group="g", levels=["state", "county"]
+        )
     (tmp_path / "none.csv").write_bytes(b"")
     assert "none.csv is empty" in refusal(tmp_path / "none.csv", group="g")
 
@@ -311,11 +366,15 @@ def test_things_that_are_no_tables(tmp_path: Path) -> None:
 
 def test_columns_that_cannot_name_anything() -> None:
     lists = table(state=[["SECRETREGION"], ["x"], ["y"]])
-    assert "Column 'state' of the Arrow table has type array<string>" in refusal(lists, group="g", levels=["state"])
+    assert "Column 'state' of the Arrow table has type array<string>" in refusal(
+        lists, group="g", levels=["state"]
+    )
     assert "several columns called 'g'" in refusal(
         pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["g", "g"]), group="g"
     )
-    assert "several columns called 'g'" in refusal(pd.DataFrame([[1, 2]], columns=["g", "g"]), group="g")
+    assert "several columns called 'g'" in refusal(
+        pd.DataFrame([[1, 2]], columns=["g", "g"]), group="g"
+    )
 
 
 def test_values_that_no_arrow_type_holds() -> None:
@@ -325,11 +384,19 @@ def test_values_that_no_arrow_type_holds() -> None:
 
 def test_databases(tmp_path: Path) -> None:
     source, _ = in_format(table(), "duckdb url", tmp_path)
-    assert "has no table 'persons'; its tables are 'people'" in refusal(source, group="g", table="persons")
-    assert "the query on the duckdb database" in refusal(source, group="g", sql="SELECT SECRETGROUP FROM people")
+    assert "has no table 'persons'; its tables are 'people'" in refusal(
+        source, group="g", table="persons"
+    )
+    assert "the query on the duckdb database" in refusal(
+        source, group="g", sql="SELECT SECRETGROUP FROM people"
+    )
     source, _ = in_format(table(), "sqlite url", tmp_path)
-    assert "has no table 'persons'; its tables are 'people'" in refusal(source, group="g", table="persons")
-    assert "the query on the sqlite database" in refusal(source, group="g", sql="SELECT nothing FROM people")
+    assert "has no table 'persons'; its tables are 'people'" in refusal(
+        source, group="g", table="persons"
+    )
+    assert "the query on the sqlite database" in refusal(
+        source, group="g", sql="SELECT nothing FROM people"
+    )
     with pytest.raises(RequestError, match="either table="):
         read(source, group="g", public="groups")
     address = "postgres://user:987654@127.0.0.1:1/base"

@@ -12,7 +12,12 @@ BINS = bins_from_edges([0, 10, 20])
 
 @pytest.mark.parametrize(
     "values",
-    [[0, 9.9, 10, 20], np.array([0, 9, 10, 20]), pd.Series([0, 9.5, 10, 20]), pa.array([0, 9, 10, 20])],
+    [
+        [0, 9.9, 10, 20],
+        np.array([0, 9, 10, 20]),
+        pd.Series([0, 9.5, 10, 20]),
+        pa.array([0, 9, 10, 20]),
+    ],
     ids=type,
 )
 def test_values_are_counted_in_half_open_bins_with_the_last_one_closed(values):
@@ -20,8 +25,12 @@ def test_values_are_counted_in_half_open_bins_with_the_last_one_closed(values):
 
 
 def test_weights_repeat_values():
-    np.testing.assert_array_equal(count_values([1, 11, 12], BINS, weights=np.array([5, 0, 2])), [5, 2])
-    np.testing.assert_array_equal(count_values([1, 30], BINS, weights=np.array([5, 7]), outside="drop"), [5, 0])
+    np.testing.assert_array_equal(
+        count_values([1, 11, 12], BINS, weights=np.array([5, 0, 2])), [5, 2]
+    )
+    np.testing.assert_array_equal(
+        count_values([1, 30], BINS, weights=np.array([5, 7]), outside="drop"), [5, 0]
+    )
 
 
 def test_values_outside_follow_the_stated_policy():
@@ -35,7 +44,9 @@ def test_values_outside_follow_the_stated_policy():
 
 def test_categories_are_counted_by_name():
     bins = bins_of_categories(["a", 2, "c"])
-    np.testing.assert_array_equal(count_values(np.array(["a", "2", "a"], dtype=object), bins), [2, 1, 0])
+    np.testing.assert_array_equal(
+        count_values(np.array(["a", "2", "a"], dtype=object), bins), [2, 1, 0]
+    )
     np.testing.assert_array_equal(count_values([2, 2], bins), [0, 2, 0])
     for policy in ("drop", "clip"):  # what is no category has no nearest one
         np.testing.assert_array_equal(count_values(["a", "z"], bins, outside=policy), [1, 0, 0])
@@ -47,7 +58,9 @@ def test_categories_are_counted_by_name():
 
 @pytest.mark.parametrize("policy", ["error", "clip", "drop"])
 @pytest.mark.parametrize(
-    "values", [[1.0, float("nan")], np.array([1.0, None], dtype=object), pa.array([1, None])], ids=type
+    "values",
+    [[1.0, float("nan")], np.array([1.0, None], dtype=object), pa.array([1, None])],
+    ids=type,
 )
 def test_missing_values_are_refused_whatever_the_policy(values, policy):
     with pytest.raises(InputError, match="missing"):
@@ -67,7 +80,9 @@ def test_refuses_values_that_are_no_numbers(values):
 TOO_LARGE = np.array([2**63], dtype=np.uint64)
 
 
-@pytest.mark.parametrize("counts", [[1.0, 2.0], [0.5], ["1"], [-1, 2], [], 5, None, "12", TOO_LARGE], ids=repr)
+@pytest.mark.parametrize(
+    "counts", [[1.0, 2.0], [0.5], ["1"], [-1, 2], [], 5, None, "12", TOO_LARGE], ids=repr
+)
 def test_refuses_counts_that_are_no_whole_numbers(counts):
     with pytest.raises(InputError):
         check_counts(counts)

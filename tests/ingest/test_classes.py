@@ -1,4 +1,6 @@
-"""Wide tables and classes of sizes: inputs, releases, questions and exports speak in classes, and nothing lies between them."""
+"""Wide tables and classes of sizes: inputs, releases, questions and exports speak in classes, and
+nothing lies between them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from tallytree.cli import main
 from tallytree.errors import InputError, RequestError
 from tallytree.kinds.table import KINDS
 from tallytree.model.classes import classes_from
-from tallytree.privacy.sensitivity import counts_sensitivity, cumulative_sensitivity, sizes_sensitivity
+from tallytree.privacy.sensitivity import (
+    counts_sensitivity,
+    cumulative_sensitivity,
+    sizes_sensitivity,
+)
 
 WIDE = {"n1_4": "1-4", "n5_9": "5-9", "n10plus": "10+"}
 FIRMS = pa.table(
@@ -47,13 +53,19 @@ def test_a_wide_table_is_what_its_rows_would_be() -> None:
         for column, low in (("n1_4", 3), ("n5_9", 9), ("n10plus", 77))
         for _ in range(row[column])
     ]
-    long = pa.table({"state": [r[0] for r in rows], "zip": [r[1] for r in rows], "staff": [r[2] for r in rows]})
-    one = tt.read(long, size="staff", levels=["state", "zip"], public="groups", classes=["1-4", "5-9", "10+"])
+    long = pa.table(
+        {"state": [r[0] for r in rows], "zip": [r[1] for r in rows], "staff": [r[2] for r in rows]}
+    )
+    one = tt.read(
+        long, size="staff", levels=["state", "zip"], public="groups", classes=["1-4", "5-9", "10+"]
+    )
     wide = firms()
     assert one.classes == wide.classes == classes_from("1-4,5-9,10+")
     assert one.hierarchy == wide.hierarchy
     for name in ("offsets", "size", "count"):
-        np.testing.assert_array_equal(getattr(one.leaf_counts, name), getattr(wide.leaf_counts, name))
+        np.testing.assert_array_equal(
+            getattr(one.leaf_counts, name), getattr(wide.leaf_counts, name)
+        )
 
 
 def test_a_wide_table_of_single_sizes_has_sizes() -> None:
@@ -68,7 +80,9 @@ def test_a_wide_table_of_single_sizes_has_sizes() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1])
-@pytest.mark.parametrize("how", [{}, {"mechanism": "matching"}, {"view": "sizes"}, {"mechanism": "tree-dp"}])
+@pytest.mark.parametrize(
+    "how", [{}, {"mechanism": "matching"}, {"view": "sizes"}, {"mechanism": "tree-dp"}]
+)
 def test_nothing_is_released_between_classes(epsilon: float, how: dict[str, Any]) -> None:
     made = tt.release(firms(), epsilon=epsilon, insecure_seed=2, **how)
     assert set(made.table()["size"].to_pylist()) <= {1, 5, 10}
@@ -110,7 +124,9 @@ def test_questions_go_by_whole_classes() -> None:
         lambda: region.between(1, 5),
         lambda: region.between(10, 12),
     ):
-        with pytest.raises(RequestError, match=r"released in classes, which do not end at .*: 1-4, 5-9, 10"):
+        with pytest.raises(
+            RequestError, match=r"released in classes, which do not end at .*: 1-4, 5-9, 10"
+        ):
             ask()
     for ask in (region.mean, lambda: region.n_entities):
         with pytest.raises(RequestError, match="in classes, so there is no"):
@@ -118,7 +134,9 @@ def test_questions_go_by_whole_classes() -> None:
 
 
 def test_answers_name_classes_and_have_intervals() -> None:
-    reply = tt.ask(released(), region="total/NY", quantile=0.99, between=(5, 9), total=True, copies=4)
+    reply = tt.ask(
+        released(), region="total/NY", quantile=0.99, between=(5, 9), total=True, copies=4
+    )
     told = {row[0]: row[1:] for row in reply.rows}
     assert told["quantile 0.99"][0] == "10+"
     assert {told["quantile 0.99"][2], told["quantile 0.99"][3]} <= {"1-4", "5-9", "10+"}
@@ -127,8 +145,17 @@ def test_answers_name_classes_and_have_intervals() -> None:
     assert low <= value <= high
     assert "entities" not in told
     assert [row[0] for row in tt.ask(released(), region="total/NY").rows] == ["1-4", "5-9", "10+"]
-    assert [row[0] for row in tt.ask(released(), region="total/NY", copies=4).rows] == ["1-4", "5-9", "10+"]
-    single = tt.read(FIRMS, sizes={"n1_4": "1", "n5_9": "2-9", "n10plus": "10+"}, levels=["state"], public="groups")
+    assert [row[0] for row in tt.ask(released(), region="total/NY", copies=4).rows] == [
+        "1-4",
+        "5-9",
+        "10+",
+    ]
+    single = tt.read(
+        FIRMS,
+        sizes={"n1_4": "1", "n5_9": "2-9", "n10plus": "10+"},
+        levels=["state"],
+        public="groups",
+    )
     made = tt.release(single, epsilon=1, insecure_seed=1)
     assert tt.ask(made, size=1, copies=4).rows[0][1] == made.region("total").of_size(1)
 
@@ -143,7 +170,9 @@ def test_exports_report_and_plan_speak_in_classes(tmp_path: Path) -> None:
     page = group_sizes_payload(made)
     assert page["words"]["bin"] == ["1-4", "5-9", "10+"]
     assert {size for run in page["regions"]["runs"] for size in run[::2]} <= {0, 1, 2}
-    assert any("3 classes, chosen without the data: 1-4, 5-9, 10+" in line for line in page["public"])
+    assert any(
+        "3 classes, chosen without the data: 1-4, 5-9, 10+" in line for line in page["public"]
+    )
     prediction = tt.plan(made, epsilon=1, runs=2)
     assert [level.regions for level in prediction.levels] == [1, 2, 3]
     assert all(level.distinct_sizes <= 3 for level in prediction.levels)
@@ -152,7 +181,9 @@ def test_exports_report_and_plan_speak_in_classes(tmp_path: Path) -> None:
 def test_errors_are_taken_against_the_same_classes() -> None:
     made = released()
     assert tt.evaluate(made, firms()).levels[0].emd >= 0
-    other = tt.read(FIRMS, sizes={"n1_4": 1, "n5_9": 5, "n10plus": 10}, levels=["state", "zip"], public="groups")
+    other = tt.read(
+        FIRMS, sizes={"n1_4": 1, "n5_9": 5, "n10plus": 10}, levels=["state", "zip"], public="groups"
+    )
     with pytest.raises(RequestError, match="same classes"):
         tt.evaluate(made, other)
 
@@ -172,13 +203,27 @@ def test_the_commands_take_wide_tables(tmp_path: Path, capsys: pytest.CaptureFix
         "--public",
         "groups",
     ]
-    for more, code in ((["--out", str(tmp_path / "out"), "--epsilon", "1", "--insecure-seed", "1"], 0),):
+    for more, code in (
+        (["--out", str(tmp_path / "out"), "--epsilon", "1", "--insecure-seed", "1"], 0),
+    ):
         with pytest.raises(SystemExit) as end:
             main([*words, *more])
         assert end.value.code == code
     capsys.readouterr()
     with pytest.raises(SystemExit) as end:
-        main(["query", str(tmp_path / "out"), "--between", "5", "9", "--share", "--region", "total/GA", "--json"])
+        main(
+            [
+                "query",
+                str(tmp_path / "out"),
+                "--between",
+                "5",
+                "9",
+                "--share",
+                "--region",
+                "total/GA",
+                "--json",
+            ]
+        )
     assert end.value.code == 0
     found = json.loads(capsys.readouterr().out)
     counts = tt.load(tmp_path / "out").region("total/GA")
@@ -221,7 +266,9 @@ def test_empty_groups_need_a_class_of_their_own() -> None:
 
 
 def test_numbers_of_classes_change_no_more_than_sizes() -> None:
-    """Brute force over all groups of up to two and one entity more: the sensitivities of sizes hold for classes."""
+    """Brute force over all groups of up to two and one entity more: the sensitivities of sizes hold
+    for classes.
+    """
     classes = classes_from("1-2,3,4-6,7+")
     longest = 9
     for sizes in itertools.product(range(longest), repeat=2):
@@ -235,7 +282,8 @@ def test_numbers_of_classes_change_no_more_than_sizes() -> None:
             curves = [np.cumsum(table) for table in tables]
             assert np.abs(curves[1] - curves[0]).sum() <= cumulative_sensitivity().l1
             assert np.abs(other - one).sum() <= sizes_sensitivity().l1
-    # A group that comes with its first entity counts as 0 before: above every number that it then has, no more groups lie.
+    # A group that comes with its first entity counts as 0 before: above every number that it then
+    # has, no more groups lie.
     assert classes.number(np.array([0, 1])).tolist() == [0, 0]
     # And the tests above can fail: classes that left out sizes would jump.
     assert np.diff(classes.number(np.arange(12))).max() == 1

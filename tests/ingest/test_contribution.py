@@ -1,4 +1,6 @@
-"""At most k rows of each unit count, whatever the order of the rows and whichever engine holds them."""
+"""At most k rows of each unit count, whatever the order of the rows and whichever engine holds
+them.
+"""
 
 import random
 from collections import Counter
@@ -32,7 +34,9 @@ TRIPS = [
     ]
 ]  # fmt: skip
 OF_DRIVER: dict[str, Any] = {"group": "taxi", "levels": ["city"], "unit": "driver"}
-READ: dict[str, Any] = OF_DRIVER | {"group_totals": pa.table({"city": ["A", "B"], "groups": [3, 3]})}
+READ: dict[str, Any] = OF_DRIVER | {
+    "group_totals": pa.table({"city": ["A", "B"], "groups": [3, 3]})
+}
 
 
 def as_table(rows: list[dict[str, Any]]) -> pa.Table:
@@ -44,9 +48,14 @@ def as_table(rows: list[dict[str, Any]]) -> pa.Table:
 def test_every_engine_counts_the_same_rows(form: str, contributions: int, tmp_path: Path) -> None:
     source, options = in_format(as_table(TRIPS), form, tmp_path)
     counts = tt.read(source, **READ, contributions=contributions, **options)
-    # The size 1 of an entity is part of its identity; it is the same for all, so it changes no order but the digest.
-    marked = bounded([dict(row, one=1) for row in TRIPS], "driver", ["taxi", "city", "one"], contributions)
-    wanted = sizes_of_groups([dict(row, quantity=int(kept)) for row, kept in marked], "taxi", ["city"])
+    # The size 1 of an entity is part of its identity; it is the same for all, so it changes no
+    # order but the digest.
+    marked = bounded(
+        [dict(row, one=1) for row in TRIPS], "driver", ["taxi", "city", "one"], contributions
+    )
+    wanted = sizes_of_groups(
+        [dict(row, quantity=int(kept)) for row, kept in marked], "taxi", ["city"]
+    )
     assert counts_as_dict(counts) == wanted
     assert (counts.unit.column, counts.unit.contributions) == ("driver", contributions)
 
@@ -61,7 +70,9 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 def test_a_bound_above_every_unit_changes_nothing() -> None:
     plain = tt.read(as_table(TRIPS), group="taxi", levels=["city"], public="groups")
-    assert counts_as_dict(tt.read(as_table(TRIPS), **READ, contributions=4)) == counts_as_dict(plain)
+    assert counts_as_dict(tt.read(as_table(TRIPS), **READ, contributions=4)) == counts_as_dict(
+        plain
+    )
 
 
 def test_public_groups_stay_when_their_rows_are_left_out_and_private_ones_go() -> None:
@@ -93,11 +104,20 @@ def test_a_table_of_groups_and_quantities_go_with_units(tmp_path: Path) -> None:
     elsewhere = tt.read(source, **options, **place)
     marked = bounded(lowered, "driver", ["taxi", "quantity"], 2)
     counted = [dict(row, quantity=row["quantity"] * kept) for row, kept in marked]
-    assert counts_as_dict(elsewhere) == sizes_of_groups(counted, "taxi", ["city"], groups.to_pylist())
+    assert counts_as_dict(elsewhere) == sizes_of_groups(
+        counted, "taxi", ["city"], groups.to_pylist()
+    )
 
 
 def test_the_group_itself_may_be_the_unit() -> None:
-    counts = tt.read(as_table(TRIPS), group="taxi", levels=["city"], unit="taxi", contributions=2, public="regions")
+    counts = tt.read(
+        as_table(TRIPS),
+        group="taxi",
+        levels=["city"],
+        unit="taxi",
+        contributions=2,
+        public="regions",
+    )
     assert counts.leaf_counts.size.max() == 2
 
 
@@ -120,10 +140,14 @@ def test_requests_that_make_no_sense(options: dict[str, Any], word: str) -> None
 
 def test_rows_without_a_unit_are_refused_and_a_missing_column_is_named() -> None:
     table = as_table(TRIPS).set_column(2, "driver", pa.array([None] + ["ann"] * (len(TRIPS) - 1)))
-    with pytest.raises(InputError, match=r"'driver' of .* has missing values; every row needs a protected unit"):
+    with pytest.raises(
+        InputError, match=r"'driver' of .* has missing values; every row needs a protected unit"
+    ):
         tt.read(table, **READ, contributions=2)
     with pytest.raises(InputError, match="no column 'pilot'"):
-        tt.read(table, group="taxi", levels=["city"], unit="pilot", contributions=2, public="regions")
+        tt.read(
+            table, group="taxi", levels=["city"], unit="pilot", contributions=2, public="regions"
+        )
 
 
 def test_the_statement_and_the_noise_are_for_the_unit() -> None:
@@ -140,15 +164,25 @@ def test_the_statement_and_the_noise_are_for_the_unit() -> None:
 @pytest.mark.parametrize("form", SOME_FORMATS)
 def test_histograms_and_maps_bound_units_too(form: str, tmp_path: Path) -> None:
     source, options = in_format(as_table(TRIPS), form, tmp_path)
-    read = read_values(source, "miles", edges=list(range(11)), unit="driver", contributions=2, **options)
+    read = read_values(
+        source, "miles", edges=list(range(11)), unit="driver", contributions=2, **options
+    )
     counts = read.settle("error")
     assert counts.sum() == sum(min(2, n) for n in Counter(row["driver"] for row in TRIPS).values())
     source, options = in_format(as_table(TRIPS[::-1]), form, tmp_path / "again")
-    again = read_values(source, "miles", edges=list(range(11)), unit="driver", contributions=2, **options)
+    again = read_values(
+        source, "miles", edges=list(range(11)), unit="driver", contributions=2, **options
+    )
     assert (again.settle("error") == counts).all()
     source, options = in_format(as_table(TRIPS), form, tmp_path / "points")
     points = read_points(
-        source, ["taxi", "miles"], [(0, 10), (0, 10)], [2, 2], unit="driver", contributions=1, **options
+        source,
+        ["taxi", "miles"],
+        [(0, 10), (0, 10)],
+        [2, 2],
+        unit="driver",
+        contributions=1,
+        **options,
     )
     assert points.settle("error").sum() == 5
 
@@ -165,23 +199,39 @@ def test_values_of_one_unit_are_drawn_by_their_digest() -> None:
 def test_releases_of_every_kind_name_the_unit() -> None:
     table = as_table(TRIPS)
     made = [
-        tt.histogram(table, column="miles", bins=5, bounds=(0, 10), unit="driver", contributions=2, epsilon=1),
+        tt.histogram(
+            table, column="miles", bins=5, bounds=(0, 10), unit="driver", contributions=2, epsilon=1
+        ),
         tt.histogram(table, column="city", categories=["A", "B"], unit="driver", epsilon=1),
-        tt.spatial(table, columns=["taxi", "miles"], box=[(0, 9), (0, 9)], unit="driver", contributions=2, epsilon=1),
+        tt.spatial(
+            table,
+            columns=["taxi", "miles"],
+            box=[(0, 9), (0, 9)],
+            unit="driver",
+            contributions=2,
+            epsilon=1,
+        ),
         tt.degrees(tt.read(table, **READ, contributions=2), epsilon=1),
     ]
     for release, k in zip(made, (2, 1, 2, 2), strict=True):
         privacy = release.manifest["privacy"]
         assert privacy["statement"].startswith(
-            f"Adding or removing all rows of any one driver (of which at most {k} are counted) makes"
+            f"Adding or removing all rows of any one driver (of which at most {k} are counted) "
+            "makes"
         )
         assert (privacy["unit"]["column"], privacy["unit"]["contributions"]) == ("driver", k)
 
 
 UNIT_REFUSED: dict[str, Any] = {
-    "histogram of values": lambda: tt.histogram([1, 2], bins=2, bounds=(0, 3), unit="driver", epsilon=1),
-    "map of arrays": lambda: tt.spatial(np.ones((3, 2)), box=[(0, 2), (0, 2)], unit="driver", epsilon=1),
-    "map of counts": lambda: tt.spatial(counts=np.ones((3, 2), dtype=int), unit="driver", epsilon=1),
+    "histogram of values": lambda: tt.histogram(
+        [1, 2], bins=2, bounds=(0, 3), unit="driver", epsilon=1
+    ),
+    "map of arrays": lambda: tt.spatial(
+        np.ones((3, 2)), box=[(0, 2), (0, 2)], unit="driver", epsilon=1
+    ),
+    "map of counts": lambda: tt.spatial(
+        counts=np.ones((3, 2), dtype=int), unit="driver", epsilon=1
+    ),
     "degrees of edges": lambda: tt.degrees(
         as_table(TRIPS), edges=("taxi", "miles"), unit="driver", epsilon=1, public="nodes"
     ),
@@ -203,7 +253,8 @@ def test_values_without_a_unit_are_refused() -> None:
         read_values(table, "x", edges=[0, 9], unit="who", contributions=1)
 
 
-# Removing a unit changes no query by more than the stated sensitivity: by brute force, through the real reader.
+# Removing a unit changes no query by more than the stated sensitivity: by brute force, through the
+# real reader.
 QUERIES = {
     "naive": (counts_sensitivity, lambda counts: counts.leaf_counts.dense(60).ravel()),
     "cumulative": (cumulative_sensitivity, lambda counts: more_than(counts)),
@@ -213,7 +264,9 @@ QUERIES = {
 
 
 def more_than(counts: ConfidentialCounts) -> Any:
-    """Groups of more than 0, 1, 2 … entities in each leaf, which is how cumulative counts are measured."""
+    """Groups of more than 0, 1, 2 … entities in each leaf, which is how cumulative counts are
+    measured.
+    """
     return (counts.n_groups[:, None] - counts.leaf_counts.cumulative(60)).ravel()
 
 
@@ -229,8 +282,14 @@ def all_sizes(counts: ConfidentialCounts) -> Any:
 
 def random_trips(dice: random.Random) -> list[dict[str, Any]]:
     cities = {taxi: dice.choice("AB") for taxi in range(5)}
-    trips = [(dice.randrange(5), dice.choice("uvwx"), dice.randrange(4)) for _ in range(dice.randrange(4, 14))]
-    return [{"taxi": taxi, "city": cities[taxi], "driver": driver, "miles": miles} for taxi, driver, miles in trips]
+    trips = [
+        (dice.randrange(5), dice.choice("uvwx"), dice.randrange(4))
+        for _ in range(dice.randrange(4, 14))
+    ]
+    return [
+        {"taxi": taxi, "city": cities[taxi], "driver": driver, "miles": miles}
+        for taxi, driver, miles in trips
+    ]
 
 
 def neighbours(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -265,13 +324,20 @@ def test_removing_one_unit_stays_within_the_sensitivity(private: bool, quantity:
                 for name, (_, answer) in QUERIES.items():
                     change = np.abs(answer(whole) - answer(less))
                     seen = largest.get((name, k), (0, 0))
-                    largest[name, k] = max(seen[0], int(change.sum())), max(seen[1], int((change**2).sum()))
+                    largest[name, k] = (
+                        max(seen[0], int(change.sum())),
+                        max(seen[1], int((change**2).sum())),
+                    )
     for (name, k), (l1, l2_squared) in largest.items():
-        stated: Sensitivity = QUERIES[name][0](contributions=k, **(bounds if name in ("cumulative", "sizes") else {}))
+        stated: Sensitivity = QUERIES[name][0](
+            contributions=k, **(bounds if name in ("cumulative", "sizes") else {})
+        )
         if name == "groups" and not private:
             assert l1 == 0
             continue
         assert l1 <= stated.l1, (name, k)
         assert l2_squared <= stated.l2_squared, (name, k)
         if name == "sizes":
-            assert l1 == stated.l1, "the databases never reach the bound; the test shows less than it should"
+            assert l1 == stated.l1, (
+                "the databases never reach the bound; the test shows less than it should"
+            )

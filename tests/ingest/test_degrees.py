@@ -48,7 +48,10 @@ def test_nodes_of_different_types_are_compared_as_text() -> None:
 
 
 @settings(max_examples=20)
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=25), st.booleans())
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=25),
+    st.booleans(),
+)
 def test_agrees_with_counting_in_python(edges: list[tuple[int, int]], directed: bool) -> None:
     degree = Counter({node: 0 for edge in edges for node in edge})
     for a, b in {edge if directed else tuple(sorted(edge)) for edge in edges if edge[0] != edge[1]}:

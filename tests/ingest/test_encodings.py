@@ -30,7 +30,9 @@ def test_other_encodings_are_said(encoding: str, tmp_path: Path) -> None:
     assert regions(file, encoding=encoding) == ["Córdoba", "São Paulo"]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ibis again: pytest.warns repeats what it has heard
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning"
+)  # Ibis again: pytest.warns repeats what it has heard
 def test_what_is_likely_is_taken_with_a_word(tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     file.write_bytes(TEXT.encode("windows-1252"))

@@ -20,7 +20,9 @@ class Connection:
 
 def test_a_kernel_without_widgets_is_no_obstacle() -> None:
     # What DuckDB 2 raises in a Jupyter kernel without ipywidgets, whatever the setting is set to.
-    _show_no_progress(Connection(duckdb.InvalidInputException("required package 'ipywidgets' is missing")))
+    _show_no_progress(
+        Connection(duckdb.InvalidInputException("required package 'ipywidgets' is missing"))
+    )
 
 
 def test_other_errors_of_the_setting_are_not_hidden() -> None:
@@ -30,7 +32,9 @@ def test_other_errors_of_the_setting_are_not_hidden() -> None:
 
 def test_no_bar_is_drawn() -> None:
     with open_session() as session:
-        assert session.connection.con.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]
+        assert session.connection.con.execute(
+            "SELECT current_setting('enable_progress_bar')"
+        ).fetchall() == [(False,)]
 
 
 def test_what_does_not_fit_in_memory_is_told_from_damage() -> None:

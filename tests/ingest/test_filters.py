@@ -1,4 +1,6 @@
-"""A filter keeps exactly the rows of one label, in every engine, before anything else; an empty part is a table too."""
+"""A filter keeps exactly the rows of one label, in every engine, before anything else; an empty
+part is a table too.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,18 @@ from tallytree.model.part import Part, part_from
 from tallytree.options.maps import GridOptions
 from tests.ingest.formats import FORMATS, in_format
 
-STATES = ["Georgia", "georgia", "GA", "Georgia ", "Ohio", None, "Georgia", "Ohio", "Georgia", "Ohio"]
+STATES = [
+    "Georgia",
+    "georgia",
+    "GA",
+    "Georgia ",
+    "Ohio",
+    None,
+    "Georgia",
+    "Ohio",
+    "Georgia",
+    "Ohio",
+]
 PEOPLE = pa.table(
     {
         "household": ["a", "b", "b", "c", "d", "d", "a", "e", "f", "e"],
@@ -39,7 +52,9 @@ def kept(column: str, label: object) -> pa.Table:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("label", ["Georgia", "georgia", "GA", "Georgia ", "Ohio"])
-def test_reading_a_part_is_reading_the_table_of_its_rows(form: str, label: str, tmp_path: Path) -> None:
+def test_reading_a_part_is_reading_the_table_of_its_rows(
+    form: str, label: str, tmp_path: Path
+) -> None:
     source, more = in_format(PEOPLE, form, tmp_path)
     shape: dict[str, Any] = {"group": "household", "levels": ["county"], "public": "groups"}
     part = read(source, where=f"state={label}", **shape, **more)
@@ -54,7 +69,9 @@ def test_reading_a_part_is_reading_the_table_of_its_rows(form: str, label: str, 
 
 def test_parts_are_disjoint_and_rows_without_a_label_are_in_none() -> None:
     total = sum(
-        int(read_values(PEOPLE, "age", edges=[0, 100], where=("state", label)).settle("error").sum())
+        int(
+            read_values(PEOPLE, "age", edges=[0, 100], where=("state", label)).settle("error").sum()
+        )
         for label in sorted({state for state in STATES if state})
     )
     assert total == len(STATES) - 1
@@ -64,14 +81,18 @@ def test_numbers_are_compared_as_text() -> None:
     ages = read_values(PEOPLE, "age", edges=[0, 15, 100], where="code=1")
     assert ages.settle("error").tolist() == [3, 1]
     floats = PEOPLE.set_column(3, "code", PEOPLE["code"].cast(pa.float64()))
-    assert read_values(floats, "age", edges=[0, 15, 100], where="code=1").settle("error").tolist() == [3, 1]
+    assert read_values(floats, "age", edges=[0, 15, 100], where="code=1").settle(
+        "error"
+    ).tolist() == [3, 1]
 
 
 def test_values_points_and_edges_of_a_part() -> None:
     georgia = kept("state", "Georgia")
     for table, where in ((PEOPLE, "state=Georgia"), (georgia, None)):
         people = {"where": where}
-        assert read_values(table, "friend", categories=["a", "b", "c"], **people).settle("error").tolist() == [1, 1, 1]
+        assert read_values(table, "friend", categories=["a", "b", "c"], **people).settle(
+            "error"
+        ).tolist() == [1, 1, 1]
         points = read_points(table, ["age", "height"], [(0, 100), (1, 2)], [2, 2], **people)
         assert points.settle("error").tolist() == [[1, 2], [0, 0]]
         graph = read_degrees(table, "household", "friend", **people)
@@ -84,7 +105,12 @@ def test_values_points_and_edges_of_a_part() -> None:
 
 
 def test_rows_of_a_unit_are_bounded_after_the_filter() -> None:
-    shape: dict[str, Any] = {"group": "household", "unit": "person", "contributions": 1, "public": "regions"}
+    shape: dict[str, Any] = {
+        "group": "household",
+        "unit": "person",
+        "contributions": 1,
+        "public": "regions",
+    }
     part = read(PEOPLE, where="state=Ohio", **shape)
     alone = read(kept("state", "Ohio"), **shape)
     assert_array_equal(part.leaf_counts.size, alone.leaf_counts.size)
@@ -96,7 +122,9 @@ def test_a_public_table_of_groups_is_filtered_where_it_can_be(listed: bool) -> N
     groups = pa.table({"household": ["a", "f", "g", "h"], "county": ["x", "y", "y", "y"]})
     if listed:
         groups = groups.append_column("state", pa.array(["Georgia", "Georgia", "Georgia", "Ohio"]))
-    counts = read(PEOPLE, group="household", levels=["county"], groups=groups, where="state=Georgia")
+    counts = read(
+        PEOPLE, group="household", levels=["county"], groups=groups, where="state=Georgia"
+    )
     assert_array_equal(counts.n_groups, [1, 2] if listed else [1, 3])
 
 
@@ -112,16 +140,25 @@ def test_a_column_that_is_missing_is_named() -> None:
 
 def test_an_empty_part_of_a_public_domain_is_a_table_like_any_other() -> None:
     where: dict[str, Any] = {"where": "state=Atlantis"}
-    assert read_values(PEOPLE, "age", edges=[0, 50, 100], **where).settle("error").tolist() == [0, 0]
-    assert read_values(PEOPLE, "friend", categories=["a", "b"], **where).settle("error").tolist() == [0, 0]
-    assert read_points(PEOPLE, ["age", "height"], [(0, 9), (0, 9)], [1, 2], **where).settle("error").tolist() == [
-        [0, 0]
+    assert read_values(PEOPLE, "age", edges=[0, 50, 100], **where).settle("error").tolist() == [
+        0,
+        0,
     ]
+    assert read_values(PEOPLE, "friend", categories=["a", "b"], **where).settle(
+        "error"
+    ).tolist() == [0, 0]
+    assert read_points(PEOPLE, ["age", "height"], [(0, 9), (0, 9)], [1, 2], **where).settle(
+        "error"
+    ).tolist() == [[0, 0]]
     counties = pa.table({"county": ["x", "y"]})
-    assert read(PEOPLE, group="household", levels=["county"], hierarchy=counties, **where).n_groups.tolist() == [0, 0]
+    assert read(
+        PEOPLE, group="household", levels=["county"], hierarchy=counties, **where
+    ).n_groups.tolist() == [0, 0]
     assert read(PEOPLE, group="household", public="regions", **where).n_groups.tolist() == [0]
     nodes = pa.table({"household": ["a", "b"]})
-    assert read_degrees(PEOPLE, "household", "friend", nodes=nodes, **where).counts.count.tolist() == [2]
+    assert read_degrees(
+        PEOPLE, "household", "friend", nodes=nodes, **where
+    ).counts.count.tolist() == [2]
     for use in (
         lambda: read(PEOPLE, group="household", levels=["county"], **where, public="groups"),
         lambda: read_degrees(PEOPLE, "household", "friend", **where),

@@ -1,4 +1,6 @@
-"""A query is one statement that reads, whatever the database; ``test_postgres.py`` asks a real server."""
+"""A query is one statement that reads, whatever the database; ``test_postgres.py`` asks a real
+server.
+"""
 
 import sqlite3
 from pathlib import Path
@@ -55,9 +57,15 @@ def test_other_statements_are_refused(make: Any, sql: str, said: str, tmp_path: 
 
 
 @pytest.mark.parametrize("make", [_sqlite, _duckdb])
-def test_the_database_itself_takes_one_query(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where our own look at the query sees nothing: one statement, and a file that is not written to."""
-    monkeypatch.setattr(databases, "refuse_all_but_one_query", lambda sql, dialect, strict=False: None)
+def test_the_database_itself_takes_one_query(
+    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where our own look at the query sees nothing: one statement, and a file that is not written
+    to.
+    """
+    monkeypatch.setattr(
+        databases, "refuse_all_but_one_query", lambda sql, dialect, strict=False: None
+    )
     url, file = make(tmp_path)
     before, written = file.read_bytes(), tmp_path / "written.csv"
     for sql in (
@@ -81,7 +89,9 @@ def test_sqlite_is_read_only_once_it_is_open(place: Place, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("place", [Place(sql="SELECT 1"), Place(table="employees")])
-def test_mysql_reads_only_before_it_is_asked_anything(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mysql_reads_only_before_it_is_asked_anything(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No server of that kind is at hand: what an engine is asked, in which order."""
     asked: list[str] = []
 
@@ -105,7 +115,11 @@ def test_mysql_reads_only_before_it_is_asked_anything(place: Place, monkeypatch:
         databases.open_database(session, "mysql://host/base", place)
         assert asked == [READ_ONLY["mysql"], place.sql or place.table]
         with pytest.raises(RequestError, match="this has 2 statements"):
-            databases.open_database(session, "mysql://host/base", Place(sql="SELECT 1; DROP TABLE x"))
+            databases.open_database(
+                session, "mysql://host/base", Place(sql="SELECT 1; DROP TABLE x")
+            )
         with pytest.raises(RequestError, match="cannot be read as one"):
-            databases.open_database(session, "mysql://host/base", Place(sql="SELECT " + "(" * 3_000))
+            databases.open_database(
+                session, "mysql://host/base", Place(sql="SELECT " + "(" * 3_000)
+            )
         assert len(asked) == 2

@@ -1,4 +1,6 @@
-"""Classes of entities: counted with the sizes of their groups, from lists that are public, whatever the rows hold."""
+"""Classes of entities: counted with the sizes of their groups, from lists that are public, whatever
+the rows hold.
+"""
 
 from collections import Counter
 from typing import Any
@@ -37,7 +39,11 @@ def as_counter(counts: Any) -> Counter[tuple[str, str, str, str]]:
     found: Counter[tuple[str, str, str, str]] = Counter()
     for row, column in np.argwhere(counts.entity_counts):
         state, cell = divmod(int(row), counts.attributes.n_cells)
-        key = (states[state], *counts.attributes.labels_of(cell), *counts.people.classes.labels_of(int(column)))
+        key = (
+            states[state],
+            *counts.attributes.labels_of(cell),
+            *counts.people.classes.labels_of(int(column)),
+        )
         found[key] = int(counts.entity_counts[row, column])
     return found
 
@@ -47,7 +53,9 @@ def test_entities_are_counted_by_class_in_every_cell() -> None:
     assert as_counter(counts) == by_hand(ROWS)
     assert counts.people.classes.values == (("child", "adult", "other"), ("f", "m", "other"))
     listed = ["age=child,adult", "sex=f,m"]
-    assert as_counter(tt.read(TABLE, by=["tenure"], public="cells", **READ | {"people": listed})) == by_hand(ROWS)
+    assert as_counter(
+        tt.read(TABLE, by=["tenure"], public="cells", **READ | {"people": listed})
+    ) == by_hand(ROWS)
 
 
 @pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
@@ -65,7 +73,9 @@ def test_of_a_whole_group_so_many_entities_count(order: slice) -> None:
 
 
 def test_units_with_several_rows_and_a_public_table_of_groups() -> None:
-    """Rows beyond a person's bound count neither in a size nor in a class; listed groups without rows have no people."""
+    """Rows beyond a person's bound count neither in a size nor in a class; listed groups without
+    rows have no people.
+    """
     people = TABLE.append_column("person", pa.array([7, 7, 7, 8, 9, 9]))
     groups = pa.table({"hh": [1, 2, 3, 4], "state": ["GA", "GA", "NY", "NY"]})
     counts = tt.read(people, groups=groups, unit="person", contributions=1, **READ)
@@ -83,9 +93,15 @@ def test_units_with_several_rows_and_a_public_table_of_groups() -> None:
         ({"people": ["state=a,b"]}, "given twice"),
         ({"by": ["tenure"], "public": "cells", "people": ["tenure=a,b"]}, "cannot be a class"),
         ({"people_by": ["tenure"]}, "no attribute of groups"),
-        ({"by": ["tenure"], "public": "cells", "people": (), "people_by": ["tenure"]}, "goes with people="),
+        (
+            {"by": ["tenure"], "public": "cells", "people": (), "people_by": ["tenure"]},
+            "goes with people=",
+        ),
         ({"classes": ["1-2", "3+"]}, "do not say how many entities"),
-        ({"quantity": "hh", "max_quantity": 3, "group": "state", "levels": ()}, "must be one entity"),
+        (
+            {"quantity": "hh", "max_quantity": 3, "group": "state", "levels": ()},
+            "must be one entity",
+        ),
         ({"size": "hh", "group": None}, "top-coded"),
         ({"unit": "group", "public": "regions"}, "needs contributions="),
         ({"unit": "group", "public": "regions", "contributions": 1}, "at least 2"),

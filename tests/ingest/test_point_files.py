@@ -76,9 +76,13 @@ def test_what_is_said_of_points_can_be_counted_too(tmp_path: Path) -> None:
 def test_exports_carry_the_system(tmp_path: Path) -> None:
     file = written(frame("EPSG:27700"), "geojson", tmp_path)
     released = tt.spatial(file, box=PLANE_BOX, epsilon=1, resolution=8)
-    there = geopandas.read_file(tt.export(released, format="geojson", out=str(tmp_path / "boxes.geojson")))
+    there = geopandas.read_file(
+        tt.export(released, format="geojson", out=str(tmp_path / "boxes.geojson"))
+    )
     assert there.crs.to_epsg() == 27700
-    flat = geopandas.read_parquet(tt.export(released, format="geoparquet", out=str(tmp_path / "boxes.parquet")))
+    flat = geopandas.read_parquet(
+        tt.export(released, format="geoparquet", out=str(tmp_path / "boxes.parquet"))
+    )
     assert flat.crs is None
     assert pq.read_schema(tmp_path / "boxes.parquet").metadata[b"crs"] == b"EPSG:27700"
 
@@ -122,17 +126,29 @@ def test_every_way_of_writing_a_point(tmp_path: Path) -> None:
         "primary_column": "place",
         "columns": {"place": {"encoding": "WKB", "geometry_types": []}},
     }
-    table = pa.table({"place": pa.array(texts, pa.binary())}).replace_schema_metadata({"geo": json.dumps(geo)})
+    table = pa.table({"place": pa.array(texts, pa.binary())}).replace_schema_metadata(
+        {"geo": json.dumps(geo)}
+    )
     pq.write_table(table, tmp_path / "points.parquet")
-    assert describe_points(tmp_path / "points.parquet") == PointFile(("longitude", "latitude"), "OGC:CRS84")
-    grid = read_grid(tmp_path / "points.parquet", None, GridOptions(box=[(0, 4), (0, 4)], resolution=4))
+    assert describe_points(tmp_path / "points.parquet") == PointFile(
+        ("longitude", "latitude"), "OGC:CRS84"
+    )
+    grid = read_grid(
+        tmp_path / "points.parquet", None, GridOptions(box=[(0, 4), (0, 4)], resolution=4)
+    )
     assert grid.counts[1, 2] == 5
     separate = pa.StructArray.from_arrays([pa.array([1.0]), pa.array([2.0])], ["x", "y"])
     geo["columns"]["place"]["encoding"] = "point"  # type: ignore[index]
     pq.write_table(
-        pa.table({"place": separate}).replace_schema_metadata({"geo": json.dumps(geo)}), tmp_path / "s.parquet"
+        pa.table({"place": separate}).replace_schema_metadata({"geo": json.dumps(geo)}),
+        tmp_path / "s.parquet",
     )
-    assert read_grid(tmp_path / "s.parquet", None, GridOptions(box=[(0, 4), (0, 4)], resolution=4)).counts[1, 2] == 1
+    assert (
+        read_grid(
+            tmp_path / "s.parquet", None, GridOptions(box=[(0, 4), (0, 4)], resolution=4)
+        ).counts[1, 2]
+        == 1
+    )
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

@@ -39,9 +39,18 @@ def address() -> Iterator[str]:
         ({"table": "public.employees"}, {"a%s": [(1, 1), (2, 1)], "b": [(1, 1)]}),
         ({"table": "hr.staff"}, {"a%s": [(2, 1)]}),
         ({"sql": "SELECT * FROM employees WHERE person > 1;"}, {"a%s": [(1, 2)], "b": [(1, 1)]}),
-        ({"sql": "SELECT firm, region FROM employees WHERE region LIKE 'a%'"}, {"a%s": [(1, 1), (2, 1)]}),
+        (
+            {"sql": "SELECT firm, region FROM employees WHERE region LIKE 'a%'"},
+            {"a%s": [(1, 1), (2, 1)]},
+        ),
     ],
-    ids=["table", "table with its schema", "table of another schema", "query", "query with a percent sign"],
+    ids=[
+        "table",
+        "table with its schema",
+        "table of another schema",
+        "query",
+        "query with a percent sign",
+    ],
 )
 def test_counts_come_from_tables_and_queries(
     address: str, place: dict[str, str], expected: dict[str, list[tuple[int, int]]]
@@ -50,21 +59,35 @@ def test_counts_come_from_tables_and_queries(
     leaves = counts.hierarchy.level_slice(1)
     labels = counts.hierarchy.labels[leaves]
     found = {
-        label: list(zip(counts.leaf_counts.region(i).size.tolist(), counts.leaf_counts.region(i).count.tolist()))
+        label: list(
+            zip(
+                counts.leaf_counts.region(i).size.tolist(),
+                counts.leaf_counts.region(i).count.tolist(),
+            )
+        )
         for i, label in enumerate(labels)
     }
     assert found == expected
 
 
 def test_no_view_is_left_behind(address: str) -> None:
-    tt.read(address, group="firm", levels=["region"], sql="SELECT * FROM employees", public="groups")
+    tt.read(
+        address, group="firm", levels=["region"], sql="SELECT * FROM employees", public="groups"
+    )
     with psycopg.connect(address) as connection:
-        assert connection.execute("SELECT count(*) FROM pg_views WHERE viewname LIKE 'tallytree%'").fetchone() == (0,)
+        assert connection.execute(
+            "SELECT count(*) FROM pg_views WHERE viewname LIKE 'tallytree%'"
+        ).fetchone() == (0,)
 
 
 @pytest.mark.parametrize(
     ("asked", "meant"),
-    [("employes", "employees"), ("Employees", "employees"), ("staff", "hr.staff"), ("hr.stafff", "hr.staff")],
+    [
+        ("employes", "employees"),
+        ("Employees", "employees"),
+        ("staff", "hr.staff"),
+        ("hr.stafff", "hr.staff"),
+    ],
 )
 def test_a_table_that_is_not_there_is_guessed(address: str, asked: str, meant: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -78,10 +101,20 @@ def test_a_table_that_is_not_there_is_guessed(address: str, asked: str, meant: s
 def test_the_server_says_why_a_connection_fails(address: str) -> None:
     host = address.partition("?")[2]
     with pytest.raises(InputError, match='FATAL: database "nowhere" does not exist') as caught:
-        tt.read(f"postgresql://tallytree:hidden@/nowhere?{host}", group="firm", table="employees", public="groups")
+        tt.read(
+            f"postgresql://tallytree:hidden@/nowhere?{host}",
+            group="firm",
+            table="employees",
+            public="groups",
+        )
     assert "hidden" not in str(caught.value)
     with pytest.raises(InputError, match='FATAL: role "nobody-here" does not exist'):
-        tt.read(f"postgresql://nobody-here@/postgres?{host}", group="firm", table="employees", public="groups")
+        tt.read(
+            f"postgresql://nobody-here@/postgres?{host}",
+            group="firm",
+            table="employees",
+            public="groups",
+        )
 
 
 SELECTS = "SELECT firm, region FROM employees"
@@ -98,10 +131,14 @@ SELECTS = "SELECT firm, region FROM employees"
         ("SELECT firm, region INTO victim2 FROM employees", "this holds an INTO"),
         (" ;; -- nothing", "this has no statement"),
         # What a parser of our own may not see, the server does.
-        (f"{SELECTS} WHERE region !~~* ANY (ARRAY['(']) ; DROP TABLE victim; COMMIT", "this has 3 statements"),
+        (
+            f"{SELECTS} WHERE region !~~* ANY (ARRAY['(']) ; DROP TABLE victim; COMMIT",
+            "this has 3 statements",
+        ),
         ("SELECT firm, region, harm() FROM employees", "changes its database"),
         (
-            "SELECT firm, region, harm() FROM employees, set_config('transaction_read_only', 'off', true)",
+            "SELECT firm, region, harm() FROM employees, set_config('transaction_read_only', "
+            "'off', true)",
             "cannot be read",
         ),
     ],
@@ -137,12 +174,19 @@ def test_a_view_that_changes_the_database_is_refused(address: str) -> None:
     ],
 )
 def test_every_form_of_one_query_is_read(address: str, sql: str) -> None:
-    assert tt.read(address, group="firm", levels=["region"], sql=sql, public="groups").n_groups.sum() >= 3
+    assert (
+        tt.read(address, group="firm", levels=["region"], sql=sql, public="groups").n_groups.sum()
+        >= 3
+    )
 
 
-def test_the_server_itself_takes_one_statement(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_itself_takes_one_statement(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where our own look at the query sees nothing, the server still prepares one statement alone."""
-    monkeypatch.setattr("tallytree.ingest.databases.refuse_all_but_one_query", lambda sql, dialect: None)
+    monkeypatch.setattr(
+        "tallytree.ingest.databases.refuse_all_but_one_query", lambda sql, dialect: None
+    )
     for sql in ("SELECT 1; DROP TABLE victim; COMMIT", "SELECT 1; COMMIT; DROP TABLE victim"):
         with pytest.raises(InputError, match="cannot be read"):
             tt.read(address, group="firm", levels=["region"], sql=sql, public="groups")

@@ -14,9 +14,15 @@ from tallytree.ingest import read
 from tests.ingest.formats import SOME_FORMATS, in_format
 from tests.reference.reading import counts_as_dict, sizes_of_groups
 
-PEOPLE = pa.table({"household": [1, 1, 2, 4], "state": ["01", "01", "01", "13"], "cars": [1, 0, 7, 2]})
+PEOPLE = pa.table(
+    {"household": [1, 1, 2, 4], "state": ["01", "01", "01", "13"], "cars": [1, 0, 7, 2]}
+)
 GROUPS = pa.table({"household": [1, 2, 3, 4, 5, 6], "state": ["01", "01", "01", "13", "13", "36"]})
-WITH_EMPTY = {("01",): Counter({2: 1, 1: 1, 0: 1}), ("13",): Counter({1: 1, 0: 1}), ("36",): Counter({0: 1})}
+WITH_EMPTY = {
+    ("01",): Counter({2: 1, 1: 1, 0: 1}),
+    ("13",): Counter({1: 1, 0: 1}),
+    ("36",): Counter({0: 1}),
+}
 REGIONS = pa.table({"state": ["13", "36", "01"], "division": ["South", "North", "South"]})
 
 
@@ -28,7 +34,10 @@ def test_totals_bring_empty_groups(form: str, column: str, tmp_path: Path) -> No
     counts = read(PEOPLE, group="household", levels=["state"], group_totals=given)
     assert counts_as_dict(counts) == WITH_EMPTY
     assert counts.groups_public
-    assert counts.groups_note == "the number of groups per region is public: a public table of group totals was given"
+    assert (
+        counts.groups_note
+        == "the number of groups per region is public: a public table of group totals was given"
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +62,10 @@ def test_groups_table_brings_empty_groups(form: str, tmp_path: Path) -> None:
     counts = read(source, group="household", levels=["state"], groups=groups, **options)
     assert counts_as_dict(counts) == WITH_EMPTY
     assert counts.groups_public
-    assert counts.groups_note == "the number of groups per region is public: a public table of groups was given"
+    assert (
+        counts.groups_note
+        == "the number of groups per region is public: a public table of groups was given"
+    )
     assert counts.n_groups.tolist() == [3, 2, 1]
 
 
@@ -61,20 +73,28 @@ def test_groups_table_brings_empty_groups(form: str, tmp_path: Path) -> None:
 def test_groups_in_another_engine(form: str, tmp_path: Path) -> None:
     groups, _ = in_format(GROUPS, "ibis sqlite", tmp_path / "groups")
     source, options = in_format(PEOPLE, form, tmp_path / "people")
-    assert counts_as_dict(read(source, group="household", levels=["state"], groups=groups, **options)) == WITH_EMPTY
+    assert (
+        counts_as_dict(read(source, group="household", levels=["state"], groups=groups, **options))
+        == WITH_EMPTY
+    )
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "ibis duckdb", "sqlite url"])
 def test_quantities_with_groups_in_another_engine(form: str, tmp_path: Path) -> None:
     groups, _ = in_format(GROUPS, "ibis sqlite", tmp_path / "groups")
     source, options = in_format(PEOPLE, form, tmp_path / "people")
-    counts = read(source, group="household", quantity="cars", max_quantity=5, groups=groups, **options)
+    counts = read(
+        source, group="household", quantity="cars", max_quantity=5, groups=groups, **options
+    )
     assert counts_as_dict(counts) == {(): Counter({1: 1, 5: 1, 2: 1, 0: 3})}
 
 
 def test_regions_may_come_from_the_groups_table_alone() -> None:
     people = PEOPLE.select(["household", "cars"])
-    assert counts_as_dict(read(people, group="household", levels=["state"], groups=GROUPS)) == WITH_EMPTY
+    assert (
+        counts_as_dict(read(people, group="household", levels=["state"], groups=GROUPS))
+        == WITH_EMPTY
+    )
 
 
 def test_identifiers_of_different_types_are_compared_as_text() -> None:
@@ -84,13 +104,22 @@ def test_identifiers_of_different_types_are_compared_as_text() -> None:
         )
         if "dict" in str(kind):
             groups = groups.set_column(0, "household", groups["household"].dictionary_encode())
-        assert counts_as_dict(read(PEOPLE, group="household", levels=["state"], groups=groups)) == WITH_EMPTY
+        assert (
+            counts_as_dict(read(PEOPLE, group="household", levels=["state"], groups=groups))
+            == WITH_EMPTY
+        )
 
 
 def test_people_in_no_group_at_all_leave_all_groups_empty() -> None:
-    """With a public table of groups, whether there is any entity is itself confidential: no error may show it."""
+    """With a public table of groups, whether there is any entity is itself confidential: no error
+    may show it.
+    """
     counts = read(PEOPLE.slice(0, 0), group="household", levels=["state"], groups=GROUPS)
-    assert counts_as_dict(counts) == {("01",): Counter({0: 3}), ("13",): Counter({0: 2}), ("36",): Counter({0: 1})}
+    assert counts_as_dict(counts) == {
+        ("01",): Counter({0: 3}),
+        ("13",): Counter({0: 2}),
+        ("36",): Counter({0: 1}),
+    }
 
 
 def test_groups_with_sizes_and_a_groups_table() -> None:
@@ -103,18 +132,29 @@ def test_groups_with_sizes_and_a_groups_table() -> None:
     }
 
 
-@pytest.mark.parametrize("form", [form for form in SOME_FORMATS if not form.endswith(("url", "sql"))])
+@pytest.mark.parametrize(
+    "form", [form for form in SOME_FORMATS if not form.endswith(("url", "sql"))]
+)
 def test_hierarchy_table_brings_levels_and_empty_regions(form: str, tmp_path: Path) -> None:
     hierarchy, _ = in_format(REGIONS, form, tmp_path)
     counts = read(PEOPLE, group="household", levels=["state"], hierarchy=hierarchy, root="US")
-    assert list(counts.hierarchy.paths) == ["US", "US/North", "US/South", "US/North/36", "US/South/01", "US/South/13"]
+    assert list(counts.hierarchy.paths) == [
+        "US",
+        "US/North",
+        "US/South",
+        "US/North/36",
+        "US/South/01",
+        "US/South/13",
+    ]
     assert counts.hierarchy.level_names == ("US", "division", "state")
     assert counts.n_groups.tolist() == [0, 2, 1]
     assert counts.regions_note == "the regions are those of a public hierarchy table"
 
 
 def test_hierarchy_table_with_labels_down_to_the_leaf() -> None:
-    regions = pa.table({"id": ["01", "13"], "division": ["South", "South"], "name": ["Alabama", "Georgia"]})
+    regions = pa.table(
+        {"id": ["01", "13"], "division": ["South", "South"], "name": ["Alabama", "Georgia"]}
+    )
     counts = read(PEOPLE, group="household", levels=["state"], hierarchy=regions)
     assert counts.hierarchy.level_names == ("total", "division", "name")
     assert list(counts.hierarchy.paths[2:]) == ["total/South/Alabama", "total/South/Georgia"]
@@ -123,7 +163,12 @@ def test_hierarchy_table_with_labels_down_to_the_leaf() -> None:
 
 def test_hierarchy_and_groups_tables_together() -> None:
     counts = read(
-        PEOPLE.select(["household"]), group="household", levels=["state"], groups=GROUPS, hierarchy=REGIONS, root="US"
+        PEOPLE.select(["household"]),
+        group="household",
+        levels=["state"],
+        groups=GROUPS,
+        hierarchy=REGIONS,
+        root="US",
     )
     assert counts_as_dict(counts) == {
         ("North", "36"): Counter({0: 1}),
@@ -134,7 +179,9 @@ def test_hierarchy_and_groups_tables_together() -> None:
 
 @settings(max_examples=20)
 @given(
-    st.dictionaries(st.integers(0, 9), st.tuples(st.sampled_from("ab"), st.integers(0, 2)), min_size=1),
+    st.dictionaries(
+        st.integers(0, 9), st.tuples(st.sampled_from("ab"), st.integers(0, 2)), min_size=1
+    ),
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=20),
     st.booleans(),
 )
@@ -142,7 +189,9 @@ def test_agrees_with_counting_in_python(
     regions: dict[int, tuple[str, int]], entities: list[tuple[int, int]], summed: bool
 ) -> None:
     groups = [{"g": g, "upper": upper, "lower": lower} for g, (upper, lower) in regions.items()]
-    rows: list[dict[str, Any]] = [{"g": g, **({"quantity": q} if summed else {})} for g, q in entities if g in regions]
+    rows: list[dict[str, Any]] = [
+        {"g": g, **({"quantity": q} if summed else {})} for g, q in entities if g in regions
+    ]
     kinds = pa.schema({"g": pa.int64(), **({"quantity": pa.int32()} if summed else {})})
     counts = read(
         pa.Table.from_pylist(rows, schema=kinds),

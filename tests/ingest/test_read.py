@@ -23,7 +23,11 @@ PEOPLE = pa.table(
         "cars": [0, 2, 1, 5, 0, 0, 1, 9, 1],
     }
 )
-EXPECTED = {("01", "001"): Counter({3: 1, 1: 1}), ("01", "003"): Counter({2: 1}), ("13", "001"): Counter({1: 1, 2: 1})}
+EXPECTED = {
+    ("01", "001"): Counter({3: 1, 1: 1}),
+    ("01", "003"): Counter({2: 1}),
+    ("13", "001"): Counter({1: 1, 2: 1}),
+}
 LEVELS = ["state", "county"]
 
 
@@ -41,15 +45,31 @@ def test_every_format_gives_the_same_counts(form: str, tmp_path: Path) -> None:
 def test_quantities_are_summed_and_lowered_to_their_bound(form: str, tmp_path: Path) -> None:
     source, options = in_format(PEOPLE, form, tmp_path)
     counts = read(
-        source, group="household", levels=["state"], quantity="cars", max_quantity=4, **options, public="groups"
+        source,
+        group="household",
+        levels=["state"],
+        quantity="cars",
+        max_quantity=4,
+        **options,
+        public="groups",
     )
-    assert counts_as_dict(counts) == {("01",): Counter({3: 1, 4: 1, 0: 1}), ("13",): Counter({1: 1, 5: 1})}
+    assert counts_as_dict(counts) == {
+        ("01",): Counter({3: 1, 4: 1, 0: 1}),
+        ("13",): Counter({1: 1, 5: 1}),
+    }
     assert counts.max_quantity == 4
 
 
 @pytest.mark.parametrize("form", SOME_FORMATS)
 def test_rows_that_are_groups(form: str, tmp_path: Path) -> None:
-    table = pa.table({"state": ["01", "01", "13"], "size": [0, 4, 4], "name": ["a", "b", "c"], "x": [0.0, 4.0, 4.0]})
+    table = pa.table(
+        {
+            "state": ["01", "01", "13"],
+            "size": [0, 4, 4],
+            "name": ["a", "b", "c"],
+            "x": [0.0, 4.0, 4.0],
+        }
+    )
     for column in ("size", "x"):
         source, options = in_format(table, form, tmp_path / column)
         counts = read(source, size=column, levels=["state"], **options, public="groups")
@@ -58,18 +78,26 @@ def test_rows_that_are_groups(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", SOME_FORMATS)
 def test_rows_that_are_counted_already(form: str, tmp_path: Path) -> None:
-    table = pa.table({"state": ["01", "01", "01", "13"], "size": [0, 4, 4, 1], "households": [10, 3, 4, 0]})
+    table = pa.table(
+        {"state": ["01", "01", "01", "13"], "size": [0, 4, 4, 1], "households": [10, 3, 4, 0]}
+    )
     source, options = in_format(table, form, tmp_path)
-    counts = read(source, size="size", count="households", levels=["state"], **options, public="groups")
+    counts = read(
+        source, size="size", count="households", levels=["state"], **options, public="groups"
+    )
     assert counts_as_dict(counts) == {("01",): Counter({0: 10, 4: 7}), ("13",): Counter()}
     assert counts.n_groups.tolist() == [17, 0]
 
 
 @pytest.mark.parametrize("leaves_at_once", [1, 2, 4])
-def test_many_leaves_are_counted_in_passes(leaves_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_leaves_are_counted_in_passes(
+    leaves_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tallytree.ingest import counting
 
-    table = pa.table({"c": [*"edcbaedcba"], "size": [1, 2, 3, 4, 5, 1, 2, 0, 4, 6], "n": [*range(1, 11)]})
+    table = pa.table(
+        {"c": [*"edcbaedcba"], "size": [1, 2, 3, 4, 5, 1, 2, 0, 4, 6], "n": [*range(1, 11)]}
+    )
     places = pa.table({"c": [*"abcdef"], "state": [*"xyxyxy"]})
     options = {"size": "size", "count": "n", "levels": ["c"], "public": "groups"}
     for more in ({}, {"hierarchy": places}):
@@ -87,14 +115,19 @@ def test_without_levels_there_is_the_root_alone() -> None:
 
 def test_nothing_is_shown_and_what_is_assumed_is_said() -> None:
     counts = read(PEOPLE, group="household", levels=LEVELS, public="groups")
-    assert repr(counts) == "ConfidentialCounts(Hierarchy(total: 1, state: 2, county: 3), values hidden)"
+    assert (
+        repr(counts)
+        == "ConfidentialCounts(Hierarchy(total: 1, state: 2, county: 3), values hidden)"
+    )
     assert counts.groups_public
     assert counts.groups_note == (
-        'the number of groups per region was read off the data and declared public (public="groups")'
+        "the number of groups per region was read off the data and declared public "
+        '(public="groups")'
     )
     assert counts.regions_note == "the regions were read off the data and declared public"
     assert counts.remarks == (
-        "Some labels of level 'county' occur below more than one region of level 'state'; they count as different "
+        "Some labels of level 'county' occur below more than one region of level 'state'; they "
+        "count as different "
         "regions, told apart by their paths.",
     )
     private = read(PEOPLE, group="household", levels=LEVELS, public="regions")
@@ -112,7 +145,9 @@ def test_nothing_is_shown_and_what_is_assumed_is_said() -> None:
     ],
 )
 def test_labels_are_the_text_of_the_values_in_order(column: pa.Array, labels: list[str]) -> None:
-    counts = read(pa.table({"g": [1, 1, 2, 3], "region": column}), group="g", levels="region", public="groups")
+    counts = read(
+        pa.table({"g": [1, 1, 2, 3], "region": column}), group="g", levels="region", public="groups"
+    )
     assert list(counts.hierarchy.labels[1:]) == labels
 
 
@@ -124,20 +159,28 @@ HASHES = {
 
 
 @pytest.mark.parametrize("key", HASHES)
-def test_leaves_whose_hashes_agree_are_still_told_apart(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaves_whose_hashes_agree_are_still_told_apart(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tallytree.ingest import counting, group_sizes
 
     used = []
     with_keys = counting.with_keys
-    monkeypatch.setattr(counting, "with_keys", lambda rows, key: used.append(key) or with_keys(rows, key))
+    monkeypatch.setattr(
+        counting, "with_keys", lambda rows, key: used.append(key) or with_keys(rows, key)
+    )
     if HASHES[key] is not None:
         monkeypatch.setattr(group_sizes, "_hash_with", lambda label_type, *engine: HASHES[key])
-    assert counts_as_dict(read(PEOPLE, group="household", levels=LEVELS, public="groups")) == EXPECTED
+    assert (
+        counts_as_dict(read(PEOPLE, group="household", levels=LEVELS, public="groups")) == EXPECTED
+    )
     assert used == [key]
 
 
 entities = st.lists(
-    st.tuples(st.integers(0, 6), st.integers(0, 3), st.text("ab/%é", max_size=2), st.integers(0, 5)),
+    st.tuples(
+        st.integers(0, 6), st.integers(0, 3), st.text("ab/%é", max_size=2), st.integers(0, 5)
+    ),
     min_size=1,
     max_size=30,
 )
@@ -145,13 +188,22 @@ entities = st.lists(
 
 @settings(max_examples=20)
 @given(entities, st.booleans())
-def test_agrees_with_counting_in_python(drawn: list[tuple[int, int, str, int]], summed: bool) -> None:
+def test_agrees_with_counting_in_python(
+    drawn: list[tuple[int, int, str, int]], summed: bool
+) -> None:
     rows = [
-        {"g": f"{number}-{upper}-{lower}", "upper": upper, "lower": lower, **({"quantity": cars} if summed else {})}
+        {
+            "g": f"{number}-{upper}-{lower}",
+            "upper": upper,
+            "lower": lower,
+            **({"quantity": cars} if summed else {}),
+        }
         for number, upper, lower, cars in drawn
     ]
     options = {"quantity": "quantity", "max_quantity": 5} if summed else {}
-    counts = read(pa.Table.from_pylist(rows), group="g", levels=["upper", "lower"], **options, public="groups")
+    counts = read(
+        pa.Table.from_pylist(rows), group="g", levels=["upper", "lower"], **options, public="groups"
+    )
     expected = sizes_of_groups(rows, "g", ["upper", "lower"])
     assert counts_as_dict(counts) == expected
     assert list(counts_as_dict(counts)) == sorted(expected)
@@ -167,7 +219,10 @@ def test_agrees_with_counting_in_python(drawn: list[tuple[int, int, str, int]], 
         ({"group": "household", "size": "cars", "count": "name"}, "exclude each other"),
         ({"group": "household", "quantity": "cars"}, "needs max_quantity="),
         ({"group": "household", "quantity": "cars", "max_quantity": 0}, "max_quantity must be"),
-        ({"group": "household", "quantity": "cars", "max_quantity": 1.5}, "max_quantity takes a whole number"),
+        (
+            {"group": "household", "quantity": "cars", "max_quantity": 1.5},
+            "max_quantity takes a whole number",
+        ),
         ({"group": "household", "max_quantity": 3}, "goes with quantity="),
         ({"size": "cars", "groups": PEOPLE}, "groups= needs group="),
         ({"group": "household", "groups": PEOPLE, "public": "regions"}, "contradicts"),
@@ -199,6 +254,10 @@ def test_importing_loads_no_engine() -> None:
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": "src"},
     )
     assert done.stdout.strip() == "[]"

@@ -18,7 +18,9 @@ def counted(table: Any, column: str, steps: Steps, n_steps: int, **options: Any)
 
 
 def test_rows_of_numbers_dates_times_and_text_are_counted_per_step() -> None:
-    numbers = pa.table({"step": [0, 1, 1, 3, 4, 900], "n": [9, 2, 0, 5, 9, 9], "state": list("aabaab")})
+    numbers = pa.table(
+        {"step": [0, 1, 1, 3, 4, 900], "n": [9, 2, 0, 5, 9, 9], "state": list("aabaab")}
+    )
     assert counted(numbers, "step", Steps(), 3) == [2, 0, 1]
     assert counted(numbers, "step", Steps(), 3, count="n") == [2, 0, 5]
     assert counted(numbers, "step", Steps(), 4, where=Part("state", "a")) == [1, 0, 1, 1]
@@ -81,4 +83,11 @@ def test_columns_that_say_no_time_are_refused(values: Any, steps: Steps, message
 
 def test_a_row_without_its_unit_is_refused() -> None:
     with pytest.raises(InputError, match="who"):
-        read_steps(pa.table({"step": [1, 2], "who": ["a", None]}), "step", Steps(), 2, unit="who", contributions=1)
+        read_steps(
+            pa.table({"step": [1, 2], "who": ["a", None]}),
+            "step",
+            Steps(),
+            2,
+            unit="who",
+            contributions=1,
+        )

@@ -73,7 +73,10 @@ def test_missing_values_are_refused_under_every_policy() -> None:
                 values.settle(policy)
     assert read_values(pa.table({"x": ["a", None]}), "x", categories=["a"]).n_missing == 1
     assert (
-        read_points(pa.table({"x": [1.0, 1.0], "y": [math.nan, 1.0]}), ["x", "y"], [(0, 1)] * 2, [1, 1]).n_missing == 1
+        read_points(
+            pa.table({"x": [1.0, 1.0], "y": [math.nan, 1.0]}), ["x", "y"], [(0, 1)] * 2, [1, 1]
+        ).n_missing
+        == 1
     )
 
 
@@ -85,7 +88,9 @@ def test_nothing_is_shown() -> None:
 
 
 numbers = st.one_of(
-    st.integers(-20, 20).map(float), st.floats(allow_nan=False, width=32), st.sampled_from([math.inf, -math.inf])
+    st.integers(-20, 20).map(float),
+    st.floats(allow_nan=False, width=32),
+    st.sampled_from([math.inf, -math.inf]),
 )
 
 
@@ -106,8 +111,14 @@ def test_agrees_with_numpy(drawn: list[tuple[float, int]], edges: list[int]) -> 
 
 
 @settings(max_examples=25)
-@given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30), st.integers(1, 7), st.integers(1, 5))
-def test_grid_agrees_with_counting_in_python(drawn: list[tuple[float, float]], width: int, height: int) -> None:
+@given(
+    st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30),
+    st.integers(1, 7),
+    st.integers(1, 5),
+)
+def test_grid_agrees_with_counting_in_python(
+    drawn: list[tuple[float, float]], width: int, height: int
+) -> None:
     box = [(-10.0, 10.0), (0.0, 7.0)]
     counts, outside = np.zeros((width, height), dtype=int), np.zeros((width, height), dtype=int)
     places = [point for point in drawn if all(math.isfinite(x) for x in point)]
@@ -160,16 +171,23 @@ def test_grids_that_make_no_sense(box: list[tuple[float, float]], shape: list[in
 
 
 def test_bad_columns() -> None:
-    bad = pa.table({"text": ["1", "SECRET"], "list": [[1], [2]], "n": [1, -987654], "x": [1.5, 2.5]})
+    bad = pa.table(
+        {"text": ["1", "SECRET"], "list": [[1], [2]], "n": [1, -987654], "x": [1.5, 2.5]}
+    )
     with pytest.raises(
-        InputError, match=r"'text' of the Arrow table has text that is not a number; numbers are needed\.$"
+        InputError,
+        match=r"'text' of the Arrow table has text that is not a number; numbers are needed\.$",
     ):
         read_values(bad, "text", edges=[0, 1])
-    with pytest.raises(InputError, match="'x' or 'text' of the Arrow table has text that is not a number"):
+    with pytest.raises(
+        InputError, match="'x' or 'text' of the Arrow table has text that is not a number"
+    ):
         read_points(bad, ["x", "text"], [(0, 1)] * 2, [1, 1])
     with pytest.raises(InputError, match="numbers are needed"):
         read_values(bad, "list", edges=[0, 1])
-    with pytest.raises(InputError, match="'n' of the Arrow table has negative values; whole numbers of at least 0"):
+    with pytest.raises(
+        InputError, match="'n' of the Arrow table has negative values; whole numbers of at least 0"
+    ):
         read_values(bad, "x", edges=[0, 1], count="n")
     with pytest.raises(InputError, match="no column 'y'"):
         read_points(bad, ["x", "y"], [(0, 1)] * 2, [1, 1])
@@ -178,9 +196,13 @@ def test_bad_columns() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, None])
-def test_coordinates_that_are_no_numbers_are_found_in_parquet_files_too(bad: float | None, tmp_path: Path) -> None:
+def test_coordinates_that_are_no_numbers_are_found_in_parquet_files_too(
+    bad: float | None, tmp_path: Path
+) -> None:
     # The file's statistics say that the largest x is 2.
-    pq.write_table(pa.table({"x": [1.0, 2.0, bad], "y": [1.0, 2.0, 3.0]}), tmp_path / "points.parquet")
+    pq.write_table(
+        pa.table({"x": [1.0, 2.0, bad], "y": [1.0, 2.0, 3.0]}), tmp_path / "points.parquet"
+    )
     found = read_points(str(tmp_path / "points.parquet"), ["x", "y"], [(0, 9), (0, 9)], [3, 3])
     assert found.n_missing == 1
     assert int(found.counts.sum()) == 2

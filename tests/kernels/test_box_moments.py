@@ -10,7 +10,9 @@ from tests.boxes.surveys import PlainSurvey
 from tests.reference.ranges import moments
 
 
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(1, 4), st.integers(0, 2**32))
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(1, 4), st.integers(0, 2**32)
+)
 def test_moments_of_boxes_equal_dense_algebra(shape, pieces, seed):
     rng = np.random.default_rng(seed)
     draft = Draft(tuple(shape), PlainSurvey(np.zeros(shape, dtype=np.int64)))

@@ -40,7 +40,10 @@ def test_variances_are_those_of_dense_least_squares(seed, prune):
     weights = [leaf_weights(tree, leaves, a, b) for a, b in zip(low, high)]
     assert by_area == pytest.approx([w[w < 1] @ values[leaves][w < 1] for w in weights])
     assert unknown == pytest.approx(
-        [(w * (1 - w)) @ loose[leaves] + (np.sqrt(w * (1 - w)) @ edge[leaves]) ** 2 for w in weights]
+        [
+            (w * (1 - w)) @ loose[leaves] + (np.sqrt(w * (1 - w)) @ edge[leaves]) ** 2
+            for w in weights
+        ]
     )
     assert n_cut.tolist() == [int(((w > 0) & (w < 1)).sum()) for w in weights]
 
@@ -53,6 +56,8 @@ def test_fewest_boxes_of_values_that_add_up_are_sums_of_leaves(seed):
     for node in range(tree.n_nodes - 1, 0, -1):
         values[tree.parent[node]] += values[node]
     found, spread = fewest_boxes(tree, values, variances, low, high)
-    expected = [leaf_weights(tree, tree.is_leaf, a, b) @ values[tree.is_leaf] for a, b in zip(low, high)]
+    expected = [
+        leaf_weights(tree, tree.is_leaf, a, b) @ values[tree.is_leaf] for a, b in zip(low, high)
+    ]
     assert found == pytest.approx(expected)
     assert np.all(spread > 0)

@@ -1,4 +1,6 @@
-"""The weighted whole isotonic fit: exact where sums are huge and means differ by less than a float can tell."""
+"""The weighted whole isotonic fit: exact where sums are huge and means differ by less than a float
+can tell.
+"""
 
 from fractions import Fraction
 
@@ -15,7 +17,8 @@ def exact_fit(total: list[int], weight: list[int]) -> list[int]:
     fit = []
     for i in range(n):
         mean = max(
-            min(Fraction(sum(total[a : b + 1]), sum(weight[a : b + 1])) for b in range(i, n)) for a in range(i + 1)
+            min(Fraction(sum(total[a : b + 1]), sum(weight[a : b + 1])) for b in range(i, n))
+            for a in range(i + 1)
         )
         fit.append((2 * mean.numerator + mean.denominator) // (2 * mean.denominator))
     return fit
@@ -33,14 +36,19 @@ def test_equals_the_rational_solution(magnitude: int) -> None:
 
 
 def test_means_that_floats_cannot_tell_apart_are_compared_exactly() -> None:
-    # Two means around 10^8 + 1/2 that differ by 10^-15: as floats both are equal, pooled or not decides the rounding.
+    # Two means around 10^8 + 1/2 that differ by 10^-15: as floats both are equal, pooled or not
+    # decides the rounding.
     weight = [30_000_001, 30_000_000]
     total = [10**8 * weight[0] + 15_000_001, 10**8 * weight[1] + 14_999_999]
-    assert fit_chain(np.array(total), np.array(weight), lower=0, upper=2**60).tolist() == exact_fit(total, weight)
+    assert fit_chain(np.array(total), np.array(weight), lower=0, upper=2**60).tolist() == exact_fit(
+        total, weight
+    )
 
 
 def test_bounds_clip_the_fit() -> None:
-    assert fit_chain(np.array([-4, 3, 99]), np.ones(3, dtype=np.int64), lower=0, upper=7).tolist() == [0, 3, 7]
+    assert fit_chain(
+        np.array([-4, 3, 99]), np.ones(3, dtype=np.int64), lower=0, upper=7
+    ).tolist() == [0, 3, 7]
 
 
 def test_wrong_weights_are_refused() -> None:

@@ -1,4 +1,6 @@
-"""Work is spread over threads in chunks that cover everything once, in order; small work needs no threads."""
+"""Work is spread over threads in chunks that cover everything once, in order; small work needs no
+threads.
+"""
 
 import threading
 import time
@@ -36,14 +38,18 @@ def test_every_item_is_done_once(n_items: int, smallest: int, seconds: float) ->
 
 def test_results_come_in_the_same_chunks_however_long_they_take() -> None:
     slow, fast = (
-        jit.collect_in_chunks(lambda start, stop, pause=pause: time.sleep(pause) or (start, stop), 500)
+        jit.collect_in_chunks(
+            lambda start, stop, pause=pause: time.sleep(pause) or (start, stop), 500
+        )
         for pause in (0.0005, 0)
     )
     assert slow == fast
 
 
 @pytest.mark.parametrize("spread", [jit.run_in_chunks, jit.collect_in_chunks])
-def test_threads_do_what_takes_long_and_nothing_else(spread: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_what_takes_long_and_nothing_else(
+    spread: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = iter(np.arange(10**6))  # a second passes between two looks
     seen: set[int] = set()
 
@@ -59,7 +65,9 @@ def test_threads_do_what_takes_long_and_nothing_else(spread: object, monkeypatch
 
 
 @pytest.mark.parametrize("n_cores", [1, 2, 7])
-def test_results_come_in_the_same_chunks_on_any_number_of_cores(n_cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_come_in_the_same_chunks_on_any_number_of_cores(
+    n_cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = jit.collect_in_chunks(lambda start, stop: (start, stop), 500)
     monkeypatch.setattr(jit, "n_workers", lambda: n_cores)
     assert jit.collect_in_chunks(lambda start, stop: (start, stop), 500) == here
@@ -71,7 +79,9 @@ def test_pieces_side_by_side_keep_their_order_and_share_the_cores() -> None:
 
     def work(piece: int) -> tuple[int, set[int]]:
         seen: set[int] = set()
-        jit.run_in_chunks(lambda start, stop: time.sleep(0.002) or seen.add(threading.get_ident()), 100)
+        jit.run_in_chunks(
+            lambda start, stop: time.sleep(0.002) or seen.add(threading.get_ident()), 100
+        )
         jit.collect_in_chunks(lambda start, stop: seen.add(threading.get_ident()), 100)
         return piece, seen
 

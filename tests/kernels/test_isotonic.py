@@ -10,7 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tallytree.errors import InputError
 from tallytree.kernels import isotonic
-from tallytree.kernels.isotonic import cumulative_runs, isotonic_l1, isotonic_l2, isotonic_l2_whole, isotonic_runs
+from tallytree.kernels.isotonic import (
+    cumulative_runs,
+    isotonic_l1,
+    isotonic_l2,
+    isotonic_l2_whole,
+    isotonic_runs,
+)
 from tallytree.model.arrays import offsets_from_lengths
 from tests.reference import isotonic as twin
 
@@ -20,7 +26,9 @@ rows = st.lists(st.lists(small, max_size=9), max_size=5)
 
 def flat(regions: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     values = np.array([v for region in regions for v in region], dtype=np.int64)
-    return values, offsets_from_lengths(np.array([len(region) for region in regions], dtype=np.int64))
+    return values, offsets_from_lengths(
+        np.array([len(region) for region in regions], dtype=np.int64)
+    )
 
 
 @given(rows)
@@ -34,19 +42,27 @@ def test_l2_is_the_min_max_formula(regions: list[list[int]]) -> None:
 @given(st.lists(st.tuples(small, st.integers(1, 5)), max_size=10))
 def test_weighted_l2_is_the_min_max_formula(pairs: list[tuple[int, int]]) -> None:
     values, weights = [v for v, _ in pairs], [w for _, w in pairs]
-    assert_allclose(isotonic_l2(values, weights=weights), twin.isotonic_l2(values, weights), atol=1e-9)
+    assert_allclose(
+        isotonic_l2(values, weights=weights), twin.isotonic_l2(values, weights), atol=1e-9
+    )
     tiny = 1e-170 * np.array(weights)
-    assert_allclose(isotonic_l2(values, weights=tiny), isotonic_l2(values, weights=weights), atol=1e-9)
+    assert_allclose(
+        isotonic_l2(values, weights=tiny), isotonic_l2(values, weights=weights), atol=1e-9
+    )
 
 
 @given(rows, st.integers(-3, 3), st.integers(0, 6))
-def test_whole_l2_is_optimal_among_whole_numbers(regions: list[list[int]], lower: int, span: int) -> None:
+def test_whole_l2_is_optimal_among_whole_numbers(
+    regions: list[list[int]], lower: int, span: int
+) -> None:
     values, offsets = flat(regions)
     fit = isotonic_l2_whole(values, offsets, lower=lower, upper=lower + span)
     for region, (a, b) in zip(regions, itertools.pairwise(offsets)):
         assert (np.diff(fit[a:b]) >= 0).all()
         assert ((fit[a:b] >= lower) & (fit[a:b] <= lower + span)).all()
-        assert ((fit[a:b] - region) ** 2).sum() == twin.best_whole_l2_cost(region, lower, lower + span)
+        assert ((fit[a:b] - region) ** 2).sum() == twin.best_whole_l2_cost(
+            region, lower, lower + span
+        )
 
 
 @given(rows, st.integers(-3, 3), st.integers(0, 6))
@@ -72,7 +88,9 @@ def scratch(n: int) -> tuple[np.ndarray, ...]:
 
 
 @given(st.lists(small, min_size=1, max_size=40), st.data())
-def test_the_heap_takes_over_from_the_stack_anywhere(values: list[int], data: st.DataObject) -> None:
+def test_the_heap_takes_over_from_the_stack_anywhere(
+    values: list[int], data: st.DataObject
+) -> None:
     v = np.array(values, dtype=np.int64)
     done = data.draw(st.integers(0, len(v)))
     lowest, highest, kink, times = scratch(len(v))
@@ -105,7 +123,9 @@ def test_runs_are_the_fit(norm: int, regions: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("norm", [1, 2])
 @given(regions=rows, data=st.data())
-def test_cumulative_runs_are_the_steps_of_the_fit(norm: int, regions: list[list[int]], data: st.DataObject) -> None:
+def test_cumulative_runs_are_the_steps_of_the_fit(
+    norm: int, regions: list[list[int]], data: st.DataObject
+) -> None:
     values, offsets = flat(regions)
     n_groups = np.array([data.draw(st.integers(0, 9)) for _ in regions], dtype=np.int64)
     run_offsets, size, count = cumulative_runs(values, offsets, n_groups, norm=norm)

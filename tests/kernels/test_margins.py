@@ -16,9 +16,12 @@ def test_sums_hold_and_prices_certify_the_optimum() -> None:
     columns = np.add.reduceat(exact, offsets[:-1], axis=0)
     fit = fit_margins(values, offsets, rows, columns)
     assert fit.min() >= 0
-    np.testing.assert_allclose(np.add.reduceat(fit, offsets[:-1], axis=0), columns, atol=20 * CLOSE_ENOUGH)
+    np.testing.assert_allclose(
+        np.add.reduceat(fit, offsets[:-1], axis=0), columns, atol=20 * CLOSE_ENOUGH
+    )
     np.testing.assert_allclose(fit.sum(axis=1), rows, atol=20 * CLOSE_ENOUGH)
-    # The exact table is feasible: the nearest point must not be farther, but for the tolerance of the sums.
+    # The exact table is feasible: the nearest point must not be farther, but for the tolerance of
+    # the sums.
     assert ((fit - values) ** 2).sum() <= ((exact - values) ** 2).sum()
 
 

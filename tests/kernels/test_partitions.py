@@ -4,9 +4,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.kernels.boxes.partitions import box_deviations, cheapest_cut, deviations_from, merge_by_squares
+from tallytree.kernels.boxes.partitions import (
+    box_deviations,
+    cheapest_cut,
+    deviations_from,
+    merge_by_squares,
+)
 from tallytree.kernels.boxes.squared_parts import SquaredParts
-from tests.reference.partitions import absolute_deviations, all_partitions, all_tilings, rounded_squares, squares_cost
+from tests.reference.partitions import (
+    absolute_deviations,
+    all_partitions,
+    all_tilings,
+    rounded_squares,
+    squares_cost,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -25,7 +36,9 @@ def test_deviations_are_those_of_the_best_constant(counts):
 
 
 def test_steps_are_found_and_ten_thousand_bins_are_no_trouble():
-    values = np.repeat([5.0, 50.0, 20.0], [4000, 1000, 5000]) + np.random.default_rng(1).normal(size=10_000)
+    values = np.repeat([5.0, 50.0, 20.0], [4000, 1000, 5000]) + np.random.default_rng(1).normal(
+        size=10_000
+    )
     assert merge_by_squares(values, 20.0).tolist() == [0, 4000, 5000, 10_000]
 
 
@@ -37,7 +50,8 @@ def test_too_many_bins_are_refused():
 @settings(max_examples=60, deadline=None)
 @given(prices=st.lists(st.integers(-9, 9), min_size=13, max_size=13))
 def test_the_tiling_is_the_cheapest_of_all(prices):
-    # A root of three, of which the first has four children, the second two with two below one of them, the third none.
+    # A root of three, of which the first has four children, the second two with two below one of
+    # them, the third none.
     starts = [1, 4, 8, 10, *[10] * 5, 12, 12, 13, 13, 13]
     chosen = np.flatnonzero(cheapest_cut(np.array(prices), np.array(starts)))
     assert tuple(chosen) in set(all_tilings(starts))
@@ -66,7 +80,11 @@ def test_last_cuts_complete_the_best_partitions_before_them(counts, data):
     end = data.draw(st.integers(n_parts + 1, len(counts)))
     found = SquaredParts.of(np.array(counts), n_parts).last_cuts(n_parts, end)
     wanted = [
-        min(rounded_squares(counts, edges) for edges in all_partitions(cut) if len(edges) == n_parts + 1)
+        min(
+            rounded_squares(counts, edges)
+            for edges in all_partitions(cut)
+            if len(edges) == n_parts + 1
+        )
         + rounded_squares(counts, (cut, end))
         for cut in range(n_parts, end)
     ]

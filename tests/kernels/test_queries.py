@@ -21,8 +21,13 @@ def test_count_more_than(sizes: list[list[int]], lengths: list[int]) -> None:
 )
 def test_largest_sizes(sizes: list[list[int]], lengths: list[int], floors: list[int]) -> None:
     n = len(sizes)
-    values, offsets = largest_sizes(counts_from_lists(sizes), np.array(lengths[:n]), np.array(floors[:n]))
+    values, offsets = largest_sizes(
+        counts_from_lists(sizes), np.array(lengths[:n]), np.array(floors[:n])
+    )
     for region, groups in enumerate(sizes):
         raised = sorted(max(size, floors[region]) for size in groups)
         padded = [floors[region]] * max(0, lengths[region] - len(raised)) + raised
-        assert values[offsets[region] : offsets[region + 1]].tolist() == padded[len(padded) - lengths[region] :]
+        assert (
+            values[offsets[region] : offsets[region + 1]].tolist()
+            == padded[len(padded) - lengths[region] :]
+        )

@@ -27,7 +27,9 @@ def test_moments_of_every_range_equal_dense_algebra(n_bins, branching, count_tot
     variance[unmeasured], cumulant[unmeasured] = np.inf, 0.0
     per_node = np.repeat(variance, np.diff(layout.level_starts))
     below = variances_from_below(per_node, layout.child_starts)
-    tree = tree_noise(layout.widths, layout.level_starts, layout.child_starts, variance, cumulant, below)
+    tree = tree_noise(
+        layout.widths, layout.level_starts, layout.child_starts, variance, cumulant, below
+    )
 
     first, last = slow.all_ranges(n_bins)
     counted = np.isfinite(per_node)
@@ -46,7 +48,9 @@ def test_an_empty_range_has_the_error_of_its_share_alone():
     variance, cumulant = np.array([np.inf, 1, 2, 3.0]), np.array([0, 1, 1, 1.0])
     per_node = np.repeat(variance, np.diff(layout.level_starts))
     below = variances_from_below(per_node, layout.child_starts)
-    tree = tree_noise(layout.widths, layout.level_starts, layout.child_starts, variance, cumulant, below)
+    tree = tree_noise(
+        layout.widths, layout.level_starts, layout.child_starts, variance, cumulant, below
+    )
     empty = tree_moments(tree, np.array([4]), np.array([4]), 0.5)
     whole = tree_moments(tree, np.array([0]), np.array([10]))
     np.testing.assert_allclose(empty[0], whole[0] / 4)

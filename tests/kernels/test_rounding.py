@@ -21,7 +21,8 @@ quarters = st.lists(st.integers(0, 30), min_size=1, max_size=9)
 def test_largest_fractions_go_up(regions: list[list[int]], data: st.DataObject) -> None:
     offsets = offsets_from_lengths(np.array([len(region) for region in regions], dtype=np.int64))
     totals = [
-        data.draw(st.integers(sum(q // 4 for q in region), sum(-(-q // 4) for q in region))) for region in regions
+        data.draw(st.integers(sum(q // 4 for q in region), sum(-(-q // 4) for q in region)))
+        for region in regions
     ]
     rounded = round_to_totals([q / 4 for region in regions for q in region], offsets, totals)
     for r, region in enumerate(regions):

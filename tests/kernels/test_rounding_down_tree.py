@@ -35,7 +35,10 @@ def test_whole_consistent_tables_come_back_unchanged() -> None:
         instance = random_instance(rng, max_total=40)
         cumulative = np.cumsum(instance.counts, axis=1)
         table = round_down_tree(
-            instance.hierarchy, cumulative.astype(float), cumulative[0], instance.totals.astype(np.int64)
+            instance.hierarchy,
+            cumulative.astype(float),
+            cumulative[0],
+            instance.totals.astype(np.int64),
         )
         np.testing.assert_array_equal(table, cumulative)
 

@@ -39,7 +39,10 @@ def test_counters_and_words_of_any_span_are_those_of_the_whole(
     wanted = []
     for row, length in enumerate(lengths):
         before = first_draw if row == 0 else 0
-        wanted += [(40 + row, word) for word in range(before * words_per_draw, (before + length) * words_per_draw)]
+        wanted += [
+            (40 + row, word)
+            for word in range(before * words_per_draw, (before + length) * words_per_draw)
+        ]
     span = Span(offsets, 40, first_draw, start, stop, words_per_draw)
     buffer, n_counters = fill_counters(span)
     assert len(buffer) >= 2 * n_counters + 2
@@ -47,11 +50,16 @@ def test_counters_and_words_of_any_span_are_those_of_the_whole(
     buffer[: 2 * n_counters : 2] = regions * 1000 + 2 * blocks
     buffer[1 : 2 * n_counters : 2] = regions * 1000 + 2 * blocks + 1
     words = gather_words_in_place(span, buffer)
-    expected = [1000 * region + word for region, word in wanted[start * words_per_draw : stop * words_per_draw]]
+    expected = [
+        1000 * region + word
+        for region, word in wanted[start * words_per_draw : stop * words_per_draw]
+    ]
     assert words.tolist() == expected
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 50), Fraction(2, 3), Fraction(9), Fraction(300)], ids=str)
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 50), Fraction(2, 3), Fraction(9), Fraction(300)], ids=str
+)
 def test_inversion_counts_the_thresholds_above(scale: Fraction) -> None:
     table = build_table(LaplaceMagnitude(scale))
     thresholds = table.thresholds.tolist()
@@ -91,8 +99,12 @@ def test_upper_half_of_a_product(a: int, b: int) -> None:
     st.integers(0, 2**25 - 1),
     st.integers(-40, 40),
 )
-def test_acceptance_is_certain_only_where_it_is_true(sigma2: Fraction, block: int, place: int, distance: int) -> None:
-    """Bits close to the exact threshold: the kernel decides rightly or not at all, and decides all but the closest."""
+def test_acceptance_is_certain_only_where_it_is_true(
+    sigma2: Fraction, block: int, place: int, distance: int
+) -> None:
+    """Bits close to the exact threshold: the kernel decides rightly or not at all, and decides all
+    but the closest.
+    """
     shift = ((sigma2.numerator // sigma2.denominator).bit_length() - 1) // 2 - 6
     place %= 1 << shift
     digits = 64 - shift
@@ -102,9 +114,12 @@ def test_acceptance_is_certain_only_where_it_is_true(sigma2: Fraction, block: in
     u = min(max(threshold + distance, 0), (1 << digits) - 1)
     magnitudes = np.empty(1, dtype=np.int64)
     words = np.array([[0, place << digits | u]], dtype=np.uint64)
-    accept_within_block(np.array([block]), words, shift, acceptance_tables(sigma2, shift, 600), magnitudes)
+    accept_within_block(
+        np.array([block]), words, shift, acceptance_tables(sigma2, shift, 600), magnitudes
+    )
     if magnitudes[0] == UNDECIDED:
-        # At 2**-63 the slack is 16; with fewer digits only the threshold itself and a neighbour are in doubt.
+        # At 2**-63 the slack is 16; with fewer digits only the threshold itself and a neighbour are
+        # in doubt.
         assert abs(u - threshold) <= 1 + (32 >> (shift - 1))
     else:
         assert magnitudes[0] == (start + place if u < threshold else REJECTED)

@@ -20,7 +20,9 @@ regions_and_totals = st.lists(
 
 def flat(regions: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     values = np.array([v for region in regions for v in region], dtype=np.int64)
-    return values, offsets_from_lengths(np.array([len(region) for region in regions], dtype=np.int64))
+    return values, offsets_from_lengths(
+        np.array([len(region) for region in regions], dtype=np.int64)
+    )
 
 
 @given(regions_and_totals)
@@ -42,7 +44,8 @@ def test_whole_projection_rounds_the_exact_one(drawn: list[tuple[list[int], int]
         exact = twin.project_exactly(region, total)
         assert sum(here) == total
         assert all(math.floor(x) <= whole <= math.ceil(x) for x, whole in zip(exact, here))
-        # All fractions are tied, so any choice of the right number of cells is a largest-remainder rounding.
+        # All fractions are tied, so any choice of the right number of cells is a largest-remainder
+        # rounding.
         expected = twin.round_to_total(exact, total)
         cost = sum((x - whole) ** 2 for x, whole in zip(exact, here))
         assert cost == sum((x - whole) ** 2 for x, whole in zip(exact, expected))
@@ -55,7 +58,11 @@ def test_cells_rounded_up_are_spread() -> None:
 
 
 def test_empty_regions_and_total_zero() -> None:
-    assert project_to_whole_simplex([5, -5, 7], np.array([0, 0, 2, 3]), [0, 0, 7]).tolist() == [0, 0, 7]
+    assert project_to_whole_simplex([5, -5, 7], np.array([0, 0, 2, 3]), [0, 0, 7]).tolist() == [
+        0,
+        0,
+        7,
+    ]
     assert project_to_simplex([5, -5], np.array([0, 0, 2]), [0, 0]).tolist() == [0.0, 0.0]
 
 
@@ -69,5 +76,7 @@ def test_refuses_impossible_totals() -> None:
 
 
 def test_a_cell_that_floats_put_on_the_threshold_does_not_make_the_loop_swing() -> None:
-    fit = project_to_simplex([0.7200000000000002, 11.72, 10.72, 1.7200000000000002], np.array([0, 4]), [22])
+    fit = project_to_simplex(
+        [0.7200000000000002, 11.72, 10.72, 1.7200000000000002], np.array([0, 4]), [22]
+    )
     np.testing.assert_allclose(fit, [0, 11, 10, 1], atol=1e-12)

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallytree.kernels.staircase.blocks import Predictions, Prior, advance, cells_between, next_blocks
+from tallytree.kernels.staircase.blocks import (
+    Predictions,
+    Prior,
+    advance,
+    cells_between,
+    next_blocks,
+)
 from tallytree.model.count_of_counts import counts_from_runs
 from tallytree.tuning.blocks import BLUR, FIRST_SIZES
 from tests.reference import staircases as reference
@@ -13,7 +19,9 @@ from tests.reference import staircases as reference
 
 def prior_for(fall: np.ndarray, n_regions: int, excess: float = 1.0) -> Prior:
     rows = np.atleast_2d(fall)
-    return Prior(rows, np.zeros_like(rows), np.full_like(rows, excess), np.zeros(n_regions, dtype=np.int64))
+    return Prior(
+        rows, np.zeros_like(rows), np.full_like(rows, excess), np.zeros(n_regions, dtype=np.int64)
+    )
 
 
 def start(n_groups: list[int]) -> Predictions:
@@ -27,22 +35,30 @@ def start(n_groups: list[int]) -> Predictions:
     st.lists(st.integers(1, 4), min_size=1, max_size=4),
     st.integers(0, 3),
 )
-def test_cells_between_counts_cells(regions: list[list[int]], widths: list[int], first: int) -> None:
+def test_cells_between_counts_cells(
+    regions: list[list[int]], widths: list[int], first: int
+) -> None:
     region = np.repeat(np.arange(len(regions)), [len(sizes) for sizes in regions])
     size = np.array([size for sizes in regions for size in sizes], dtype=np.int64)
     counts = counts_from_runs(region, size, np.ones_like(size), len(regions))
     ends = first + np.cumsum(widths)
     offsets = np.arange(len(regions) + 1) * len(widths)
-    found = cells_between(counts, np.full(len(regions), first), offsets, np.tile(ends, len(regions)))
+    found = cells_between(
+        counts, np.full(len(regions), first), offsets, np.tile(ends, len(regions))
+    )
     bounds = [first, *ends.tolist()]
-    expected = [reference.cells(sizes, a, b) for sizes in regions for a, b in itertools.pairwise(bounds)]
+    expected = [
+        reference.cells(sizes, a, b) for sizes in regions for a, b in itertools.pairwise(bounds)
+    ]
     assert found.tolist() == expected
 
 
 def test_cells_are_counted_without_overflow() -> None:
     counts = counts_from_runs(np.array([0]), np.array([2**40]), np.array([2**36]), 1)
     ends = np.array([2**24])
-    assert cells_between(counts, np.zeros(1, dtype=np.int64), np.array([0, 1]), ends).tolist() == [2**60]
+    assert cells_between(counts, np.zeros(1, dtype=np.int64), np.array([0, 1]), ends).tolist() == [
+        2**60
+    ]
 
 
 @pytest.mark.parametrize("noise_variance", [0.01, 2.0, 200.0, 1e6])
@@ -67,7 +83,10 @@ def test_blocks_cover_all_sizes_and_obey_the_rule(noise_variance: float) -> None
 
 def test_more_noise_means_wider_blocks() -> None:
     prior = prior_for(np.full(256, 0.02), 1)
-    counts = [len(next_blocks(prior, start([5000]), variance, 0, 256)[1]) for variance in (1.0, 100.0, 1e4)]
+    counts = [
+        len(next_blocks(prior, start([5000]), variance, 0, 256)[1])
+        for variance in (1.0, 100.0, 1e4)
+    ]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1]
 
@@ -89,7 +108,9 @@ def test_advance_moves_towards_the_answers_and_stays_falling() -> None:
     offsets, ends, _ = next_blocks(prior, before, 2.0, 0, 8)
     expected = 100 * 0.8 ** np.arange(1, 9)
     sums = np.add.reduceat(expected, [0, *ends[: offsets[1] - 1]])
-    answers = np.concatenate([np.rint(factor * sums) for factor in (1.0, 0.5, 10.0)]).astype(np.int64)
+    answers = np.concatenate([np.rint(factor * sums) for factor in (1.0, 0.5, 10.0)]).astype(
+        np.int64
+    )
     after = advance(prior, before, 2.0, 0, (offsets, ends), answers)
     assert after.height[0] == pytest.approx(expected[-1], rel=0.1)
     assert after.height[1] < after.height[0] < after.height[2] <= 100

@@ -5,14 +5,22 @@ from hypothesis import strategies as st
 
 from tallytree.kernels.staircase import curves as curves
 from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import Blocks, final_fits, first_fits, fit_falling, log_likelihood
+from tallytree.kernels.staircase.curves import (
+    Blocks,
+    final_fits,
+    first_fits,
+    fit_falling,
+    log_likelihood,
+)
 from tallytree.kernels.staircase.shapes import shapes, smoothed
 from tests.reference import staircases as reference
 
 
 def case(rng: np.random.Generator, n_sizes: int) -> tuple[np.ndarray, Prior, Blocks]:
     fall = rng.uniform(0, 0.6, (1, n_sizes))
-    prior = Prior(fall, rng.uniform(0, 0.01, (1, n_sizes)), np.ones((1, n_sizes)), np.zeros(1, dtype=np.int64))
+    prior = Prior(
+        fall, rng.uniform(0, 0.01, (1, n_sizes)), np.ones((1, n_sizes)), np.zeros(1, dtype=np.int64)
+    )
     ends = np.unique(np.append(rng.integers(1, n_sizes, n_sizes // 2), n_sizes))
     answers = rng.integers(0, 200, len(ends))
     return np.array([100]), prior, Blocks(np.array([0, len(ends)]), ends, answers, 4.0)
@@ -24,7 +32,9 @@ def test_the_smoother_conditions_a_gaussian(seed: int, n_sizes: int) -> None:
     groups, prior, blocks = case(np.random.default_rng(seed), n_sizes)
     state, kept, noise = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes)
     arguments = (groups[0], prior.fall[0], prior.fall_variance[0], np.ones(n_sizes), 0.2)
-    found = curves._filter(*arguments, blocks.ends, blocks.answers, blocks.noise_variance, state, kept, noise)
+    found = curves._filter(
+        *arguments, blocks.ends, blocks.answers, blocks.noise_variance, state, kept, noise
+    )
     height, variance = np.empty(n_sizes), np.empty(n_sizes)
     curves._smooth(blocks.ends, state, kept, height, variance)
     mean, covariance, likelihood = reference.smoothed_curve(
@@ -40,7 +50,9 @@ def test_the_smoother_conditions_a_gaussian(seed: int, n_sizes: int) -> None:
 def test_a_curve_ends_where_an_empty_tail_is_likelier(seed: int, n_sizes: int, n_full: int) -> None:
     rng = np.random.default_rng(seed)
     groups, prior, blocks = case(rng, n_sizes)
-    answers = np.where(np.arange(len(blocks.ends)) < n_full, blocks.answers, rng.integers(-4, 5, len(blocks.ends)))
+    answers = np.where(
+        np.arange(len(blocks.ends)) < n_full, blocks.answers, rng.integers(-4, 5, len(blocks.ends))
+    )
     state, kept, noise = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes)
     arguments = (groups[0], prior.fall[0], prior.fall_variance[0], np.ones(n_sizes), 0.2)
     curves._filter(*arguments, blocks.ends, answers, 4.0, state, kept, noise)
@@ -87,7 +99,10 @@ def test_fit_falling_is_the_isotonic_fit(values: list[float], seed: int) -> None
     # The minimax formula of isotonic regression, read backwards.
     n = len(values)
     means = [
-        [np.average(values[a : b + 1], weights=weights[a : b + 1]) if a <= b else np.nan for b in range(n)]
+        [
+            np.average(values[a : b + 1], weights=weights[a : b + 1]) if a <= b else np.nan
+            for b in range(n)
+        ]
         for a in range(n)
     ]
     expected = [min(max(means[a][b] for b in range(i, n)) for a in range(i + 1)) for i in range(n)]
@@ -98,7 +113,9 @@ def test_fits_recover_a_curve_better_than_its_noise() -> None:
     rng = np.random.default_rng(1)
     n_sizes, n_regions, noise = 40, 200, 30.0
     fall = np.full((1, n_sizes), 0.08)
-    prior = Prior(fall, np.zeros_like(fall), np.ones_like(fall), np.zeros(n_regions, dtype=np.int64))
+    prior = Prior(
+        fall, np.zeros_like(fall), np.ones_like(fall), np.zeros(n_regions, dtype=np.int64)
+    )
     groups = np.full(n_regions, 2000)
     true = np.stack([_thinned(rng, 2000, fall[0]) for _ in range(n_regions)])
     ends = np.tile(np.arange(1, n_sizes + 1), n_regions)
@@ -135,9 +152,12 @@ def test_smoothing_a_prior_keeps_what_is_smooth() -> None:
 
 def test_shapes_of_an_exact_curve() -> None:
     heights = reference.heights([1, 1, 2, 5], 4)
-    exact = curves.Curves(np.array([heights], dtype=float), np.zeros((1, 4)), np.full((1, 4), np.inf))
+    exact = curves.Curves(
+        np.array([heights], dtype=float), np.zeros((1, 4)), np.full((1, 4), np.inf)
+    )
     fall, variance, excess = shapes(np.array([4]), exact, np.array([1.0]))
     np.testing.assert_allclose(fall[0], [0, 0.5, 0.5, 0])
     assert (variance == 0).all()
-    # Cells from column 1 on (2 + 1 + 1 below size 4, and 1 beyond), over the groups of at least one entity.
+    # Cells from column 1 on (2 + 1 + 1 below size 4, and 1 beyond), over the groups of at least one
+    # entity.
     assert excess[0, 1] == pytest.approx((2 + 1 + 1 + 1) / 4)

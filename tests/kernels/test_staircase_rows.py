@@ -24,7 +24,9 @@ def test_a_row_is_spread_over_the_sizes_it_may_have(row: float, scale: float, se
     staircase_rows._add_row(row, first, masses, scale, 1.0, 0.0, exactly, variance)
     # Bayes' rule size by size, with the sizes past the last as likely as the last.
     sizes = np.arange(first, 2000)
-    likely = np.append(masses, np.full(2000, masses[-1]))[sizes] * np.exp(-np.abs(sizes - row) / scale)
+    likely = np.append(masses, np.full(2000, masses[-1]))[sizes] * np.exp(
+        -np.abs(sizes - row) / scale
+    )
     likely /= likely.sum()
     assert exactly.sum() == pytest.approx(1)
     np.testing.assert_allclose(exactly[first:n_sizes], likely[: n_sizes - first], atol=1e-4)
@@ -45,10 +47,15 @@ def test_a_row_snaps_to_the_sizes_that_the_shape_has() -> None:
 
 
 @pytest.mark.parametrize(("row", "counted"), [(17.3, 0), (17.5, 1)])
-def test_rows_that_nobody_expects_count_where_they_stand_clear_of_noise(row: float, counted: int) -> None:
+def test_rows_that_nobody_expects_count_where_they_stand_clear_of_noise(
+    row: float, counted: int
+) -> None:
     """Of one row, with noise of scale 2 past size 10: clear from 10 + 2 (ln 2 + 3) = 17.39 on."""
     masses, exactly, variance = np.full(30, 1 / 30), np.zeros(31), np.zeros(30)
-    assert staircase_rows._add_clear_rows(10, np.array([row]), 0.0, masses, 2.0, exactly, variance) == counted
+    assert (
+        staircase_rows._add_clear_rows(10, np.array([row]), 0.0, masses, 2.0, exactly, variance)
+        == counted
+    )
     assert exactly.sum() == pytest.approx(counted)
 
 
@@ -65,7 +72,9 @@ def test_rows_continue_the_curve() -> None:
 
 
 def test_hidden_groups_at_the_top_share_what_rows_hold_in_all_regions() -> None:
-    """Two groups are left in each of 50 regions, and rows show three entities each beyond the block, below their noise."""
+    """Two groups are left in each of 50 regions, and rows show three entities each beyond the
+    block, below their noise.
+    """
     n_regions = 50
     blocks = Blocks(np.arange(n_regions + 1), np.full(n_regions, 5), np.full(n_regions, 10), 8.0)
     none_seen = Rows(
@@ -77,7 +86,9 @@ def test_hidden_groups_at_the_top_share_what_rows_hold_in_all_regions() -> None:
     )
 
     def finished(rows: Rows) -> np.ndarray:
-        curves = Curves(np.full((n_regions, 30), 2.0), np.full((n_regions, 30), 0.1), np.empty((0, 0)))
+        curves = Curves(
+            np.full((n_regions, 30), 2.0), np.full((n_regions, 30), 0.1), np.empty((0, 0))
+        )
         excess = hidden_excess(curves, blocks, rows)
         finish_with_rows(curves, flat_prior(30, n_regions), blocks, rows, excess)
         return curves.height
@@ -85,4 +96,6 @@ def test_hidden_groups_at_the_top_share_what_rows_hold_in_all_regions() -> None:
     found = finished(none_seen)
     assert found[:, 5:].sum(axis=1) == pytest.approx(6.0, abs=0.1)
     # A single region's sum is within its noise: nothing is made of it.
-    assert (finished(none_seen._replace(hidden=np.append(6.0, np.zeros(n_regions - 1))))[:, 5:] == 0).all()
+    assert (
+        finished(none_seen._replace(hidden=np.append(6.0, np.zeros(n_regions - 1))))[:, 5:] == 0
+    ).all()

@@ -20,7 +20,9 @@ def test_all_ways_to_place_drops_are_summed(seed: int, n: int, chance: float) ->
     total, mean, variance = reference.stepped_curve(answers, widths, guesses, 16.0, chance)
     start = np.zeros((n, steps.DROP_PLACES + 1), dtype=np.int64)
     score, heights, within = (np.empty((n, steps.DROP_PLACES + 1)) for _ in range(3))
-    found = steps._forward(answers / widths, widths**2 / 16.0, guesses, chance, start, score, heights, within)
+    found = steps._forward(
+        answers / widths, widths**2 / 16.0, guesses, chance, start, score, heights, within
+    )
     assert found - np.log(widths).sum() == pytest.approx(total)
     height, spread, dropping = np.empty(n), np.empty(n), np.empty(n + 1)
     steps._backward(start, score, heights, within, height, spread, dropping)
@@ -44,11 +46,14 @@ def test_drops_are_found_inside_blocks() -> None:
     fit = fit_steps(groups, blocks, first, 0.03)
     error = np.abs(fit.height[0] - curve)
     assert error.max() < 15
-    # Blocks of six sizes around 50 and 200 level off 3000 and 300 groups: without looking inside, this is thousands.
+    # Blocks of six sizes around 50 and 200 level off 3000 and 300 groups: without looking inside,
+    # this is thousands.
     assert error.sum() < 400
     smooth = np.rint(9000 * 0.97 ** np.arange(240)).astype(np.int64)
     likelihoods = [
-        steps_log_likelihood(measured(truth, ends, 10.0, seed=2), first, 0.03, np.zeros(1, dtype=np.int64))
+        steps_log_likelihood(
+            measured(truth, ends, 10.0, seed=2), first, 0.03, np.zeros(1, dtype=np.int64)
+        )
         for truth in (curve, smooth)
     ]
     assert likelihoods[0] > likelihoods[1] + 100

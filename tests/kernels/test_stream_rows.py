@@ -1,6 +1,11 @@
 import numpy as np
 
-from tallytree.kernels.stream_rows import MOST_ARRIVALS, block_sums, square_root_weights, weighted_rows
+from tallytree.kernels.stream_rows import (
+    MOST_ARRIVALS,
+    block_sums,
+    square_root_weights,
+    weighted_rows,
+)
 from tests.reference import streams as reference
 
 
@@ -11,7 +16,9 @@ def test_weights_are_rounded_binomials_that_never_rise():
     assert np.all(np.diff(many) <= 0)
     # f_k lies between 1/√(π(k + 1/2)) and 1/√(π k).
     k = np.arange(1, len(many))
-    assert np.all(np.abs(many[1:] / 2**16 - 1 / np.sqrt(np.pi * (k + 0.25))) < 2**-16 + 0.01 / k**2.5)
+    assert np.all(
+        np.abs(many[1:] / 2**16 - 1 / np.sqrt(np.pi * (k + 0.25))) < 2**-16 + 0.01 / k**2.5
+    )
 
 
 def test_rows_are_weighted_sums_of_the_past():

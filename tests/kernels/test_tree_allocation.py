@@ -1,4 +1,6 @@
-"""Exact integer allocation over the tree: every result is an optimum of Model 1, at any depth and weight."""
+"""Exact integer allocation over the tree: every result is an optimum of Model 1, at any depth and
+weight.
+"""
 
 import numpy as np
 import pytest
@@ -27,14 +29,20 @@ def test_exact_optimum_with_weights() -> None:
     for _ in range(200):
         instance = random_instance(rng)
         weights = rng.integers(1, 8, instance.hierarchy.n_levels)
-        table = allocate_over_tree(instance.hierarchy, instance.noisy, instance.total, weights=weights)
+        table = allocate_over_tree(
+            instance.hierarchy, instance.noisy, instance.total, weights=weights
+        )
         per_region = ((table - instance.noisy) ** 2).sum(axis=1)
-        best = optimal_cost_of_model_1(instance.hierarchy, instance.noisy, instance.total, weights.tolist())
+        best = optimal_cost_of_model_1(
+            instance.hierarchy, instance.noisy, instance.total, weights.tolist()
+        )
         assert int((per_region * weights[instance.hierarchy.level_of]).sum()) == best
 
 
 def improving_moves(hierarchy: Hierarchy, table: np.ndarray, noisy: np.ndarray) -> int:
-    """Moves of one unit between two leaves, or two sizes, that lower the objective (none at an optimum)."""
+    """Moves of one unit between two leaves, or two sizes, that lower the objective (none at an
+    optimum).
+    """
     add = 2 * (table - noisy) + 1
     save = np.where(table > 0, 2 * (table - noisy) - 1, -(10**12))
     found = 0
@@ -52,7 +60,12 @@ def improving_moves(hierarchy: Hierarchy, table: np.ndarray, noisy: np.ndarray) 
 @pytest.mark.parametrize("spread", [2, 50, 4000])
 def test_large_tables_leave_no_improving_move(spread: int) -> None:
     rng = np.random.default_rng(spread)
-    leaves = [(f"s{s:02}", f"c{c:02}", f"t{t}") for s in range(9) for c in range(1 + s) for t in range(1 + (s * c) % 5)]
+    leaves = [
+        (f"s{s:02}", f"c{c:02}", f"t{t}")
+        for s in range(9)
+        for c in range(1 + s)
+        for t in range(1 + (s * c) % 5)
+    ]
     hierarchy = hierarchy_from_leaves(["state", "county", "tract"], leaves)
     noisy = np.rint(rng.laplace(0, spread, (hierarchy.n_regions, 60))).astype(np.int64)
     noisy[:, :5] += 10 ** rng.integers(3, 8, 5)
@@ -72,16 +85,23 @@ def test_relaxation_is_optimal_and_below_the_integer_optimum() -> None:
         assert real.min() >= 0
         np.testing.assert_allclose(real[0].sum(), instance.total, atol=1e-9)
         for level in range(1, instance.hierarchy.n_levels):
-            children = instance.hierarchy.sum_to_parents(level, real[instance.hierarchy.level_slice(level)])  # type: ignore[arg-type]
-            np.testing.assert_allclose(children, real[instance.hierarchy.level_slice(level - 1)], atol=1e-9)
-        # The gradient at an optimum makes no feasible point closer: here towards the integer optimum.
+            children = instance.hierarchy.sum_to_parents(
+                level, real[instance.hierarchy.level_slice(level)]
+            )  # type: ignore[arg-type]
+            np.testing.assert_allclose(
+                children, real[instance.hierarchy.level_slice(level - 1)], atol=1e-9
+            )
+        # The gradient at an optimum makes no feasible point closer: here towards the integer
+        # optimum.
         gradient = real - instance.noisy
         assert float((gradient * (whole - real)).sum()) >= -1e-7
 
 
 def test_chunks_in_threads_give_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(14)
-    hierarchy = hierarchy_from_leaves(["a", "b"], [(f"a{a}", f"b{b}") for a in range(5) for b in range(4)])
+    hierarchy = hierarchy_from_leaves(
+        ["a", "b"], [(f"a{a}", f"b{b}") for a in range(5) for b in range(4)]
+    )
     noisy = np.rint(rng.laplace(3, 20, (hierarchy.n_regions, 80))).astype(np.int64)
     alone = allocate_over_tree(hierarchy, noisy, 1000)
     for module in ("prices", "allocation"):

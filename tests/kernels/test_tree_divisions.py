@@ -4,32 +4,50 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.kernels.trees import divisions
-from tallytree.kernels.trees.divisions import ANY, EVERYTHING, NOTHING, SPREADS, divide, even_prior, fit_divisions
+from tallytree.kernels.trees.divisions import (
+    ANY,
+    EVERYTHING,
+    NOTHING,
+    SPREADS,
+    divide,
+    even_prior,
+    fit_divisions,
+)
 from tests.reference import divisions as slow
 
 
 def made_up(first_sides, totals, *, variance, seed=1):
     rng = np.random.default_rng(seed)
     noisy = first_sides + rng.normal(0, np.sqrt(variance), len(totals))
-    return noisy, np.full(len(totals), float(variance)), totals.astype(float), np.full(len(totals), 0.5)
+    return (
+        noisy,
+        np.full(len(totals), float(variance)),
+        totals.astype(float),
+        np.full(len(totals), 0.5),
+    )
 
 
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.floats(-0.5, 1.5), st.floats(0.01, 10), st.floats(1, 1000), st.floats(0.1, 0.9)),
+        st.tuples(
+            st.floats(-0.5, 1.5), st.floats(0.01, 10), st.floats(1, 1000), st.floats(0.1, 0.9)
+        ),
         min_size=1,
         max_size=6,
     ),
     st.sampled_from([1.0, 2.0, 16.0]),
 )
 def test_equals_the_slow_twin(given_divisions, agreeing):
-    # The noise is at least a tenth of the total's square root and at most ten times it, where quadrature is exact.
+    # The noise is at least a tenth of the total's square root and at most ten times it, where
+    # quadrature is exact.
     total = np.array([one[2] for one in given_divisions])
     variance = total * np.array([one[1] for one in given_divisions])
     share = np.array([one[3] for one in given_divisions])
     noisy = np.clip(
-        total * np.array([one[0] for one in given_divisions]), -4 * np.sqrt(variance), total + 4 * np.sqrt(variance)
+        total * np.array([one[0] for one in given_divisions]),
+        -4 * np.sqrt(variance),
+        total + 4 * np.sqrt(variance),
     )
     weights = fit_divisions(noisy, variance, total, share, even_prior())
     rows = list(zip(noisy, variance, total, share))
@@ -65,7 +83,9 @@ def test_even_counts_are_drawn_to_even_shares_and_rough_ones_left_alone():
     totals = np.full(1000, 1000)
     for shares, gain in ((np.full(1000, 0.5), 0.35), (0.5 + 0.3 * (rng.random(1000) - 0.5), 1.05)):
         noisy, variance, total, area = made_up(totals * shares, totals, variance=2500)
-        found = divide(noisy, variance, total, area, fit_divisions(noisy, variance, total, area, even_prior()))
+        found = divide(
+            noisy, variance, total, area, fit_divisions(noisy, variance, total, area, even_prior())
+        )
         truth = totals * shares
         assert np.mean((found - truth) ** 2) < gain * np.mean((noisy - truth) ** 2)
 

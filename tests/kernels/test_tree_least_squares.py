@@ -42,7 +42,9 @@ def noisy_trees(draw, exact_nodes=False):
 def test_equals_dense_least_squares_on_ragged_trees_with_any_variances(tree):
     noisy, variances, child_starts, _ = tree
     fast = tree_least_squares(noisy, variances, child_starts)
-    np.testing.assert_allclose(fast, slow.least_squares(noisy, variances, child_starts), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        fast, slow.least_squares(noisy, variances, child_starts), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_equals_the_papers_weights_on_a_perfect_binary_tree():
@@ -69,7 +71,9 @@ def test_estimates_add_up_on_a_large_tree():
 
 
 def test_a_public_count_is_kept():
-    estimates = tree_least_squares(np.array([10.0, 4, 4]), np.array([0.0, 1, 3]), np.array([1, 3, 3, 3]))
+    estimates = tree_least_squares(
+        np.array([10.0, 4, 4]), np.array([0.0, 1, 3]), np.array([1, 3, 3, 3])
+    )
     np.testing.assert_allclose(estimates, [10, 4.5, 5.5])
 
 
@@ -78,7 +82,9 @@ def test_variances_from_below_match_proposition_3():
     from_below = variances_from_below(np.ones(len(child_starts) - 1), child_starts)
     for level, steps in zip(range(3, -1, -1), range(1, 5)):
         expected = 4 ** (steps - 1) / sum(4**i for i in range(steps))
-        np.testing.assert_allclose(from_below[level_starts[level] : level_starts[level + 1]], expected)
+        np.testing.assert_allclose(
+            from_below[level_starts[level] : level_starts[level + 1]], expected
+        )
 
 
 @pytest.mark.parametrize(

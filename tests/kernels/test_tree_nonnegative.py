@@ -5,7 +5,12 @@ from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
 from tallytree.kernels.trees.least_squares import tree_least_squares, variances_from_below
-from tallytree.kernels.trees.nonnegative import nonnegative_least_squares, split_downwards, sum_leaves, zero_subtrees
+from tallytree.kernels.trees.nonnegative import (
+    nonnegative_least_squares,
+    split_downwards,
+    sum_leaves,
+    zero_subtrees,
+)
 from tests.kernels.test_tree_least_squares import noisy_trees, regular_tree
 from tests.reference import trees as slow
 
@@ -47,17 +52,25 @@ def test_splitting_downwards_keeps_the_total_and_adds_up(tree):
         np.testing.assert_allclose(split, free, rtol=1e-9, atol=1e-9)
 
 
-@given(st.lists(st.integers(-5, 5), min_size=1, max_size=6), st.integers(0, 8), st.integers(0, 2**32))
+@given(
+    st.lists(st.integers(-5, 5), min_size=1, max_size=6), st.integers(0, 8), st.integers(0, 2**32)
+)
 def test_splitting_one_parent_is_the_best_split(targets, total, seed):
     weights = np.random.default_rng(seed).uniform(0.2, 3, len(targets))
     n = len(targets)
     child_starts = np.concatenate([[1], np.full(n + 1, n + 1)])
-    fast = split_downwards(np.array([total, *targets], float), np.concatenate([[1], weights]), child_starts)
-    np.testing.assert_allclose(fast[1:], slow.share_out(np.array(targets, float), weights, total), atol=1e-9)
+    fast = split_downwards(
+        np.array([total, *targets], float), np.concatenate([[1], weights]), child_starts
+    )
+    np.testing.assert_allclose(
+        fast[1:], slow.share_out(np.array(targets, float), weights, total), atol=1e-9
+    )
 
 
 def test_splitting_keeps_children_that_are_known_exactly():
-    split = split_downwards(np.array([10.0, 4, 3, 5]), np.array([1.0, 0, 1, 1]), np.array([1, 4, 4, 4, 4]))
+    split = split_downwards(
+        np.array([10.0, 4, 3, 5]), np.array([1.0, 0, 1, 1]), np.array([1, 4, 4, 4, 4])
+    )
     np.testing.assert_allclose(split, [10, 4, 2, 4])
 
 
@@ -65,22 +78,29 @@ def test_splitting_keeps_children_that_are_known_exactly():
 def test_zeroing_subtrees(tree):
     noisy, variances, child_starts, _ = tree
     free = tree_least_squares(noisy, variances, child_starts)
-    np.testing.assert_array_equal(zero_subtrees(free, child_starts), slow.zero_subtrees(free, child_starts))
+    np.testing.assert_array_equal(
+        zero_subtrees(free, child_starts), slow.zero_subtrees(free, child_starts)
+    )
 
 
 def test_sums_of_leaves():
     child_starts, level_starts = regular_tree(11, 3)
     values = np.arange(11)
     np.testing.assert_array_equal(
-        sum_leaves(values, child_starts, level_starts[-1]), slow.leaf_membership(child_starts) @ values
+        sum_leaves(values, child_starts, level_starts[-1]),
+        slow.leaf_membership(child_starts) @ values,
     )
 
 
 def test_refuses_leaves_on_two_levels():
     with pytest.raises(RequestError, match="last level"):
-        nonnegative_least_squares(np.zeros(4), np.ones(4), np.array([1, 3, 3, 4, 4]), np.array([0, 1, 3, 4]))
+        nonnegative_least_squares(
+            np.zeros(4), np.ones(4), np.array([1, 3, 3, 4, 4]), np.array([0, 1, 3, 4])
+        )
 
 
 def test_refuses_leaves_without_a_count():
     with pytest.raises(RequestError, match="finite ones for leaves"):
-        nonnegative_least_squares(np.zeros(3), np.array([1, np.inf, 1]), np.array([1, 3, 3, 3]), np.array([0, 1, 3]))
+        nonnegative_least_squares(
+            np.zeros(3), np.array([1, np.inf, 1]), np.array([1, 3, 3, 3]), np.array([0, 1, 3])
+        )

@@ -32,12 +32,16 @@ def test_the_last_column_can_have_a_fixed_root() -> None:
         table[0, 1] = 7.0
         heavy = np.ones(hierarchy.n_levels)
         heavy[0] = 1e9
-        np.testing.assert_allclose(fitted[:, 1], project_on_tree(hierarchy, table, heavy)[:, 1], atol=1e-6)
+        np.testing.assert_allclose(
+            fitted[:, 1], project_on_tree(hierarchy, table, heavy)[:, 1], atol=1e-6
+        )
 
 
 def test_weights_and_tables_that_do_not_fit_are_refused() -> None:
     hierarchy = random_hierarchy(np.random.default_rng(0))
     with pytest.raises(InputError, match="one positive weight"):
-        project_on_tree_in_place(hierarchy, np.zeros((hierarchy.n_regions, 1)), np.zeros(hierarchy.n_levels))
+        project_on_tree_in_place(
+            hierarchy, np.zeros((hierarchy.n_regions, 1)), np.zeros(hierarchy.n_levels)
+        )
     with pytest.raises(InputError, match="contiguous table"):
         project_on_tree_in_place(hierarchy, np.zeros((hierarchy.n_regions + 1, 1)))

@@ -9,7 +9,9 @@ from tallytree.kernels.trees.rounding import round_tree
 from tests.kernels.test_tree_least_squares import regular_tree
 
 
-@given(st.integers(1, 60), st.integers(2, 9), st.integers(0, 2**32), st.sampled_from([0.0, -3.0, 1e7]))
+@given(
+    st.integers(1, 60), st.integers(2, 9), st.integers(0, 2**32), st.sampled_from([0.0, -3.0, 1e7])
+)
 def test_every_node_is_rounded_down_or_up_and_sums_hold(n_leaves, branching, seed, lowest):
     child_starts, _ = regular_tree(n_leaves, branching)
     leaves = lowest + np.random.default_rng(seed).uniform(0, 6, n_leaves)
@@ -34,7 +36,9 @@ def test_zeros_stay_zero_when_their_parent_is_rounded_down():
 
 
 def test_the_largest_fractions_are_rounded_up():
-    np.testing.assert_array_equal(round_tree(np.array([2.0, 0.7, 0.2, 1.1]), np.array([1, 4, 4, 4, 4])), [2, 1, 0, 1])
+    np.testing.assert_array_equal(
+        round_tree(np.array([2.0, 0.7, 0.2, 1.1]), np.array([1, 4, 4, 4, 4])), [2, 1, 0, 1]
+    )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])

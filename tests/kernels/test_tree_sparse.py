@@ -4,7 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.kernels.trees.least_squares import combined_from_below, tree_least_squares, variances_from_below
+from tallytree.kernels.trees.least_squares import (
+    combined_from_below,
+    tree_least_squares,
+    variances_from_below,
+)
 from tallytree.kernels.trees.nonnegative import split_downwards, sum_leaves
 from tallytree.kernels.trees.sparse import MOST_FITTED, split_sparsely
 from tests.kernels.test_tree_least_squares import noisy_trees, regular_tree
@@ -37,13 +41,19 @@ def test_is_nonnegative_and_adds_up_to_the_total(tree):
 @given(st.floats(-50, 50), st.floats(1e-6, 1e4), st.floats(1e-3, 1e3))
 def test_one_child_holds_what_its_parent_holds(noisy, total, variance):
     found = split_sparsely(
-        total, np.array([0.0, noisy]), np.full(2, variance), np.array([1, 2, 2]), np.array([0, 1, 2])
+        total,
+        np.array([0.0, noisy]),
+        np.full(2, variance),
+        np.array([1, 2, 2]),
+        np.array([0, 1, 2]),
     )
     np.testing.assert_allclose(found, total)
 
 
 def sparse_tree(rng, n_full):
-    """A perfect quadtree of 4**6 leaves, some of them holding 1,000; every node is counted with the same noise."""
+    """A perfect quadtree of 4**6 leaves, some of them holding 1,000; every node is counted with the
+    same noise.
+    """
     child_starts, level_starts = regular_tree(4**6, 4)
     leaves = np.zeros(4**6)
     leaves[rng.choice(4**6, n_full, replace=False)] = 1000.0
@@ -65,7 +75,11 @@ def test_gains_where_data_are_sparse_and_loses_nothing_where_they_are_dense(n_fu
 
 def test_children_known_exactly_stay():
     found = split_sparsely(
-        10.0, np.array([10.0, 4, 3, 5]), np.array([1.0, 0, 1, 1]), np.array([1, 4, 4, 4, 4]), np.array([0, 1, 4])
+        10.0,
+        np.array([10.0, 4, 3, 5]),
+        np.array([1.0, 0, 1, 1]),
+        np.array([1, 4, 4, 4, 4]),
+        np.array([0, 1, 4]),
     )
     assert found[1] == 4
     np.testing.assert_allclose(found[1:].sum(), 10)
@@ -76,7 +90,10 @@ def test_a_wide_layer_is_fitted_from_some_of_its_nodes():
     rng = np.random.default_rng(1)
     variances = np.where(np.arange(len(child_starts) - 1) >= level_starts[-2], 2.0, np.inf)
     found = split(
-        np.where(np.isinf(variances), 0, rng.poisson(5, len(variances))), variances, child_starts, level_starts
+        np.where(np.isinf(variances), 0, rng.poisson(5, len(variances))),
+        variances,
+        child_starts,
+        level_starts,
     )
     assert np.all(found >= 0)
     assert_adds_up(found, child_starts)

@@ -22,7 +22,9 @@ from tests.kinds import toy
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 6 + ["NY"]})
 MAKERS: dict[str, Any] = {
     "group-sizes": lambda: tt.release(
-        tt.read(PEOPLE, group="household", levels=["state"], public="groups"), epsilon=1, insecure_seed=1
+        tt.read(PEOPLE, group="household", levels=["state"], public="groups"),
+        epsilon=1,
+        insecure_seed=1,
     ),
     "histogram": lambda: tt.histogram([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
     "degrees": lambda: tt.degrees([3, 1, 4, 1, 5], epsilon=1, insecure_seed=1),
@@ -57,9 +59,9 @@ def test_every_kind_saves_loads_verifies_and_reports(name: str, tmp_path: Path) 
     assert loaded.table().equals(made.table())
     assert loaded.manifest == made.manifest
     assert tt.verify(tmp_path / "out")
-    assert [check.name for check in verify_privacy(tmp_path / "out").checks if not check.passed] == [
-        "the noise came from secure randomness"
-    ]
+    assert [
+        check.name for check in verify_privacy(tmp_path / "out").checks if not check.passed
+    ] == ["the noise came from secure randomness"]
     assert write_report(tmp_path / "out").stat().st_size > 1000
 
 
@@ -77,7 +79,11 @@ def test_a_part_of_a_question_is_answered_or_refused(
     if part == "ranges" and name == "stream":
         value = "1:2"
     alone = [flag] if value is None else [flag, *value.split(" ")]
-    more = ["--at-least", "2", "--copies", "2"] if name == "group-sizes" and part == "confidence" else []
+    more = (
+        ["--at-least", "2", "--copies", "2"]
+        if name == "group-sizes" and part == "confidence"
+        else []
+    )
     more += ["--at-least", "2"] if name == "group-sizes" and part == "share" else []
     more += ["--range", "0:1"] if name == "histogram" and part == "confidence" else []
     code = run("query", str(tmp_path / "out"), *alone, *more, "--json")
@@ -128,7 +134,9 @@ def test_a_new_kind_is_one_file_and_one_line(
     assert "A total has no 'evaluate': it is a toy." in capsys.readouterr().err
 
 
-def test_a_kind_from_a_later_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kind_from_a_later_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(table.MODULES, "total", "tests.kinds.toy")
     toy.total([1], epsilon=1, insecure_seed=1).save(tmp_path / "out")
     monkeypatch.delitem(table.MODULES, "total")
@@ -137,7 +145,9 @@ def test_a_kind_from_a_later_version_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_table_is_one_of_pandas_and_polars(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_is_one_of_pandas_and_polars(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = MAKERS[name]()
     told = made.table().to_pydict()
     assert made.to_polars().to_dict(as_series=False) == told

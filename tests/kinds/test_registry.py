@@ -1,6 +1,7 @@
 """The card of every kind is what the registry of deployments takes.
 
-The registry's schema is read from TALLYTREE_DATA/deployments_registry where it lies; its form stands here in our own words too.
+The registry's schema is read from TALLYTREE_DATA/deployments_registry where it lies; its form
+stands here in our own words too.
 """
 
 import json
@@ -19,7 +20,8 @@ from tallytree.releases.registry import record_yaml, slug_of
 from tests.kinds.test_kinds import MAKERS, run
 
 TEXT: dict[str, Any] = {}
-# What each part of a deployment may say: a list of values, a type, or any text. "!" marks what is required.
+# What each part of a deployment may say: a list of values, a type, or any text. "!" marks what is
+# required.
 FORM: dict[str, dict[str, Any]] = {
     "basic": {
         "name!": TEXT,
@@ -87,7 +89,11 @@ WORDS = [
 def wrong(record: dict[str, Any]) -> list[str]:
     """What the registry would not take in a record, in our own words."""
     problems = [] if set(record) == {"url_slug", "status", "tier", "deployment"} else ["top"]
-    problems += [name for name, known in (("status", STATES), ("tier", [1, 2, 3])) if record.get(name) not in known]
+    problems += [
+        name
+        for name, known in (("status", STATES), ("tier", [1, 2, 3]))
+        if record.get(name) not in known
+    ]
     problems += [part for part in record["deployment"] if part not in FORM]
     problems += [] if "basic" in record["deployment"] else ["basic"]
     for part, fields in FORM.items():
@@ -95,8 +101,14 @@ def wrong(record: dict[str, Any]) -> list[str]:
         if facts is None:
             continue
         kinds = {name.rstrip("!"): kind for name, kind in fields.items()}
-        problems += [f"{part}.{name[:-1]}" for name in fields if name.endswith("!") and name[:-1] not in facts]
-        problems += [f"{part}.{name}" for name, value in facts.items() if not fits(value, kinds.get(name))]
+        problems += [
+            f"{part}.{name[:-1]}"
+            for name in fields
+            if name.endswith("!") and name[:-1] not in facts
+        ]
+        problems += [
+            f"{part}.{name}" for name, value in facts.items() if not fits(value, kinds.get(name))
+        ]
     return problems
 
 
@@ -106,14 +118,20 @@ def fits(value: Any, kind: Any) -> bool:
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is list:
-        return isinstance(value, list) and bool(value) and all(isinstance(entry, str) for entry in value)
+        return (
+            isinstance(value, list)
+            and bool(value)
+            and all(isinstance(entry, str) for entry in value)
+        )
     if kind is date:
         return isinstance(value, str) and is_day(value)
     if isinstance(kind, list):
         return value in kind
     if kind == TEXT:
         return isinstance(value, str)
-    return isinstance(value, dict) and all(fits(entry, kind.get(name)) for name, entry in value.items())
+    return isinstance(value, dict) and all(
+        fits(entry, kind.get(name)) for name, entry in value.items()
+    )
 
 
 def is_day(text: str) -> bool:
@@ -124,7 +142,9 @@ def is_day(text: str) -> bool:
 
 
 def read_yaml(text: str) -> dict[str, Any]:
-    yaml = pytest.importorskip("yaml", reason="SKIPPED LOUDLY: install PyYAML to read the record back")
+    yaml = pytest.importorskip(
+        "yaml", reason="SKIPPED LOUDLY: install PyYAML to read the record back"
+    )
     facts: dict[str, Any] = yaml.safe_load(text)
     return facts
 
@@ -133,14 +153,20 @@ def read_yaml(text: str) -> dict[str, Any]:
 def registry() -> Path:
     folder = Path(os.environ.get("TALLYTREE_DATA", "")) / "deployments_registry"
     if not os.environ.get("TALLYTREE_DATA") or not folder.is_dir():
-        pytest.skip("SKIPPED LOUDLY: no deployments_registry in TALLYTREE_DATA, so the registry's schema was not read")
+        pytest.skip(
+            "SKIPPED LOUDLY: no deployments_registry in TALLYTREE_DATA, so the registry's schema "
+            "was not read"
+        )
     return folder
 
 
 def by_schema(registry: Path, record: dict[str, Any]) -> list[str]:
     draft7 = pytest.importorskip("jsonschema").Draft7Validator
     schema = read_yaml((registry / "deployments-schema.yaml").read_text(encoding="utf-8"))
-    return [error.message for error in draft7(schema, format_checker=draft7.FORMAT_CHECKER).iter_errors(record)]
+    return [
+        error.message
+        for error in draft7(schema, format_checker=draft7.FORMAT_CHECKER).iter_errors(record)
+    ]
 
 
 def released(kind: str, folder: Path) -> dict[str, Any]:
@@ -164,7 +190,9 @@ def test_the_record_of_every_kind_is_what_the_registry_takes(kind: str, tmp_path
 
 @pytest.mark.data
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_record_of_every_kind_is_valid_by_the_schema(kind: str, tmp_path: Path, registry: Path) -> None:
+def test_the_record_of_every_kind_is_valid_by_the_schema(
+    kind: str, tmp_path: Path, registry: Path
+) -> None:
     assert by_schema(registry, released(kind, tmp_path / "out")) == []
 
 
@@ -180,7 +208,9 @@ SPOILS: dict[str, Any] = {
     "type": lambda record: record["deployment"]["basic"].update(data_product_type="surprise"),
     "authors": lambda record: record["deployment"]["administrative"].pop("registry_authors"),
     "no curator": lambda record: record["deployment"]["basic"].update(data_curators=[]),
-    "loss as text": lambda record: record["deployment"]["privacy_loss"]["privacy_parameters"].update(epsilon="1/3"),
+    "loss as text": lambda record: record["deployment"]["privacy_loss"][
+        "privacy_parameters"
+    ].update(epsilon="1/3"),
 }
 
 
@@ -193,15 +223,23 @@ def test_our_words_refuse_what_the_registry_refuses(spoil: str, tmp_path: Path) 
 
 @pytest.mark.data
 def test_the_schema_and_our_words_say_the_same(registry: Path, tmp_path: Path) -> None:
-    schema = read_yaml((registry / "deployments-schema.yaml").read_text(encoding="utf-8"))["properties"]
+    schema = read_yaml((registry / "deployments-schema.yaml").read_text(encoding="utf-8"))[
+        "properties"
+    ]
     assert schema["status"]["enum"] == STATES
     parts = schema["deployment"]["properties"]
     assert set(parts) == set(FORM)
     for part, fields in FORM.items():
         assert {name.rstrip("!") for name in fields} == set(parts[part]["properties"])
-        assert {name[:-1] for name in fields if name.endswith("!")} == set(parts[part].get("required", ()))
+        assert {name[:-1] for name in fields if name.endswith("!")} == set(
+            parts[part].get("required", ())
+        )
         lists = {name.rstrip("!"): kind for name, kind in fields.items() if isinstance(kind, list)}
-        there = {name: facts["enum"] for name, facts in parts[part]["properties"].items() if "enum" in facts}
+        there = {
+            name: facts["enum"]
+            for name, facts in parts[part]["properties"].items()
+            if "enum" in facts
+        }
         assert lists == there
     for spoil in SPOILS.values():
         record = released("histogram", tmp_path / "out")
@@ -214,7 +252,9 @@ def test_the_schema_and_our_words_say_the_same(registry: Path, tmp_path: Path) -
         assert wrong(read_yaml(good.read_text(encoding="utf-8"))) == [], good.name
 
 
-def test_the_command_prints_the_record_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_record_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     MAKERS["map"]().save(tmp_path / "out")
     assert run("card", str(tmp_path / "out"), "--yaml", *WORDS) == 0
     printed = capsys.readouterr().out
@@ -246,7 +286,9 @@ def test_a_sector_is_one_of_the_list() -> None:
 def test_a_changed_or_left_over_record_is_found(tmp_path: Path) -> None:
     released("histogram", tmp_path / "out")
     file = tmp_path / "out" / "card.yaml"
-    file.write_text(file.read_text(encoding="utf-8").replace("epsilon: 1", "epsilon: 0.1"), encoding="utf-8")
+    file.write_text(
+        file.read_text(encoding="utf-8").replace("epsilon: 1", "epsilon: 0.1"), encoding="utf-8"
+    )
     failed = [check for check in tt.verify(tmp_path / "out").checks if not check.passed]
     assert [check.name for check in failed] == ["the card says what the manifest says"]
     assert "card.yaml" in failed[0].detail
@@ -256,7 +298,10 @@ def test_a_changed_or_left_over_record_is_found(tmp_path: Path) -> None:
 
 
 def test_a_stated_loss_is_a_number_and_never_rounded_down(tmp_path: Path) -> None:
-    for loss, epsilon, more in (("1/3", 0.33333333333333337, " Exactly, epsilon = 1/3."), ("0.1", 0.1, "")):
+    for loss, epsilon, more in (
+        ("1/3", 0.33333333333333337, " Exactly, epsilon = 1/3."),
+        ("0.1", 0.1, ""),
+    ):
         tt.histogram([3, 1], insecure_seed=1, epsilon=loss).save(tmp_path / "out", overwrite=True)
         facts, _ = tt.card(tmp_path / "out")
         stated = json.loads(facts.read_text(encoding="utf-8"))["deployment"]["privacy_loss"]

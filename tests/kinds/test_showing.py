@@ -51,7 +51,9 @@ def test_evaluation_takes_a_table_and_how_to_read_it() -> None:
     made = MAKERS["group-sizes"]()
     errors = tt.evaluate(made, people, group="household", levels=["state"])
     read = tt.read(people, group="household", levels=["state"], public="groups")
-    assert errors == tt.evaluate(made, read) or errors.to_json() == tt.evaluate(made, read).to_json()
+    assert (
+        errors == tt.evaluate(made, read) or errors.to_json() == tt.evaluate(made, read).to_json()
+    )
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -80,22 +82,32 @@ def spoilt(folder: Path, what: str) -> None:
     match what:
         case "another loss":
             facts["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
-            card.write_text(sealed({name: facts[name] for name in facts if name != "sha256"}), encoding="utf-8")
+            card.write_text(
+                sealed({name: facts[name] for name in facts if name != "sha256"}), encoding="utf-8"
+            )
         case "another release":
             facts["release"]["manifest_sha256"] = "0" * 64
-            card.write_text(sealed({name: facts[name] for name in facts if name != "sha256"}), encoding="utf-8")
+            card.write_text(
+                sealed({name: facts[name] for name in facts if name != "sha256"}), encoding="utf-8"
+            )
         case "no card":
             card.write_text(sealed({"format_version": 1}), encoding="utf-8")
         case "half":
             (folder / "card.md").unlink()
         case "text":
             text = (folder / "card.md").read_text(encoding="utf-8")
-            (folder / "card.md").write_text(text.replace("epsilon = 1", "epsilon = 0"), encoding="utf-8")
+            (folder / "card.md").write_text(
+                text.replace("epsilon = 1", "epsilon = 0"), encoding="utf-8"
+            )
         case "bit":
-            card.write_text(card.read_text(encoding="utf-8").replace("Central", "Local"), encoding="utf-8")
+            card.write_text(
+                card.read_text(encoding="utf-8").replace("Central", "Local"), encoding="utf-8"
+            )
 
 
-@pytest.mark.parametrize("what", ["another loss", "another release", "no card", "half", "text", "bit"])
+@pytest.mark.parametrize(
+    "what", ["another loss", "another release", "no card", "half", "text", "bit"]
+)
 def test_a_card_that_says_otherwise_is_found(what: str, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     MAKERS["histogram"]().save(folder)
@@ -107,6 +119,9 @@ def test_a_card_that_says_otherwise_is_found(what: str, tmp_path: Path) -> None:
 
 def test_the_command_writes_a_card(tmp_path: Path) -> None:
     MAKERS["map"]().save(tmp_path / "out")
-    assert run("card", str(tmp_path / "out"), "--published", "2026-11-16", "--sector", "Government") == 0
+    assert (
+        run("card", str(tmp_path / "out"), "--published", "2026-11-16", "--sector", "Government")
+        == 0
+    )
     assert "2026-11-16" in (tmp_path / "out" / "card.md").read_text(encoding="utf-8")
     assert run("verify", str(tmp_path / "out")) == 0

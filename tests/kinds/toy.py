@@ -1,5 +1,6 @@
-"""A whole kind of release in one file: one noisy total. Beside it, a kind needs one line in ``kinds/table.py``, and a command
-of its own if people are to make it on the command line."""
+"""A whole kind of release in one file: one noisy total. Beside it, a kind needs one line in
+``kinds/table.py``, and a command of its own if people are to make it on the command line.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +66,18 @@ class Total(Published):
 
 
 def total(
-    rows: list[object], *, epsilon: object, payment: Payment | None = None, insecure_seed: int | None = None
+    rows: list[object],
+    *,
+    epsilon: object,
+    payment: Payment | None = None,
+    insecure_seed: int | None = None,
 ) -> Total:
     budget, unit, bound = stated_budget(epsilon, None, "pure"), Unit(), group_totals_sensitivity()
     noise = noise_for(budget, bound)
-    facts = {"sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared}, **noise_to_json(noise)}
+    facts = {
+        "sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared},
+        **noise_to_json(noise),
+    }
     manifest = {
         "kind": "total",
         "mechanism": {"name": "laplace"},
@@ -77,7 +85,9 @@ def total(
             **guarantee_to_json(Guarantee(budget, unit, (), insecure_seed is None)),
             **facts,
             "composition": record_to_json(
-                MechanismRecord("laplace", None, "group totals", unit.words, bound, noise, budget.total)
+                MechanismRecord(
+                    "laplace", None, "group totals", unit.words, bound, noise, budget.total
+                )
             ),
         },
         "public": {"max_quantity": 1},
@@ -85,7 +95,9 @@ def total(
     }
     confidential = ConfidentialTotal(len(rows))
     with paid_noise(Keeping(payment), manifest, insecure_seed, read=confidential) as paid:
-        noisy = add_noise(np.array([confidential.n_rows]), noise, paid.stream, level=0, query="total")
+        noisy = add_noise(
+            np.array([confidential.n_rows]), noise, paid.stream, level=0, query="total"
+        )
     return Total(int(noisy[0]), paid.manifest)
 
 

@@ -15,7 +15,9 @@ N_SIZES = 6
 
 
 def measured(families: list[Family], seed: int, spread: float) -> dict[Family, Curves]:
-    """Noisy curves with variances that differ from row to row and size to size by factors of e^spread and more."""
+    """Noisy curves with variances that differ from row to row and size to size by factors of
+    e^spread and more.
+    """
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 400, (LATTICE.n_rows(FINEST), N_SIZES)).astype(np.float64)
     curves = {}
@@ -39,7 +41,9 @@ def measured(families: list[Family], seed: int, spread: float) -> dict[Family, C
 def test_cells_are_those_of_dense_least_squares(families: list[Family], spread: float) -> None:
     curves = measured(families, 3, spread)
     found = least_squares_cells(LATTICE, curves)
-    expected = dense_least_squares(LATTICE, {f: (known.height, known.variance) for f, known in curves.items()})
+    expected = dense_least_squares(
+        LATTICE, {f: (known.height, known.variance) for f, known in curves.items()}
+    )
     assert np.allclose(found, expected, rtol=1e-7, atol=1e-5)
 
 
@@ -52,21 +56,32 @@ def test_what_is_known_exactly_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "families", [[Family(1, ()), FINEST], [Family(0, (0, 1)), Family(1, ()), Family(2, (1,)), FINEST]]
+    "families",
+    [[Family(1, ()), FINEST], [Family(0, (0, 1)), Family(1, ()), Family(2, (1,)), FINEST]],
 )
 @pytest.mark.parametrize("spread", [0.0, 1.0])
-def test_errors_that_cells_share_are_those_of_a_dense_covariance(families: list[Family], spread: float) -> None:
+def test_errors_that_cells_share_are_those_of_a_dense_covariance(
+    families: list[Family], spread: float
+) -> None:
     curves = measured(families, 5, spread)
     rng = np.random.default_rng(6)
-    shared = {family: rng.exponential(200, known.height.shape) for family, known in curves.items() if family != FINEST}
+    shared = {
+        family: rng.exponential(200, known.height.shape)
+        for family, known in curves.items()
+        if family != FINEST
+    }
     shared[families[0]][0] = 0.0
     found = least_squares_cells(LATTICE, curves, shared)
-    expected = dense_least_squares(LATTICE, {f: (known.height, known.variance) for f, known in curves.items()}, shared)
+    expected = dense_least_squares(
+        LATTICE, {f: (known.height, known.variance) for f, known in curves.items()}, shared
+    )
     assert np.allclose(found, expected, rtol=1e-7, atol=1e-5)
 
 
 def test_shared_errors_are_found_where_cells_are_off_together_and_only_there() -> None:
-    """Whole regions beside finest curves that are right, or all off upwards by 3 standard deviations of their own."""
+    """Whole regions beside finest curves that are right, or all off upwards by 3 standard
+    deviations of their own.
+    """
     region = Family(2, ())
     right, wrong, bias = [], [], []
     for seed in range(30):
@@ -88,5 +103,8 @@ def test_a_region_that_was_measured_is_believed_where_cells_share_an_error() -> 
         least_squares_cells(LATTICE, curves | {FINEST: off}, shared)
         for shared in (None, shared_errors(LATTICE, curves | {FINEST: off}))
     )
-    apart = [np.abs(LATTICE.sums(region, cells) - curves[region].height).mean() for cells in (plain, doubted)]
+    apart = [
+        np.abs(LATTICE.sums(region, cells) - curves[region].height).mean()
+        for cells in (plain, doubted)
+    ]
     assert apart[1] < 0.1 * apart[0]

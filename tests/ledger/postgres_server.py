@@ -20,7 +20,14 @@ def server_programs() -> Path | None:
     on_path = shutil.which("initdb")
     folders = [Path(on_path).resolve().parent] if on_path else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()), None)
+    return next(
+        (
+            folder
+            for folder in folders
+            if (folder / "initdb").exists() and (folder / "postgres").exists()
+        ),
+        None,
+    )
 
 
 def _account() -> dict[str, object]:
@@ -38,12 +45,20 @@ def _account() -> dict[str, object]:
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """Yield the address of a running server (``{database}`` is to be filled in), reachable through a socket file only."""
+    """Yield the address of a running server (``{database}`` is to be filled in), reachable through
+    a socket file only.
+    """
     programs = server_programs()
     if programs is None:
         if os.environ.get("CI"):
-            pytest.fail("no PostgreSQL server on this machine: install it, the ledger is tested against a real one")
-        pytest.skip("SKIPPED LOUDLY: no initdb found; install PostgreSQL to test the ledger against a real server")
+            pytest.fail(
+                "no PostgreSQL server on this machine: install it, the ledger is tested against a "
+                "real one"
+            )
+        pytest.skip(
+            "SKIPPED LOUDLY: no initdb found; install PostgreSQL to test the ledger against a real "
+            "server"
+        )
     account = _account()
     home = Path(tempfile.mkdtemp(prefix="ttpg"))
     if account:
@@ -56,11 +71,37 @@ def postgres_server() -> Iterator[str]:
     }
     log = (home / "log").open("wb")
     try:
-        make = [programs / "initdb", "-D", home / "data", "-U", "tallytree", "--auth=trust", "--no-sync", "-E", "UTF8"]
+        make = [
+            programs / "initdb",
+            "-D",
+            home / "data",
+            "-U",
+            "tallytree",
+            "--auth=trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+        ]
         subprocess.run(make, check=True, timeout=120, stderr=log, **settings)
-        # fsync guards against power cuts, which these tests do not stage; `timeout` ends a server that nobody stopped.
-        options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={home}", "-c", "fsync=off"]
-        serve = ["timeout", "--signal=INT", str(LIFETIME_SECONDS), programs / "postgres", "-D", home / "data", *options]
+        # fsync guards against power cuts, which these tests do not stage; `timeout` ends a server
+        # that nobody stopped.
+        options = [
+            "-c",
+            "listen_addresses=",
+            "-c",
+            f"unix_socket_directories={home}",
+            "-c",
+            "fsync=off",
+        ]
+        serve = [
+            "timeout",
+            "--signal=INT",
+            str(LIFETIME_SECONDS),
+            programs / "postgres",
+            "-D",
+            home / "data",
+            *options,
+        ]
         server = subprocess.Popen(serve, stderr=log, **settings)
         try:
             _wait_until_ready(programs, home, server)

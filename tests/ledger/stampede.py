@@ -1,7 +1,7 @@
 """Many processes that reserve from one account while some of them are killed at random.
 
-Runs in a process of its own, so that forking is safe. Each worker writes a receipt to its own file as soon as a
-reservation is acknowledged; the test then compares receipts and ledger.
+Runs in a process of its own, so that forking is safe. Each worker writes a receipt to its own file
+as soon as a reservation is acknowledged; the test then compares receipts and ledger.
 """
 
 import json
@@ -19,12 +19,15 @@ from tallytree.privacy.budget import Budget
 
 DATASET = "stampede"
 AMOUNTS = [Fraction(1, 10), Fraction(1, 11), Fraction(2, 21)]
-# Reservations between two kills, at least: on a busy machine the workers must still get further than they are thrown back.
+# Reservations between two kills, at least: on a busy machine the workers must still get further
+# than they are thrown back.
 RESERVATIONS_PER_KILL = 10
 
 
 def work(ledger: str, folder: Path, worker: int, seed: int) -> None:
-    """Reserve until the account is empty; a restarted worker first repeats the reservation it may have died in."""
+    """Reserve until the account is empty; a restarted worker first repeats the reservation it may
+    have died in.
+    """
     own = folder / f"worker-{worker}"
     done = own.read_text().count("\n") if own.exists() else 0
     dice = random.Random(seed)
@@ -36,7 +39,11 @@ def work(ledger: str, folder: Path, worker: int, seed: int) -> None:
         line: dict[str, object]
         try:
             entry = reserve(
-                ledger, DATASET, Budget("pure", amount), secure=True, purpose=Purpose(key=f"{worker}-{done}")
+                ledger,
+                DATASET,
+                Budget("pure", amount),
+                secure=True,
+                purpose=Purpose(key=f"{worker}-{done}"),
             )
             line = {**entry.receipt(), "repeated": False}
             if dice.random() < 0.01:
@@ -44,7 +51,11 @@ def work(ledger: str, folder: Path, worker: int, seed: int) -> None:
         except DuplicateReleaseError as error:
             line = {**error.receipt, "repeated": True}
         except BudgetError as error:
-            if error.requested is None or error.remaining is None or error.requested <= error.remaining:
+            if (
+                error.requested is None
+                or error.remaining is None
+                or error.requested <= error.remaining
+            ):
                 raise
             return
         os.write(receipts, (json.dumps(line) + "\n").encode())

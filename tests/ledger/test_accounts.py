@@ -58,7 +58,9 @@ def change(ledger: str, statement: str) -> None:
             for action in ("update", "delete"):
                 connection.execute(text(f"DROP TRIGGER IF EXISTS tallytree_ledger_no_{action}"))
         else:
-            connection.execute(text("DROP TRIGGER IF EXISTS tallytree_ledger_append_only ON tallytree_ledger"))
+            connection.execute(
+                text("DROP TRIGGER IF EXISTS tallytree_ledger_append_only ON tallytree_ledger")
+            )
         connection.execute(text(statement))
     engine.dispose()
 
@@ -96,27 +98,39 @@ def test_a_key_pays_once_and_a_crashed_run_is_not_drawn_again(ledger: str) -> No
     assert crashed.value.receipt == paid.receipt()
 
     complete(ledger, find_reservation(ledger, paid.receipt()), result_digest="abc")
-    with pytest.raises(DuplicateReleaseError, match="Nothing was charged; use that release") as again:
+    with pytest.raises(
+        DuplicateReleaseError, match="Nothing was charged; use that release"
+    ) as again:
         pay(ledger, pure("1"), key="spring")
     assert again.value.released
     assert again.value.result_digest == "abc"
     assert summarise(read_history(ledger, "census")).spent == 1
 
 
-@pytest.mark.parametrize("other", [{"budget": pure("1/2")}, {"part": Part("state", "GA")}, {"budget": zcdp("1")}])
+@pytest.mark.parametrize(
+    "other", [{"budget": pure("1/2")}, {"part": Part("state", "GA")}, {"budget": zcdp("1")}]
+)
 def test_a_key_belongs_to_one_request(ledger: str, other: dict[str, object]) -> None:
     create_account(ledger, "census", zcdp("3"), parts=STATES)
     pay(ledger, pure("1"), key="spring")
     with pytest.raises(RequestError, match="belongs to another release"):
         pay(ledger, **{"budget": pure("1"), "key": "spring", **other})  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="belongs to another release"):
-        reserve(ledger, "census", pure("1"), secure=True, purpose=Purpose(key="spring", request_digest="f00"))
+        reserve(
+            ledger,
+            "census",
+            pure("1"),
+            secure=True,
+            purpose=Purpose(key="spring", request_digest="f00"),
+        )
 
 
 def test_completing_twice_is_harmless_and_another_result_is_refused(ledger: str) -> None:
     create_account(ledger, "census", pure("3"))
     paid = pay(ledger, pure("1"))
-    assert complete(ledger, paid, result_digest="abc") == complete(ledger, paid, result_digest="abc")
+    assert complete(ledger, paid, result_digest="abc") == complete(
+        ledger, paid, result_digest="abc"
+    )
     with pytest.raises(RequestError, match="another release"):
         complete(ledger, paid, result_digest="def")
     assert len(read_history(ledger, "census")) == 3
@@ -140,7 +154,8 @@ def test_pure_releases_count_as_half_their_square_under_zcdp(ledger: str) -> Non
     assert pay(ledger, pure("0.1")).charge == Fraction(1, 200)
     pay(ledger, zcdp("0.9"))
     with pytest.raises(
-        BudgetError, match=r"ρ = 0\.095 left of 1; the release asks for ε = 1, which counts as ρ = 0\.5"
+        BudgetError,
+        match=r"ρ = 0\.095 left of 1; the release asks for ε = 1, which counts as ρ = 0\.5",
     ):
         pay(ledger, pure("1"))
     assert check_history(read_history(ledger, "census")) == []
@@ -165,12 +180,17 @@ def test_parts_of_a_partition_pay_for_the_largest(ledger: str) -> None:
     assert charges == [1, 0, Fraction(1, 5), Fraction(1, 2)]
     history = read_history(ledger, "census")
     assert check_history(history) == []
-    assert [(entry.part_of, entry.part) for entry in history[1:3]] == [("state", "GA"), ("state", "TX")]
+    assert [(entry.part_of, entry.part) for entry in history[1:3]] == [
+        ("state", "GA"),
+        ("state", "TX"),
+    ]
 
 
 def test_other_privacy_units_and_insecure_seeds_are_refused(ledger: str) -> None:
     create_account(ledger, "census", pure("3"), unit="person_id")
-    with pytest.raises(RequestError, match="counts losses per 'person_id', this release protects 'entity'"):
+    with pytest.raises(
+        RequestError, match="counts losses per 'person_id', this release protects 'entity'"
+    ):
         pay(ledger, pure("1"))
     with pytest.raises(RequestError, match="insecure seed is not private"):
         reserve(ledger, "census", pure("1"), secure=False, unit="person_id")
@@ -191,7 +211,9 @@ def test_accounts_are_never_replaced_and_unknown_ones_are_named(ledger: str) -> 
     assert [account.dataset for account in list_accounts(ledger)] == ["census", "survey"]
 
 
-@pytest.mark.parametrize("statement", ["UPDATE tallytree_ledger SET amount = '9'", "DELETE FROM tallytree_ledger"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE tallytree_ledger SET amount = '9'", "DELETE FROM tallytree_ledger"]
+)
 def test_the_database_itself_refuses_changes(ledger: str, statement: str) -> None:
     create_account(ledger, "census", pure("3"))
     engine = create_engine(ledger_url(ledger))
@@ -205,7 +227,10 @@ def test_an_edited_row_is_noticed_and_nothing_more_is_recorded(ledger: str) -> N
     create_account(ledger, "census", pure("3"))
     pay(ledger, pure("1"))
     change(ledger, "UPDATE tallytree_ledger SET amount = '300' WHERE position = 0")
-    assert any("row 0" in failure and "edited" in failure for failure in check_history(read_history(ledger, "census")))
+    assert any(
+        "row 0" in failure and "edited" in failure
+        for failure in check_history(read_history(ledger, "census"))
+    )
     with pytest.raises(VerificationError, match="edited"):
         pay(ledger, pure("1"))
 
@@ -229,9 +254,12 @@ def test_a_transaction_that_fails_leaves_nothing(ledger: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["mysql://me:secret@host/db", "sqlite://", ":memory:", "sqlite:///x.db?mode=ro", "://"]
+    "address",
+    ["mysql://me:secret@host/db", "sqlite://", ":memory:", "sqlite:///x.db?mode=ro", "://"],
 )
-def test_addresses_that_cannot_hold_a_ledger_are_refused_without_their_password(address: str) -> None:
+def test_addresses_that_cannot_hold_a_ledger_are_refused_without_their_password(
+    address: str,
+) -> None:
     with pytest.raises(RequestError, match=r"ledger\.db") as refusal:
         list_accounts(address)
     assert "secret" not in str(refusal.value)
@@ -251,7 +279,9 @@ def test_files_that_are_no_ledger_are_one_message(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="folder does not exist"):
         create_account(str(tmp_path / "missing" / "ledger.db"), "census", pure("1"))
     other = tmp_path / "other.db"
-    other.write_text("not a database, but a text of some length that nobody should mistake for one" * 20)
+    other.write_text(
+        "not a database, but a text of some length that nobody should mistake for one" * 20
+    )
     with pytest.raises(StorageError, match="cannot be used"):
         list_accounts(str(other))
     (tmp_path / "empty.db").touch()
@@ -284,7 +314,13 @@ PARTS = st.sampled_from([None, STATES, Parts("sex", ("f", "m"))])
 
 
 @settings(max_examples=25)
-@given(st.sampled_from(["pure", "zcdp"]), AMOUNTS, st.lists(REQUESTS, max_size=12), PARTS, st.integers(0, 12))
+@given(
+    st.sampled_from(["pure", "zcdp"]),
+    AMOUNTS,
+    st.lists(REQUESTS, max_size=12),
+    PARTS,
+    st.integers(0, 12),
+)
 def test_whatever_is_asked_the_account_holds_together(
     definition: Definition,
     total: Fraction,
@@ -294,7 +330,9 @@ def test_whatever_is_asked_the_account_holds_together(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = str(Path(folder) / "ledger.db")
-        create_account(ledger, "census", Budget(definition, total), parts=None if migrated_after else parts)
+        create_account(
+            ledger, "census", Budget(definition, total), parts=None if migrated_after else parts
+        )
         receipts = []
         for turn, (asked, amount, key, part) in enumerate(requests, 1):
             if turn == migrated_after:
@@ -314,15 +352,21 @@ def test_whatever_is_asked_the_account_holds_together(
 
 
 def loss_of_worst_unit(history: list[Entry], definition: Definition) -> Fraction:
-    """The slow, obvious account: a unit lies in one part of each partition; add up what touched it, for the worst unit."""
-    cost = {entry: entry.amount if entry.definition == definition else entry.amount**2 / 2 for entry in history[1:]}
+    """The slow, obvious account: a unit lies in one part of each partition; add up what touched it,
+    for the worst unit.
+    """
+    cost = {
+        entry: entry.amount if entry.definition == definition else entry.amount**2 / 2
+        for entry in history[1:]
+    }
     states, sexes = ["GA", "TX", "elsewhere"], ["f", "m"]
     return max(
         sum(
             (
                 loss
                 for entry, loss in cost.items()
-                if entry.part_of is None or entry.part == {"state": state, "sex": sex}[entry.part_of]
+                if entry.part_of is None
+                or entry.part == {"state": state, "sex": sex}[entry.part_of]
             ),
             Fraction(0),
         )

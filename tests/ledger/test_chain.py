@@ -28,12 +28,32 @@ from tallytree.ledger.terms import Parts, detail_of
 
 def make_history() -> list[Entry]:
     opening = Entry(
-        "census", 0, "create", "2030-01-01T00:00:00.000+00:00", "zcdp", "entity", Fraction(2), Fraction(0), Fraction(0)
+        "census",
+        0,
+        "create",
+        "2030-01-01T00:00:00.000+00:00",
+        "zcdp",
+        "entity",
+        Fraction(2),
+        Fraction(0),
+        Fraction(0),
     )
     steps = [
         {"kind": "terms", "detail": detail_of(Parts("state", ("GA", "TX")))},
-        {"kind": "reserve", "amount": Fraction(1, 2), "charge": Fraction(1, 2), "key": "a", "digest": "d1"},
-        {"kind": "reserve", "amount": Fraction(1), "charge": Fraction(1, 2), "key": "b", "definition": "pure"},
+        {
+            "kind": "reserve",
+            "amount": Fraction(1, 2),
+            "charge": Fraction(1, 2),
+            "key": "a",
+            "digest": "d1",
+        },
+        {
+            "kind": "reserve",
+            "amount": Fraction(1),
+            "charge": Fraction(1, 2),
+            "key": "b",
+            "definition": "pure",
+        },
         {"kind": "measured", "key": "a", "digest": "d3"},
         {"kind": "complete", "key": "a", "digest": "d2"},
         {
@@ -58,7 +78,11 @@ def make_history() -> list[Entry]:
     for step in steps:
         last = history[-1]
         row = replace(
-            opening, position=last.position + 1, amount=Fraction(0), spent=last.spent, previous_hash=last.hash
+            opening,
+            position=last.position + 1,
+            amount=Fraction(0),
+            spent=last.spent,
+            previous_hash=last.hash,
         )
         row = replace(row, **step)  # type: ignore[arg-type]
         row = replace(row, spent=last.spent + row.charge)
@@ -85,11 +109,17 @@ def test_the_history_of_these_tests_holds_together() -> None:
     assert check_history(HISTORY) == []
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Entry) if field.name not in ("kind", "definition")])
+@pytest.mark.parametrize(
+    "name", [field.name for field in fields(Entry) if field.name not in ("kind", "definition")]
+)
 @pytest.mark.parametrize("position", range(len(HISTORY)))
 def test_every_edit_of_every_field_is_noticed(position: int, name: str) -> None:
     row = HISTORY[position]
-    changed = [*HISTORY[:position], replace(row, **{name: edited(getattr(row, name))}), *HISTORY[position + 1 :]]
+    changed = [
+        *HISTORY[:position],
+        replace(row, **{name: edited(getattr(row, name))}),
+        *HISTORY[position + 1 :],
+    ]
     assert check_history(changed)
 
 
@@ -139,9 +169,13 @@ def test_sums_are_checked_even_where_every_hash_was_made_anew() -> None:
     assert any("measures for no" in failure for failure in rewrite(4, key="z"))
     assert any("measured" in failure for failure in rewrite(5, kind="measured"))
     assert any("does not have" in failure for failure in rewrite(6, part="Georgia"))
-    assert any("fixed before" in failure for failure in rewrite(5, kind="terms", detail=HISTORY[1].detail))
+    assert any(
+        "fixed before" in failure for failure in rewrite(5, kind="terms", detail=HISTORY[1].detail)
+    )
     assert any("cannot be read" in failure for failure in rewrite(1, detail='{"parts": 3}'))
-    assert any("its format is unknown" in failure for failure in rewrite(4, format="tallytree-ledger-9"))
+    assert any(
+        "its format is unknown" in failure for failure in rewrite(4, format="tallytree-ledger-9")
+    )
 
 
 def test_one_account_holds_one_name_for_its_row() -> None:
@@ -149,7 +183,9 @@ def test_one_account_holds_one_name_for_its_row() -> None:
         history: list[Entry] = []
         for row in HISTORY:
             unit = {2: first, 3: second}.get(row.position, row.unit)
-            row = replace(row, unit=unit, previous_hash=history[-1].hash if history else row.previous_hash)
+            row = replace(
+                row, unit=unit, previous_hash=history[-1].hash if history else row.previous_hash
+            )
             history.append(replace(row, hash=row.seal()))
         return check_history(history)
 
@@ -167,7 +203,9 @@ def test_an_outsider_can_check_an_export_in_a_few_lines() -> None:
         assert row["previous_hash"] == previous
         assert hashlib.sha256(text.encode()).hexdigest() == sealed
         previous = sealed
-    assert sum(Fraction(row["charge"]) for row in exported["entries"]) == Fraction(exported["entries"][-1]["spent"])
+    assert sum(Fraction(row["charge"]) for row in exported["entries"]) == Fraction(
+        exported["entries"][-1]["spent"]
+    )
 
 
 def test_exports_hold_everything() -> None:
@@ -179,7 +217,8 @@ def test_exports_hold_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": "other", "entries": []}', '{"format": "tallytree-ledger-1"}']
+    "text",
+    ["", "[]", "{}", '{"format": "other", "entries": []}', '{"format": "tallytree-ledger-1"}'],
 )
 def test_other_files_are_not_taken_for_a_history(text: str) -> None:
     with pytest.raises(InputError, match="not an exported ledger history"):
@@ -203,7 +242,9 @@ def test_anything_may_stand_in_a_row_and_is_one_message(name: str, value: object
     assert check_history([*HISTORY[:6], found, *HISTORY[7:]])
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": "tallytree-ledger-1", "entries": [3, null]}'])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"format": "tallytree-ledger-1", "entries": [3, null]}']
+)
 def test_a_history_that_is_none_is_one_message(text: str) -> None:
     with pytest.raises(InputError):
         history_from_json(text)
@@ -215,7 +256,14 @@ def test_an_empty_history_does_not_hold() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("3", "3"), ("1/10", "0.1"), ("-5/4", "-1.25"), ("1/3", "1/3"), ("0", "0"), ("1/1000000", "0.000001")],
+    [
+        ("3", "3"),
+        ("1/10", "0.1"),
+        ("-5/4", "-1.25"),
+        ("1/3", "1/3"),
+        ("0", "0"),
+        ("1/1000000", "0.000001"),
+    ],
 )
 def test_numbers_for_people(value: str, shown: str) -> None:
     assert plain_number(Fraction(value)) == shown

@@ -1,4 +1,6 @@
-"""Ledgers of format 1 stay readable and usable, newer ones are refused, damaged ones are one sentence."""
+"""Ledgers of format 1 stay readable and usable, newer ones are refused, damaged ones are one
+sentence.
+"""
 
 import random
 import shutil
@@ -41,7 +43,10 @@ def saved(tmp_path: Path) -> str:
 
 
 def test_a_ledger_of_format_1_is_read_and_used(saved: str) -> None:
-    found = {account.dataset: (account.unit, account.spent, account.closed) for account in list_accounts(saved)}
+    found = {
+        account.dataset: (account.unit, account.spent, account.closed)
+        for account in list_accounts(saved)
+    }
     assert found == {
         "census": ("entity", Fraction(3, 2), False),
         "old": ("entity", 0, True),
@@ -52,13 +57,18 @@ def test_a_ledger_of_format_1_is_read_and_used(saved: str) -> None:
     assert history_from_json(history_as_json(history)) == history
     opened = find_open(saved, "census", "georgia")
     assert opened is not None
-    reserve(saved, "census", Budget("pure", Fraction(1, 2)), secure=True, purpose=Purpose(key="new"))
+    reserve(
+        saved, "census", Budget("pure", Fraction(1, 2)), secure=True, purpose=Purpose(key="new")
+    )
     note_measured(saved, opened.reservation, digest="d1")
     complete(saved, opened.reservation, result_digest="m1")
     after = read_history(saved, "census")
     assert after[: len(history)] == history
     assert check_history(after, [opened.reservation.receipt()]) == []
-    with pytest.raises(Exception, match="append-only"), closing(sqlite3.connect(saved)) as connection:
+    with (
+        pytest.raises(Exception, match="append-only"),
+        closing(sqlite3.connect(saved)) as connection,
+    ):
         connection.execute("DELETE FROM tallytree_ledger")
 
 
@@ -69,7 +79,9 @@ def test_a_newer_format_is_refused_with_the_reason(ledger: str) -> None:
         connection.execute(text(f"INSERT INTO tallytree_ledger_version VALUES ({VERSION + 1})"))
     engine.dispose()
     for use in (lambda: list_accounts(ledger), lambda: reserve(ledger, "census", ONE, secure=True)):
-        with pytest.raises(StorageError, match=f"has format {VERSION + 1}, which a newer tallytree wrote.*Upgrade"):
+        with pytest.raises(
+            StorageError, match=f"has format {VERSION + 1}, which a newer tallytree wrote.*Upgrade"
+        ):
             use()
 
 
@@ -122,27 +134,48 @@ def test_damaged_files_are_one_sentence_or_noticed(
     assert len(capsys.readouterr().err.splitlines()) <= 1
 
 
-VALUES = [None, 7, -1, 2.5, b"\xff\x00", "", "x", "1/0", "1e99999999", "9" * 9999, "\N{SNOWMAN}", '{"parts": 1}']
+VALUES = [
+    None,
+    7,
+    -1,
+    2.5,
+    b"\xff\x00",
+    "",
+    "x",
+    "1/0",
+    "1e99999999",
+    "9" * 9999,
+    "\N{SNOWMAN}",
+    '{"parts": 1}',
+]
 
 
 @pytest.mark.parametrize("column", list(read_history(str(FROZEN), "census")[0].as_row()))
 def test_wrong_values_in_rows_are_one_sentence(column: str, saved: str) -> None:
     with closing(sqlite3.connect(saved, isolation_level=None)) as connection:
         # A table without any of its constraints, as another program might leave it.
-        connection.execute("CREATE TABLE loose AS SELECT * FROM tallytree_ledger WHERE dataset = 'census'")
+        connection.execute(
+            "CREATE TABLE loose AS SELECT * FROM tallytree_ledger WHERE dataset = 'census'"
+        )
         connection.execute("DROP TABLE tallytree_ledger")
         connection.execute("ALTER TABLE loose RENAME TO tallytree_ledger")
         for row in (1, 3):  # not the last one: that it is missing only a receipt can show
-            before = connection.execute(f"SELECT {column} FROM tallytree_ledger WHERE rowid = {row}").fetchone()[0]
+            before = connection.execute(
+                f"SELECT {column} FROM tallytree_ledger WHERE rowid = {row}"
+            ).fetchone()[0]
             for value in VALUES:
                 if str(value) == str(before) or value == before:
                     continue
-                connection.execute(f"UPDATE tallytree_ledger SET {column} = ? WHERE rowid = {row}", (value,))
+                connection.execute(
+                    f"UPDATE tallytree_ledger SET {column} = ? WHERE rowid = {row}", (value,)
+                )
                 complaint = complaint_of(lambda: read_history(saved, "census"))
                 assert complaint or check_history(read_history(saved, "census"))
                 complaint_of(lambda: list_accounts(saved))
                 complaint_of(lambda: find_open(saved, "census", "georgia"))
-            connection.execute(f"UPDATE tallytree_ledger SET {column} = ? WHERE rowid = {row}", (before,))
+            connection.execute(
+                f"UPDATE tallytree_ledger SET {column} = ? WHERE rowid = {row}", (before,)
+            )
     assert check_history(read_history(saved, "census")) == []
 
 

@@ -47,7 +47,12 @@ def test_a_release_carries_its_receipt(ledger: str, tmp_path: Path) -> None:
 
 def test_the_ledger_keeps_what_a_release_is_made_of(ledger: str) -> None:
     release = tt.release(
-        COUNTS, epsilon=1, mechanism="adaptive", budget=["0.25", "0.75"], ledger=ledger, dataset="census"
+        COUNTS,
+        epsilon=1,
+        mechanism="adaptive",
+        budget=["0.25", "0.75"],
+        ledger=ledger,
+        dataset="census",
     )
     detail = json.loads(read_history(ledger, "census")[1].detail)
     assert detail == release.manifest["privacy"]["composition"]
@@ -60,14 +65,28 @@ def test_a_split_planned_after_payment_stands_in_the_ledger_as_one_sum(ledger: s
     assert look == first
     assert levels["level"] is None
     assert levels["query"] == "staircase, split over the levels after the first look"
-    assert Fraction(levels["loss"]) == sum(Fraction(part["loss"]) for part in rest) == Fraction(97, 100)
+    assert (
+        Fraction(levels["loss"])
+        == sum(Fraction(part["loss"]) for part in rest)
+        == Fraction(97, 100)
+    )
 
 
 def test_histograms_pay_too(ledger: str) -> None:
     made = histogram([1, 2, 3], bins=[0, 2, 4], epsilon=1, ledger=ledger, dataset="census")
     assert made.manifest["privacy"]["ledger"]["amount"] == "1"
-    with pytest.raises(RequestError, match="counts losses per 'entity', this release protects 'person'"):
-        histogram([1, 2], bins=[0, 2, 4], epsilon=1, contributions=2, entity="person", ledger=ledger, dataset="census")
+    with pytest.raises(
+        RequestError, match="counts losses per 'entity', this release protects 'person'"
+    ):
+        histogram(
+            [1, 2],
+            bins=[0, 2, 4],
+            epsilon=1,
+            contributions=2,
+            entity="person",
+            ledger=ledger,
+            dataset="census",
+        )
 
 
 def test_degrees_pay_too(ledger: str) -> None:
@@ -126,8 +145,12 @@ def test_three_true_parts_cost_their_maximum_and_are_named(ledger: str) -> None:
     migrate_account(ledger, "census", parts=STATES)
     regions = pa.table({"state": list(STATES.labels)})
     for state in STATES.labels:  # Texas has no rows, and is a part like any other
-        counts = tt.read(PEOPLE, group="household", levels=["state"], hierarchy=regions, where=f"state={state}")
-        made = tt.release(counts, epsilon=2, ledger=Payment(ledger, "census", part=Part("state", state)))
+        counts = tt.read(
+            PEOPLE, group="household", levels=["state"], hierarchy=regions, where=f"state={state}"
+        )
+        made = tt.release(
+            counts, epsilon=2, ledger=Payment(ledger, "census", part=Part("state", state))
+        )
         assert made.manifest["where"] == {"column": "state", "value": state}
         receipt = made.manifest["privacy"]["ledger"]
         assert (receipt["part_of"], receipt["part"]) == ("state", state)
@@ -137,7 +160,9 @@ def test_three_true_parts_cost_their_maximum_and_are_named(ledger: str) -> None:
 def test_rows_that_were_filtered_without_a_part_pay_in_full(ledger: str) -> None:
     migrate_account(ledger, "census", parts=STATES)
     for state in ("GA", "NY"):
-        counts = tt.read(PEOPLE, group="household", levels=["state"], where=f"state={state}", public="groups")
+        counts = tt.read(
+            PEOPLE, group="household", levels=["state"], where=f"state={state}", public="groups"
+        )
         made = tt.release(counts, epsilon=1, ledger=ledger, dataset="census")
         assert made.manifest["where"]["value"] == state
         assert "part" not in made.manifest["privacy"]["ledger"]
@@ -145,10 +170,14 @@ def test_rows_that_were_filtered_without_a_part_pay_in_full(ledger: str) -> None
 
 
 @pytest.mark.parametrize("where", [None, "state=NY", "state=GA ", "household=1"])
-def test_a_part_is_refused_to_data_that_were_not_read_as_that_part(ledger: str, where: str | None) -> None:
+def test_a_part_is_refused_to_data_that_were_not_read_as_that_part(
+    ledger: str, where: str | None
+) -> None:
     migrate_account(ledger, "census", parts=STATES)
     people = PEOPLE.append_column("again", PEOPLE["state"])
-    people = pa.concat_tables([people, people.slice(0, 1).set_column(1, "state", pa.array(["GA "]))])
+    people = pa.concat_tables(
+        [people, people.slice(0, 1).set_column(1, "state", pa.array(["GA "]))]
+    )
     counts = tt.read(people, group="household", levels=["again"], where=where, public="groups")
     with pytest.raises(RequestError, match="The payment is for the part 'state=GA', but"):
         tt.release(counts, epsilon=1, ledger=Payment(ledger, "census", part=Part("state", "GA")))
@@ -178,7 +207,9 @@ def test_every_kind_of_release_pays_for_parts(ledger: str) -> None:
         where = f"state={state}"
         made = [
             histogram(rows, column="household", edges=[0, 2, 5], where=where, **paid),
-            spatial(rows, columns=["x", "y"], box=[(0, 1), (0, 1)], resolution=4, where=where, **paid),
+            spatial(
+                rows, columns=["x", "y"], box=[(0, 1), (0, 1)], resolution=4, where=where, **paid
+            ),
         ]
         if state != "TX":
             made.append(degrees(rows, column="household", where=where, **paid, public="groups"))
@@ -196,12 +227,21 @@ def test_edges_of_a_part_need_the_owners_word_that_each_lies_in_one(ledger: str)
     # The same edge is listed in both parts, and counts in both.
     edges = pa.table({"a": [1, 1, 2], "b": [2, 2, 3], "state": ["GA", "NY", "NY"]})
     migrate_account(ledger, "census", parts=STATES)
-    create_account(ledger, "graph", Budget("pure", Fraction(1)), parts=Parts("state", ("GA", "NY"), True))
+    create_account(
+        ledger, "graph", Budget("pure", Fraction(1)), parts=Parts("state", ("GA", "NY"), True)
+    )
     payment = Payment(ledger, "census", part=Part("state", "GA"))
     with pytest.raises(RequestError, match="rows of one edge may lie in several parts"):
-        degrees(edges, edges=("a", "b"), where="state=GA", epsilon=1, ledger=payment, public="nodes")
+        degrees(
+            edges, edges=("a", "b"), where="state=GA", epsilon=1, ledger=payment, public="nodes"
+        )
     degrees(
-        edges, edges=("a", "b"), where="state=GA", epsilon=1, ledger=replace(payment, dataset="graph"), public="nodes"
+        edges,
+        edges=("a", "b"),
+        where="state=GA",
+        epsilon=1,
+        ledger=replace(payment, dataset="graph"),
+        public="nodes",
     )
 
 
@@ -211,7 +251,14 @@ def test_a_unit_column_needs_the_owners_word_too(ledger: str) -> None:
         parts = Parts("state", ("GA", "NY"), one_part)
         create_account(ledger, name, Budget("pure", Fraction(1)), unit="person", parts=parts)
     for name in ("persons", "whole persons"):
-        counts = tt.read(rows, group="household", unit="person", contributions=1, where="state=GA", public="regions")
+        counts = tt.read(
+            rows,
+            group="household",
+            unit="person",
+            contributions=1,
+            where="state=GA",
+            public="regions",
+        )
         payment = Payment(ledger, name, part=Part("state", "GA"))
         if name == "persons":
             with pytest.raises(RequestError, match="rows of one person may lie in several parts"):
@@ -226,7 +273,9 @@ def test_persons_and_then_households_are_refused(ledger: str) -> None:
         persons = tt.read(PEOPLE, group="household", entity="person", public="groups")
         tt.release(persons, epsilon=1, ledger=ledger, dataset=account)
         households = tt.read(PEOPLE, group="state", entity="household", public="groups")
-        with pytest.raises(RequestError, match=r"per 'person', this release protects 'household'.*k·ε there"):
+        with pytest.raises(
+            RequestError, match=r"per 'person', this release protects 'household'.*k·ε there"
+        ):
             tt.release(households, epsilon=1, ledger=ledger, dataset=account)
     rows = tt.read(
         PEOPLE.append_column("person", PEOPLE["household"]),

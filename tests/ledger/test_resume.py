@@ -95,7 +95,9 @@ def test_a_used_key_says_how_far_the_run_came(account: str) -> None:
         step()
         with pytest.raises(DuplicateReleaseError) as refusal:
             pay(account)
-        states.append((refusal.value.state, refusal.value.measured_digest, refusal.value.result_digest))
+        states.append(
+            (refusal.value.state, refusal.value.measured_digest, refusal.value.result_digest)
+        )
         assert refusal.value.receipt == paid.receipt()
         assert refusal.value.released is (refusal.value.state == "completed")
     assert states == [("reserved", "", ""), ("measured", "d1", ""), ("completed", "d1", "m1")]

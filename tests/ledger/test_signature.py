@@ -1,4 +1,6 @@
-"""A signed folder: whatever is changed is found by whoever has the public key, and forged by nobody who lacks the other."""
+"""A signed folder: whatever is changed is found by whoever has the public key, and forged by nobody
+who lacks the other.
+"""
 
 import json
 import shutil
@@ -50,7 +52,11 @@ def test_a_signed_release_verifies_with_and_without_the_key(office: Path, signed
     assert not tt.verify(signed, public_key=office / "other.pub")
     (signed / "manifest.sig").unlink()
     assert tt.verify(signed)
-    (failed,) = [check for check in tt.verify(signed, public_key=office / "key.pub").checks if not check.passed]
+    (failed,) = [
+        check
+        for check in tt.verify(signed, public_key=office / "key.pub").checks
+        if not check.passed
+    ]
     assert failed.detail == "There is no manifest.sig: the release is not signed."
 
 
@@ -59,7 +65,9 @@ def test_every_flipped_bit_of_a_signature_is_found_without_a_key(signed: Path) -
     whole = file.read_bytes()
     for place in range(len(whole)):
         for bit in range(8):
-            file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
+            file.write_bytes(
+                whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :]
+            )
             assert len(signature_problems(signed)) == 1
     file.write_bytes(whole)
     assert not signature_problems(signed)
@@ -83,9 +91,16 @@ def test_no_edit_of_any_value_of_the_manifest_passes(office: Path, signed: Path)
         for step in way[:-1]:
             place = place[step]
         old = place[way[-1]]
-        place[way[-1]] = (not old) if isinstance(old, bool) else old + 1 if isinstance(old, int) else f"{old} edited"
+        place[way[-1]] = (
+            (not old)
+            if isinstance(old, bool)
+            else old + 1
+            if isinstance(old, int)
+            else f"{old} edited"
+        )
         forge(signed, edited)
-        # Whoever edits the manifest can make its checksum fit, and that of the signature too, but not the signature.
+        # Whoever edits the manifest can make its checksum fit, and that of the signature too, but
+        # not the signature.
         assert signature_problems(signed) == ["manifest.json is not the one that was signed."], way
         assert signature_problems(signed, office / "key.pub"), way
 
@@ -102,13 +117,19 @@ def test_a_forger_with_a_key_of_his_own_is_found(office: Path, signed: Path) -> 
     # Not even by writing the fingerprint of the true key into the file.
     facts = json.loads((signed / "manifest.sig").read_text())
     facts["key_sha256"] = json.loads((office / "out" / "manifest.sig").read_text())["key_sha256"]
-    (signed / "manifest.sig").write_text(sealed({name: facts[name] for name in facts if name != "sha256"}))
-    assert signature_problems(signed, office / "key.pub") == ["It was not made by the owner of this key."]
+    (signed / "manifest.sig").write_text(
+        sealed({name: facts[name] for name in facts if name != "sha256"})
+    )
+    assert signature_problems(signed, office / "key.pub") == [
+        "It was not made by the owner of this key."
+    ]
 
 
 def test_the_report_is_signed_too(office: Path, signed: Path) -> None:
     manifest = sha256_of(signed / "manifest.json")
-    (signed / "report.html").write_text(page_with_digest("<p>It is safe to publish all.</p>", manifest))
+    (signed / "report.html").write_text(
+        page_with_digest("<p>It is safe to publish all.</p>", manifest)
+    )
     assert signature_problems(signed) == ["report.html came after the signature: sign again."]
     tt.sign(signed, office / "key")
     assert tt.verify(signed, public_key=office / "key.pub")
@@ -124,14 +145,22 @@ def test_only_what_verifies_is_signed(office: Path, signed: Path) -> None:
         tt.sign(signed, office / "key")
 
 
-@pytest.mark.parametrize("content", ["", "null", "{}", '{"format_version": 1}', "[" * 100_000, "\udcff"])
+@pytest.mark.parametrize(
+    "content", ["", "null", "{}", '{"format_version": 1}', "[" * 100_000, "\udcff"]
+)
 def test_what_is_no_signature_is_one_line(office: Path, signed: Path, content: str) -> None:
     (signed / "manifest.sig").write_bytes(content.encode(errors="surrogateescape"))
-    (failed,) = [check for check in tt.verify(signed, public_key=office / "key.pub").checks if not check.passed]
+    (failed,) = [
+        check
+        for check in tt.verify(signed, public_key=office / "key.pub").checks
+        if not check.passed
+    ]
     assert failed.detail.count("\n") == 0
 
 
-def test_keys_are_private_never_replaced_and_may_have_a_password(tmp_path: Path, signed: Path) -> None:
+def test_keys_are_private_never_replaced_and_may_have_a_password(
+    tmp_path: Path, signed: Path
+) -> None:
     public = new_key_pair(tmp_path / "locked", b"open sesame")
     assert stat.S_IMODE((tmp_path / "locked").stat().st_mode) == 0o600
     with pytest.raises(StorageError, match="not replaced"):
@@ -175,6 +204,10 @@ def test_the_commands(tmp_path: Path, signed: Path, capsys: pytest.CaptureFixtur
     assert run("verify", signed, "--public-key", pair["public_key"]) == 1
     assert run("verify", signed, "--privacy", "--public-key", pair["public_key"]) == 1
     capsys.readouterr()
-    for wrong in (["sign"], ["sign", signed], ["sign", signed, "--private-key", "k", "--new-key", "k"]):
+    for wrong in (
+        ["sign"],
+        ["sign", signed],
+        ["sign", signed, "--private-key", "k", "--new-key", "k"],
+    ):
         assert run(*wrong) == 2
         assert capsys.readouterr().err.startswith("tallytree: Say what to sign")

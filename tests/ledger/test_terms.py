@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from tallytree.errors import InputError, RequestError
-from tallytree.ledger.accounts import Purpose, create_account, migrate_account, read_history, reserve
+from tallytree.ledger.accounts import (
+    Purpose,
+    create_account,
+    migrate_account,
+    read_history,
+    reserve,
+)
 from tallytree.ledger.chain import Entry, summarise
 from tallytree.ledger.checks import check_history
 from tallytree.ledger.terms import Parts, Unit, detail_of, parts_of
@@ -20,7 +26,9 @@ SPELLINGS = ("Georgia", "georgia", "GA", "Georgia ")
 
 
 def pay(ledger: str, part: Part | None = None, unit: str | Unit = "entity", key: str = "") -> Entry:
-    return reserve(ledger, "census", ONE, secure=True, purpose=Purpose(key=key), unit=unit, part=part)
+    return reserve(
+        ledger, "census", ONE, secure=True, purpose=Purpose(key=key), unit=unit, part=part
+    )
 
 
 def spent(ledger: str) -> Fraction:
@@ -47,7 +55,8 @@ def test_three_true_parts_are_charged_their_maximum(ledger: str) -> None:
 def test_parts_of_an_account_without_any_and_of_another_column_are_refused(ledger: str) -> None:
     create_account(ledger, "census", TEN)
     with pytest.raises(
-        RequestError, match=r"has no parts.*ledger migrate.*where='state=Georgia', which is paid in full"
+        RequestError,
+        match=r"has no parts.*ledger migrate.*where='state=Georgia', which is paid in full",
     ):
         pay(ledger, Part("state", "Georgia"))
     migrate_account(ledger, "census", parts=STATES)
@@ -82,7 +91,13 @@ def test_units_of_several_rows_need_the_owners_word_that_they_lie_in_one_part(le
         ledger, Part("state", "Ohio"), unit=Unit(entity="person")
     )  # one row each: wherever it lies, it lies there alone
     assert pay(ledger, unit="person").charge == 1
-    create_account(ledger, "survey", TEN, unit="person", parts=Parts("state", ("Ohio",), units_in_one_part=True))
+    create_account(
+        ledger,
+        "survey",
+        TEN,
+        unit="person",
+        parts=Parts("state", ("Ohio",), units_in_one_part=True),
+    )
     reserve(ledger, "survey", ONE, secure=True, unit="person", part=Part("state", "Ohio"))
     assert spent(ledger) == 2
 
@@ -112,13 +127,17 @@ def test_an_edge_that_may_be_listed_twice_may_lie_in_two_parts(ledger: str) -> N
         ("row", Unit(), True),
     ],
 )
-def test_units_are_matched_by_name(tmp_path: Path, account: str, unit: Unit, accepted: bool) -> None:
+def test_units_are_matched_by_name(
+    tmp_path: Path, account: str, unit: Unit, accepted: bool
+) -> None:
     ledger = str(tmp_path / "ledger.db")
     create_account(ledger, "census", TEN, unit=account)
     if accepted:
         assert pay(ledger, unit=unit).charge == 1
     else:
-        with pytest.raises(RequestError, match=r"do not add up.*k·ε there \(ρ: k²·ρ\).*contributions=k"):
+        with pytest.raises(
+            RequestError, match=r"do not add up.*k·ε there \(ρ: k²·ρ\).*contributions=k"
+        ):
             pay(ledger, unit=unit)
     assert spent(ledger) == int(accepted)
 
@@ -130,7 +149,9 @@ def test_the_first_name_for_a_row_stays(ledger: str) -> None:
     pay(ledger)
     pay(ledger, unit=Unit(entity="person"))
     for other in ("household", "trip"):
-        with pytest.raises(RequestError, match=f"counts losses per 'person', this release protects '{other}'"):
+        with pytest.raises(
+            RequestError, match=f"counts losses per 'person', this release protects '{other}'"
+        ):
             pay(ledger, unit=Unit(entity=other))
     with pytest.raises(RequestError, match="counts losses per 'person' already"):
         migrate_account(ledger, "census", unit="household")
@@ -149,7 +170,9 @@ def test_parts_survive_being_written() -> None:
         parts_of('{"parts": {"column": "state", "labels": "GA", "units_in_one_part": false}}')
 
 
-@pytest.mark.parametrize("text", ["", "Georgia", "state=", "=Georgia", ("state", ""), ("state", 3), 3])
+@pytest.mark.parametrize(
+    "text", ["", "Georgia", "state=", "=Georgia", ("state", ""), ("state", 3), 3]
+)
 def test_half_a_part_is_refused(text: object) -> None:
     with pytest.raises(RequestError, match="COLUMN=VALUE"):
         part_from(text)

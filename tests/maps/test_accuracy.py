@@ -6,7 +6,9 @@ from tallytree.errors import RequestError
 from tallytree.maps.accuracy import compare_maps, points_like, predict_map
 
 RNG = np.random.default_rng(3)
-POINTS = np.concatenate([RNG.normal(0.3, 0.05, size=(20_000, 2)), RNG.uniform(size=(5000, 2))]).clip(0, 1)
+POINTS = np.concatenate(
+    [RNG.normal(0.3, 0.05, size=(20_000, 2)), RNG.uniform(size=(5000, 2))]
+).clip(0, 1)
 EARLIER = tt.spatial(POINTS, box=[(0, 1), (0, 1)], resolution=64, epsilon=1, insecure_seed=1)
 
 
@@ -20,7 +22,12 @@ def test_assumed_points_are_those_of_the_earlier_map():
 def test_a_prediction_comes_near_what_a_release_of_the_real_points_has():
     predicted = tt.plan(EARLIER, epsilon=0.1, runs=4)
     real = [
-        tt.evaluate(tt.spatial(POINTS, box=[(0, 1), (0, 1)], resolution=64, epsilon=0.1, insecure_seed=seed), POINTS)
+        tt.evaluate(
+            tt.spatial(
+                POINTS, box=[(0, 1), (0, 1)], resolution=64, epsilon=0.1, insecure_seed=seed
+            ),
+            POINTS,
+        )
         for seed in range(100, 104)
     ]
     for place in (1, 2, 3):
@@ -33,7 +40,11 @@ def test_a_prediction_comes_near_what_a_release_of_the_real_points_has():
 def test_methods_are_compared_on_the_same_points():
     steps = []
     found = compare_maps(
-        points_like(EARLIER), ["auto", "flat"], epsilon=0.1, runs=1, progress=lambda *step: steps.append(step)
+        points_like(EARLIER),
+        ["auto", "flat"],
+        epsilon=0.1,
+        runs=1,
+        progress=lambda *step: steps.append(step),
     )
     assert [one.name for one in found] == ["auto", "flat"]
     assert found[0].classes[1].mean_error < found[1].classes[1].mean_error

@@ -21,23 +21,35 @@ def made_up(n_bins: int, scale: int, seed: int) -> Any:
     """Counts of a bell, of few full bins and of a flat stretch."""
     rng = np.random.default_rng(seed)
     place = np.arange(n_bins) / n_bins
-    shape = np.exp(-(((place - 0.3) / 0.1) ** 2)) + (rng.random(n_bins) < 0.03) * 3 + (place > 0.6) * 0.3
+    shape = (
+        np.exp(-(((place - 0.3) / 0.1) ** 2))
+        + (rng.random(n_bins) < 0.03) * 3
+        + (place > 0.6) * 0.3
+    )
     return rng.multinomial(scale, shape / shape.sum())
 
 
 def boxes(counts: Any, **options: Any) -> RangeHistogram:
-    return tt.histogram(counts=counts, mechanism="adaptive", **({"epsilon": 1, "insecure_seed": 1} | options))
+    return tt.histogram(
+        counts=counts, mechanism="adaptive", **({"epsilon": 1, "insecure_seed": 1} | options)
+    )
 
 
 def test_it_is_the_map_of_its_column() -> None:
     counts = made_up(len(EDGES) - 1, 5_000, 1)
     histogram = boxes(counts, edges=EDGES)
-    line = tt.spatial(counts=counts, edges=[EDGES], mechanism="adaptive", epsilon=1, insecure_seed=1)
+    line = tt.spatial(
+        counts=counts, edges=[EDGES], mechanism="adaptive", epsilon=1, insecure_seed=1
+    )
     assert histogram.boxes is not None
     assert (
         histogram.boxes.table()
         .drop_columns(["low_value", "high_value", "first_value", "end_value"])
-        .equals(line.table().drop_columns([name for name in line.table().column_names if name.partition("_")[1]]))
+        .equals(
+            line.table().drop_columns(
+                [name for name in line.table().column_names if name.partition("_")[1]]
+            )
+        )
     )
     assert int(histogram.counts.sum()) == int(line.total().estimate)
     ends = [(0, 400), (0, 20), (33, 120), (148, 400), (17, 18)]
@@ -82,15 +94,21 @@ def test_errors_of_a_share_are_those_of_the_difference() -> None:
     none = np.zeros_like(ends)
     # P − q T = (1 − q) P − q S: for the whole that is (1 − q) T, for nothing − q T.
     whole = errors.moments(none[:1], ends[-1:])[0][0]
-    np.testing.assert_allclose(errors.moments(none, ends, 0.3)[0][[0, -1]], [0.09 * whole, 0.49 * whole])
+    np.testing.assert_allclose(
+        errors.moments(none, ends, 0.3)[0][[0, -1]], [0.09 * whole, 0.49 * whole]
+    )
     # A half of all, from both sides: P − T/2 = −(S − T/2).
     full = np.full_like(ends, 128)
-    np.testing.assert_allclose(errors.moments(none, ends, 0.5)[0], errors.moments(ends, full, 0.5)[0])
+    np.testing.assert_allclose(
+        errors.moments(none, ends, 0.5)[0], errors.moments(ends, full, 0.5)[0]
+    )
     assert errors.moments(none, none)[0].max() == 0
 
 
 def test_intervals_hold() -> None:
-    """95 % intervals of ranges of all lengths, over shapes and scales: at least 90 % of each length, 93 % of all."""
+    """95 % intervals of ranges of all lengths, over shapes and scales: at least 90 % of each
+    length, 93 % of all.
+    """
     held: dict[int, list[bool]] = {}
     for seed in range(60):
         counts = made_up(256, (2_000, 50_000)[seed % 2], seed)
@@ -126,7 +144,9 @@ def test_what_does_not_go_with_it_is_refused() -> None:
 
 
 def test_it_costs_less_than_strategies_where_counts_are_few() -> None:
-    """1,000 rows over 1,024 bins at ε = 0.1: a strategy pays for every bin, boxes for what there is."""
+    """1,000 rows over 1,024 bins at ε = 0.1: a strategy pays for every bin, boxes for what there
+    is.
+    """
     counts, ratios = made_up(1024, 1_000, 5), []
     for seed in range(7):
         errors = [
@@ -142,7 +162,9 @@ def test_it_costs_less_than_strategies_where_counts_are_few() -> None:
 
 def test_auto_goes_by_how_many_rows_there_are(tmp_path: Path) -> None:
     counts = made_up(100, 5_000, 6)
-    few, many = (tt.histogram(counts=counts * times, epsilon=1, insecure_seed=1) for times in (1, 1000))
+    few, many = (
+        tt.histogram(counts=counts * times, epsilon=1, insecure_seed=1) for times in (1, 1000)
+    )
     assert (few.mechanism, few.manifest["mechanism"]["asked_for"]) == ("adaptive", "auto")
     assert many.mechanism == "optimised"
     assert many.manifest["mechanism"]["look"] == "1/50"
@@ -161,7 +183,8 @@ def test_auto_goes_by_how_many_rows_there_are(tmp_path: Path) -> None:
 def test_auto_goes_on_with_the_best_strategy_for_the_workload(workload: str) -> None:
     counts = made_up(100, 5_000, 6)
     few, many = (
-        tt.histogram(counts=counts * times, epsilon=1, insecure_seed=1, workload=workload) for times in (1, 1000)
+        tt.histogram(counts=counts * times, epsilon=1, insecure_seed=1, workload=workload)
+        for times in (1, 1000)
     )
     assert few.mechanism == "adaptive"
     assert many.manifest["mechanism"]["look"] == "1/50"

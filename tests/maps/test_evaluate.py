@@ -35,16 +35,22 @@ def test_errors_are_those_of_the_boxes():
         low, high = spread_boxes((64, 64), part)
         errors = []
         for a, b in zip(low / 64, high / 64):
-            inside = np.all((a <= POINTS) & ((b > POINTS) | ((b == 1) & (POINTS == 1))), axis=1).sum()
+            inside = np.all(
+                (a <= POINTS) & ((b > POINTS) | ((b == 1) & (POINTS == 1))), axis=1
+            ).sum()
             errors.append(abs(release.range(list(zip(a, b))).estimate - inside))
         np.testing.assert_allclose(one.mean_error, np.mean(errors), rtol=1e-9)
-        np.testing.assert_allclose(one.root_mean_square, np.sqrt(np.mean(np.square(errors))), rtol=1e-9)
+        np.testing.assert_allclose(
+            one.root_mean_square, np.sqrt(np.mean(np.square(errors))), rtol=1e-9
+        )
         np.testing.assert_allclose(one.scaled_error, np.mean(errors) / 5000)
 
 
 def test_more_budget_means_smaller_errors_and_honest_standard_errors_of_large_boxes():
     rough, fine = (
-        tt.evaluate(made(mechanism="flat", epsilon=epsilon, nonnegative=False, integers=False), POINTS)
+        tt.evaluate(
+            made(mechanism="flat", epsilon=epsilon, nonnegative=False, integers=False), POINTS
+        )
         for epsilon in (0.1, 1)
     )
     for a, b in zip(rough.classes[1:], fine.classes[1:]):

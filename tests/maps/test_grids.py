@@ -22,13 +22,18 @@ AGES, SHIFTS = [0, 18, 40, 65, 120], ["day", "evening", "night"]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "branching"), [("flat", None), ("hierarchical", 4), ("hierarchical", None), ("auto", None)]
+    ("strategy", "branching"),
+    [("flat", None), ("hierarchical", 4), ("hierarchical", None), ("auto", None)],
 )
 def test_the_old_name_warns_and_makes_a_map(strategy, branching):
     with pytest.warns(FutureWarning, match=r"grid_histogram is now tallytree.spatial"):
-        made = tt.grid_histogram(COUNTS, epsilon=1, strategy=strategy, branching=branching, insecure_seed=1)
+        made = tt.grid_histogram(
+            COUNTS, epsilon=1, strategy=strategy, branching=branching, insecure_seed=1
+        )
     method = "flat" if strategy == "auto" else strategy
-    same = tt.spatial(counts=COUNTS, epsilon=1, mechanism=method, branching=branching, insecure_seed=1)
+    same = tt.spatial(
+        counts=COUNTS, epsilon=1, mechanism=method, branching=branching, insecure_seed=1
+    )
     assert made.manifest == same.manifest
     assert made.table().equals(same.table())
     answer = made.range([(2, 10), (3, 17)])
@@ -44,7 +49,9 @@ def test_errors_and_intervals_are_as_stated(method):
     truth = np.array([COUNTS[a:b, c:d].sum() for (a, b), (c, d) in boxes])
     squared, held, given, runs = np.zeros(3), np.zeros(3), np.zeros(3), 300
     for seed in range(runs):
-        options = MapOptions(epsilon=1, mechanism=method, nonnegative="no", integers=False, insecure_seed=seed)
+        options = MapOptions(
+            epsilon=1, mechanism=method, nonnegative="no", integers=False, insecure_seed=seed
+        )
         answers = tt.spatial(None, options, counts=COUNTS).ranges(boxes)
         squared += (answers.estimate - truth) ** 2 * np.isfinite(answers.low)
         held += (answers.low <= truth) & (truth <= answers.high)
@@ -56,9 +63,19 @@ def test_errors_and_intervals_are_as_stated(method):
 
 
 def test_intervals_are_normal_where_boxes_are_cut_or_follow_from_noisy_counts():
-    flat = tt.spatial(counts=COUNTS, epsilon=1, mechanism="flat", nonnegative="no", integers=False, insecure_seed=1)
+    flat = tt.spatial(
+        counts=COUNTS,
+        epsilon=1,
+        mechanism="flat",
+        nonnegative="no",
+        integers=False,
+        insecure_seed=1,
+    )
     methods = ("adaptive-grid", "adaptive-tree", "uniform-grid")
-    others = [tt.spatial(counts=COUNTS, epsilon=1, mechanism=method, insecure_seed=1) for method in methods]
+    others = [
+        tt.spatial(counts=COUNTS, epsilon=1, mechanism=method, insecure_seed=1)
+        for method in methods
+    ]
     pruned = tt.spatial(counts=COUNTS, epsilon=1, mechanism="quadtree", prune=10, insecure_seed=1)
     for answer in (flat.range([(0, 11.5), (0, 18)]), *(made.total() for made in (*others, pruned))):
         assert 0 < answer.low <= answer.estimate <= answer.high
@@ -97,7 +114,9 @@ def test_any_number_of_columns(method, columns, tmp_path):
 @pytest.mark.parametrize("noisy", [True, False])
 def test_stated_edges_are_saved_and_answered(tmp_path, noisy):
     counts = np.random.default_rng(5).poisson(30, (4, 3))
-    made = tt.spatial(counts=counts, edges=[AGES, SHIFTS], columns=["age", "shift"], epsilon=1, insecure_seed=1)
+    made = tt.spatial(
+        counts=counts, edges=[AGES, SHIFTS], columns=["age", "shift"], epsilon=1, insecure_seed=1
+    )
     made.save(tmp_path / "shifts", noisy=noisy)
     loaded = tt.load(tmp_path / "shifts")
     assert tt.verify(tmp_path / "shifts")
@@ -105,7 +124,9 @@ def test_stated_edges_are_saved_and_answered(tmp_path, noisy):
     workers = [(18, 65), ("evening", "night")]
     assert loaded.range(workers) == made.range(workers)
     assert made.range(workers).estimate == made.surface.density[1:3, 1:].sum()
-    assert made.range([(18, 29), ("day", "day")]).estimate == pytest.approx(made.surface.density[1, 0] / 2)
+    assert made.range([(18, 29), ("day", "day")]).estimate == pytest.approx(
+        made.surface.density[1, 0] / 2
+    )
     answers = made.ask(Question(ranges=["18:65,evening:night"])).facts["answers"]
     assert answers[0]["estimate"] == made.range(workers).estimate
     lows = made.table().filter(pc.field("leaf"))["low_age"].to_pylist()
@@ -114,11 +135,19 @@ def test_stated_edges_are_saved_and_answered(tmp_path, noisy):
 
 def test_points_between_edges_are_counted_alike_from_arrays_tables_and_counts():
     rng = np.random.default_rng(6)
-    points = np.stack([rng.choice([0, 17, 18, 39.5, 64, 65, 120], 200), rng.uniform(0, 24, 200)], axis=1)
+    points = np.stack(
+        [rng.choice([0, 17, 18, 39.5, 64, 65, 120], 200), rng.uniform(0, 24, 200)], axis=1
+    )
     edges = [AGES, [0, 6, 7, 24]]
     counts = np.histogram2d(*points.T, bins=edges)[0].astype(np.int64)
     table = pa.table({"age": points[:, 0], "hour": points[:, 1]})
-    options = {"edges": edges, "columns": ["age", "hour"], "epsilon": 1, "mechanism": "flat", "insecure_seed": 1}
+    options = {
+        "edges": edges,
+        "columns": ["age", "hour"],
+        "epsilon": 1,
+        "mechanism": "flat",
+        "insecure_seed": 1,
+    }
     of_counts = tt.spatial(counts=counts, **options).table()
     assert tt.spatial(points, **options).table().equals(of_counts)
     assert tt.spatial(table, **options).table().equals(of_counts)
@@ -127,7 +156,8 @@ def test_points_between_edges_are_counted_alike_from_arrays_tables_and_counts():
         with pytest.raises(InputError, match="outside"):
             tt.spatial(given, **options, outside="error")
     clipped = [
-        tt.spatial(given, **options, outside="clip").table() for given in (beyond, beyond.to_pandas().to_numpy())
+        tt.spatial(given, **options, outside="clip").table()
+        for given in (beyond, beyond.to_pandas().to_numpy())
     ]
     assert clipped[0].equals(clipped[1])
 
@@ -149,10 +179,26 @@ def test_flat_is_best_on_small_grids_and_in_three_dimensions():
             "at least 2",
         ),
         (lambda: tt.spatial(counts=COUNTS, epsilon=1, branching=2), RequestError, "goes with"),
-        (lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[0, 1], [0, 1]]), RequestError, "as many cells"),
-        (lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[0, 1]]), RequestError, "one list per column"),
-        (lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[1, 0], [0, 1]]), RequestError, "strictly increasing"),
-        (lambda: tt.spatial([[1, 2]], epsilon=1, edges=[AGES, AGES], resolution=3), RequestError, "leave box"),
+        (
+            lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[0, 1], [0, 1]]),
+            RequestError,
+            "as many cells",
+        ),
+        (
+            lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[0, 1]]),
+            RequestError,
+            "one list per column",
+        ),
+        (
+            lambda: tt.spatial(counts=COUNTS, epsilon=1, edges=[[1, 0], [0, 1]]),
+            RequestError,
+            "strictly increasing",
+        ),
+        (
+            lambda: tt.spatial([[1, 2]], epsilon=1, edges=[AGES, AGES], resolution=3),
+            RequestError,
+            "leave box",
+        ),
         (
             lambda: tt.spatial(WORKERS, epsilon=1, columns=["age", "shift"], edges=[AGES, SHIFTS]),
             RequestError,
@@ -182,5 +228,7 @@ def test_a_method_that_does_not_fit_is_refused_before_anything_is_paid(tmp_path)
     ledger = str(tmp_path / "ledger.db")
     create_account(ledger, "trips", Budget("pure", Fraction(1)))
     with pytest.raises(RequestError, match="along one column"):
-        tt.spatial(counts=COUNTS, epsilon=1, mechanism="structure-first", ledger=ledger, dataset="trips")
+        tt.spatial(
+            counts=COUNTS, epsilon=1, mechanism="structure-first", ledger=ledger, dataset="trips"
+        )
     assert summarise(read_history(ledger, "trips")).spent == 0

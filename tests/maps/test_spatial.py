@@ -14,7 +14,11 @@ from tests.forging import forge
 from tests.reference.boxes import leaf_weights
 
 RNG = np.random.default_rng(7)
-POINTS = np.clip(np.concatenate([RNG.normal((2, 3), 0.3, size=(4000, 2)), RNG.uniform(0, 10, size=(2000, 2))]), 0, 10)
+POINTS = np.clip(
+    np.concatenate([RNG.normal((2, 3), 0.3, size=(4000, 2)), RNG.uniform(0, 10, size=(2000, 2))]),
+    0,
+    10,
+)
 BOX = [(0, 10), (0, 10)]
 
 
@@ -91,14 +95,18 @@ def test_grid_adds_up_whatever_its_resolution():
 
 
 def test_errors_of_unbiased_answers_are_as_large_as_stated():
-    truth = prefix_sums(bin_points(list(POINTS.T), Frame(((0.0, 10.0),) * 2, (32, 32))).settle("error"))
+    truth = prefix_sums(
+        bin_points(list(POINTS.T), Frame(((0.0, 10.0),) * 2, (32, 32))).settle("error")
+    )
     low = np.array([[0, 0], [3, 8], [10, 1], [5, 5]])
     high = np.array([[16, 16], [21, 13], [11, 30], [32, 32]])
     boxes = np.stack([low, high], axis=2) / 3.2
     for method in ("quadtree", "flat", "hierarchical"):
         scores = []
         for seed in range(40):
-            made = small_map(method, resolution=32, insecure_seed=seed, nonnegative=False, integers=False)
+            made = small_map(
+                method, resolution=32, insecure_seed=seed, nonnegative=False, integers=False
+            )
             answers = made.ranges(boxes)
             scores.append((answers.estimate - box_sums(truth, low, high)) / answers.std_error)
         assert np.mean(np.square(scores), axis=0) == pytest.approx(np.ones(4), abs=0.7), method
@@ -116,9 +124,13 @@ def test_points_arrive_in_every_form(tmp_path):
     table = pa.table({"lon": POINTS[:, 0], "lat": POINTS[:, 1]})
     ways = [
         tt.spatial(POINTS, box=BOX, epsilon=1, insecure_seed=1, resolution=16),
-        tt.spatial((POINTS[:, 0], POINTS[:, 1]), box=BOX, epsilon=1, insecure_seed=1, resolution=16),
+        tt.spatial(
+            (POINTS[:, 0], POINTS[:, 1]), box=BOX, epsilon=1, insecure_seed=1, resolution=16
+        ),
         tt.spatial(POINTS.tolist(), box=BOX, epsilon=1, insecure_seed=1, resolution=16),
-        tt.spatial(table, columns=["lon", "lat"], box=BOX, epsilon=1, insecure_seed=1, resolution=16),
+        tt.spatial(
+            table, columns=["lon", "lat"], box=BOX, epsilon=1, insecure_seed=1, resolution=16
+        ),
     ]
     counts = np.histogram2d(POINTS[:, 0], POINTS[:, 1], bins=16, range=BOX)[0].astype(np.int64)
     ways.append(tt.spatial(counts=counts, box=BOX, epsilon=1, insecure_seed=1))
@@ -130,7 +142,13 @@ def test_points_arrive_in_every_form(tmp_path):
 def test_three_dimensions_and_zcdp():
     points = np.random.default_rng(9).uniform(0, 1, size=(3000, 3))
     made = tt.spatial(
-        points, box=[(0, 1)] * 3, rho="0.5", definition="zcdp", mechanism="kd-tree", resolution=16, insecure_seed=2
+        points,
+        box=[(0, 1)] * 3,
+        rho="0.5",
+        definition="zcdp",
+        mechanism="kd-tree",
+        resolution=16,
+        insecure_seed=2,
     )
     assert made.verify()
     assert made.range([(0, 0.5)] * 3).estimate == pytest.approx(375, abs=150)
@@ -179,7 +197,8 @@ def test_bad_input_is_refused_in_one_sentence(options, says):
 
 
 @pytest.mark.parametrize(
-    "box", [[(0, 11), (0, 1)], [(3, 3), (0, 1)], [(4, 2), (0, 1)], [(0, 1)], [(0, np.nan), (0, 1)], "all"]
+    "box",
+    [[(0, 11), (0, 1)], [(3, 3), (0, 1)], [(4, 2), (0, 1)], [(0, 1)], [(0, np.nan), (0, 1)], "all"],
 )
 def test_bad_queries_are_refused(box):
     made = small_map("uniform-grid")

@@ -1,4 +1,6 @@
-"""Addresses of databases: what is wrong with one is said in a sentence that repeats nothing of its password."""
+"""Addresses of databases: what is wrong with one is said in a sentence that repeats nothing of its
+password.
+"""
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,8 +11,12 @@ from tallytree.ingest import read
 from tallytree.ledger.accounts import list_accounts
 from tallytree.model.address import check_address, secrets_of
 
-PARTS = st.lists(st.integers(10**6, 10**7).map(lambda number: f"Zq{number:x}"), min_size=1, max_size=4)
-BETWEEN = st.sampled_from(["@", ":", "/", "?", "#", "[", "]", "%", "%40", "&", "=", "\\", " ", "é", ";", "+"])
+PARTS = st.lists(
+    st.integers(10**6, 10**7).map(lambda number: f"Zq{number:x}"), min_size=1, max_size=4
+)
+BETWEEN = st.sampled_from(
+    ["@", ":", "/", "?", "#", "[", "]", "%", "%40", "&", "=", "\\", " ", "é", ";", "+"]
+)
 FORMS = (
     "{scheme}://user:{password}@127.0.0.1:1/base",
     "{scheme}://user:{password}@127.0.0.1:5x{port}/base",
@@ -21,11 +27,15 @@ FORMS = (
 )
 
 
-@given(st.sampled_from(FORMS), PARTS, st.lists(BETWEEN, min_size=4, max_size=4), st.integers(0, 10**7))
+@given(
+    st.sampled_from(FORMS), PARTS, st.lists(BETWEEN, min_size=4, max_size=4), st.integers(0, 10**7)
+)
 @example("postgresql://user:{password}@127.0.0.1:1/base", ["Zq111111", "Zq222222"], ["@"] * 4, 0)
 @example("postgresql://user:{password}@127.0.0.1:5x{port}/base", ["Zq111111"], ["@"] * 4, 0)
 @settings(max_examples=40)
-def test_no_part_of_a_password_is_shown(form: str, parts: list[str], between: list[str], port: int) -> None:
+def test_no_part_of_a_password_is_shown(
+    form: str, parts: list[str], between: list[str], port: int
+) -> None:
     password = parts[0] + "".join(sign + part for sign, part in zip(between, parts[1:]))
     address = form.format(scheme="postgresql", password=password, port=port)
     for door in (

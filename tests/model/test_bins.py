@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
-from tallytree.model.bins import bins_from_edges, bins_of_categories, bins_of_width, equal_bins, numbered_bins
+from tallytree.model.bins import (
+    bins_from_edges,
+    bins_of_categories,
+    bins_of_width,
+    equal_bins,
+    numbered_bins,
+)
 
 
 def test_spans_of_numbers_run_from_edge_to_edge():

@@ -30,15 +30,23 @@ def all_classes() -> Iterator[type]:
 
 
 def holds_exact_values(found: type) -> bool:
-    """By its name, by what its own text says of itself or a field, or because a field is of such a class."""
+    """By its name, by what its own text says of itself or a field, or because a field is of such a
+    class.
+    """
     documented = inspect.cleandoc(found.__doc__ or "") if "__doc__" in vars(found) else ""
-    said = found.__name__.startswith("Confidential") or re.search(r"(^|\s)Confidential:", documented) is not None
+    said = (
+        found.__name__.startswith("Confidential")
+        or re.search(r"(^|\s)Confidential:", documented) is not None
+    )
     if said or not is_dataclass(found):
         return said or "exact_history" in vars(found).get("__annotations__", {})
     return any("Confidential" in str(field.type) for field in fields(found))
 
 
-HOLDERS = sorted({found for found in all_classes() if holds_exact_values(found)}, key=lambda found: found.__name__)
+HOLDERS = sorted(
+    {found for found in all_classes() if holds_exact_values(found)},
+    key=lambda found: found.__name__,
+)
 
 
 def test_the_known_ones_are_found() -> None:

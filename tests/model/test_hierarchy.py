@@ -6,7 +6,9 @@ from tallytree.errors import InputError, RequestError
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tests.reference.group_sizes import hierarchies
 
-US = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings")], root="US")
+US = hierarchy_from_leaves(
+    ["state", "county"], [("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings")], root="US"
+)
 
 
 def test_regions_are_numbered_level_by_level() -> None:
@@ -23,7 +25,8 @@ def test_root_alone() -> None:
 
 def test_unknown_region_names_its_siblings() -> None:
     with pytest.raises(
-        RequestError, match=r"no region 'US/GA/Nowhere'. Below 'US/GA' there are 2 regions: 'US/GA/Cobb'"
+        RequestError,
+        match=r"no region 'US/GA/Nowhere'. Below 'US/GA' there are 2 regions: 'US/GA/Cobb'",
     ):
         US.find("US/GA/Nowhere")
     assert US.find("US/NY/Kings") == 5
@@ -38,7 +41,12 @@ def test_a_slash_in_a_label_cannot_forge_a_path() -> None:
 @pytest.mark.parametrize("parent", [[-1, 0, 0, 2, 1], [-1, 0, 0, 1, 1], [-1, 0, 0, 2, 2]])
 def test_regions_out_of_order_or_without_children_are_refused(parent: list[int]) -> None:
     with pytest.raises(InputError, match="level order"):
-        Hierarchy(("r", "a", "b"), np.array([0, 1, 3, 5]), np.array(parent), np.array(list("rabcd"), dtype=object))
+        Hierarchy(
+            ("r", "a", "b"),
+            np.array([0, 1, 3, 5]),
+            np.array(parent),
+            np.array(list("rabcd"), dtype=object),
+        )
 
 
 def test_repeated_leaves_are_refused() -> None:

@@ -1,4 +1,6 @@
-"""Tables that levels and attributes make: numbering, sums, nested paths, against comparing labels one by one."""
+"""Tables that levels and attributes make: numbering, sums, nested paths, against comparing labels
+one by one.
+"""
 
 import numpy as np
 import pytest
@@ -20,7 +22,10 @@ LATTICE = Lattice(TREE, HOUSE)
 def test_sums_and_spreads_are_products_with_the_membership_of_cells(family: Family) -> None:
     rng = np.random.default_rng(1)
     matrix = membership(LATTICE, family)
-    cells, rows = rng.integers(0, 9, (LATTICE.n_rows(LATTICE.finest), 3)), rng.integers(0, 9, (len(matrix), 3))
+    cells, rows = (
+        rng.integers(0, 9, (LATTICE.n_rows(LATTICE.finest), 3)),
+        rng.integers(0, 9, (len(matrix), 3)),
+    )
     assert np.array_equal(LATTICE.sums(family, cells), matrix @ cells)
     assert np.array_equal(LATTICE.spread(family, rows), matrix.T @ rows)
     assert np.array_equal(LATTICE.rows_of_cells(family), matrix.argmax(axis=0))
@@ -56,7 +61,9 @@ def test_a_path_is_a_hierarchy_whose_sums_are_those_of_its_families() -> None:
 def test_margins_hold_every_family_slot_by_slot() -> None:
     rng = np.random.default_rng(2)
     n_cells = LATTICE.n_rows(LATTICE.finest)
-    cells = counts_from_runs(rng.integers(0, n_cells, 80), rng.integers(0, 5, 80), rng.integers(1, 9, 80), n_cells)
+    cells = counts_from_runs(
+        rng.integers(0, n_cells, 80), rng.integers(0, 5, 80), rng.integers(1, 9, 80), n_cells
+    )
     margins = LATTICE.margins(cells)
     assert margins.n_regions == TREE.n_regions * LATTICE.n_slots == 8 * 12
     for family in LATTICE.families:

@@ -17,10 +17,30 @@ from tallytree.streams.counter import StreamCounter
 COUNTS = np.arange(16).reshape(4, 4)
 FIXED: dict[str, Any] = {"epsilon": 1, "insecure_seed": 1}
 KEYWORDS: dict[str, tuple[Any, str, str, Any]] = {
-    "histogram": (lambda **how: tt.histogram(COUNTS[0], **FIXED, **how), "strategy", "mechanism", "flat"),
-    "map": (lambda **how: tt.spatial(counts=COUNTS, **FIXED, **how), "method", "mechanism", "quadtree"),
-    "degrees": (lambda **how: tt.degrees([3, 1, 2], **FIXED, **how), "method", "mechanism", "sorted"),
-    "allow_negative": (lambda **how: tt.spatial(counts=COUNTS, **FIXED, **how), "allow_negative", "nonnegative", None),
+    "histogram": (
+        lambda **how: tt.histogram(COUNTS[0], **FIXED, **how),
+        "strategy",
+        "mechanism",
+        "flat",
+    ),
+    "map": (
+        lambda **how: tt.spatial(counts=COUNTS, **FIXED, **how),
+        "method",
+        "mechanism",
+        "quadtree",
+    ),
+    "degrees": (
+        lambda **how: tt.degrees([3, 1, 2], **FIXED, **how),
+        "method",
+        "mechanism",
+        "sorted",
+    ),
+    "allow_negative": (
+        lambda **how: tt.spatial(counts=COUNTS, **FIXED, **how),
+        "allow_negative",
+        "nonnegative",
+        None,
+    ),
 }
 
 
@@ -44,14 +64,27 @@ def test_old_and_new_name_together_are_refused() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_old_keywords_of_answers_and_old_attributes() -> None:
-    line, area = tt.histogram(COUNTS[0], **FIXED), tt.spatial(counts=COUNTS, mechanism="flat", **FIXED)
+    line, area = (
+        tt.histogram(COUNTS[0], **FIXED),
+        tt.spatial(counts=COUNTS, mechanism="flat", **FIXED),
+    )
     counter = StreamCounter(10, **FIXED)
-    for ask in (lambda: line.range(0, 2, level=0.5), lambda: line.total(level=0.5), lambda: counter.count(level=0.5)):
+    for ask in (
+        lambda: line.range(0, 2, level=0.5),
+        lambda: line.total(level=0.5),
+        lambda: counter.count(level=0.5),
+    ):
         with pytest.warns(FutureWarning, match="level is now confidence"):
             assert ask().confidence == 0.5
     with pytest.raises(TypeError, match="twice"):
         line.total(level=0.5, confidence=0.5)
-    for answer in (line.total(), line.quantile(0.5), area.total(), area.ranges([[(0, 1), (0, 1)]]), line.bin_answers()):
+    for answer in (
+        line.total(),
+        line.quantile(0.5),
+        area.total(),
+        area.ranges([[(0, 1), (0, 1)]]),
+        line.bin_answers(),
+    ):
         with pytest.warns(FutureWarning, match="standard_error is now std_error"):
             assert np.array_equal(answer.standard_error, answer.std_error)
     with pytest.warns(FutureWarning, match="level is now confidence"):
@@ -66,12 +99,35 @@ def test_old_keywords_of_answers_and_old_attributes() -> None:
         tt.plan(area, epsilon=1, method="flat", runs=1)
 
 
-def test_an_old_flag_is_told_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_old_flag_is_told_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pq.write_table(pa.table({"age": [1, 2, 3]}), tmp_path / "ages.parquet")
-    bins = ["--column", "age", "--bins", "4", "--bounds", "0,4", "--epsilon", "1", "--insecure-seed", "1"]
+    bins = [
+        "--column",
+        "age",
+        "--bins",
+        "4",
+        "--bounds",
+        "0,4",
+        "--epsilon",
+        "1",
+        "--insecure-seed",
+        "1",
+    ]
     for flag in ("--strategy", "--mechanism"):
         with pytest.raises(SystemExit) as end:
-            main(["histogram", str(tmp_path / "ages.parquet"), *bins, flag, "flat", "--out", str(tmp_path / flag)])
+            main(
+                [
+                    "histogram",
+                    str(tmp_path / "ages.parquet"),
+                    *bins,
+                    flag,
+                    "flat",
+                    "--out",
+                    str(tmp_path / flag),
+                ]
+            )
         assert end.value.code == 0
         assert ("strategy is now mechanism" in capsys.readouterr().err) == (flag == "--strategy")
     tables = [tt.load(tmp_path / flag).table() for flag in ("--strategy", "--mechanism")]

@@ -18,7 +18,13 @@ from tallytree.options import (
     ReleaseOptions,
     StreamOptions,
 )
-from tallytree.options.asking import AssumedOptions, EvaluateOptions, PlanOptions, QueryOptions, ReportOptions
+from tallytree.options.asking import (
+    AssumedOptions,
+    EvaluateOptions,
+    PlanOptions,
+    QueryOptions,
+    ReportOptions,
+)
 from tallytree.options.base import fields_of, spelling_of, types_of
 from tallytree.options.checks import fits
 from tallytree.options.group_sizes import GroupSizesOutput
@@ -35,13 +41,17 @@ GROUPS: list[type[Options]] = [
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_every_option_has_a_default_that_fits_a_type_and_a_line_of_help(group: type[Options]) -> None:
+def test_every_option_has_a_default_that_fits_a_type_and_a_line_of_help(
+    group: type[Options],
+) -> None:
     made = group()
     assert made.to_json() == {}
     assert {field.name for field in fields_of(group)} == {field.name for field in fields(group)}
     for field in fields(group):
         assert fits(field.default, types_of(group)[field.name]), field.name
-        assert spelling_of(field).help.endswith((".", "?", "3/4", "0.6", "41", "120", "512", "x,y", '20".')), field.name
+        assert spelling_of(field).help.endswith(
+            (".", "?", "3/4", "0.6", "41", "120", "512", "x,y", '20".')
+        ), field.name
         assert field.name in _documented(group), f"{field.name} is in no docstring"
 
 
@@ -50,14 +60,26 @@ def _documented(group: type[Options]) -> str:
 
 
 WRONG: list[tuple[type[Options], dict[str, Any], str]] = [
-    (ReleaseOptions, {"mechanism": "matchng"}, r"mechanism 'matchng' is not known. .* Did you mean 'matching'\?"),
+    (
+        ReleaseOptions,
+        {"mechanism": "matchng"},
+        r"mechanism 'matchng' is not known. .* Did you mean 'matching'\?",
+    ),
     (ReleaseOptions, {"mechanism": 3}, "Choose one of: adaptive, matching"),
-    (ReleaseOptions, {"view": ("hybrid", "hybird")}, r"view 'hybird' is not known.* Did you mean 'hybrid'\?"),
+    (
+        ReleaseOptions,
+        {"view": ("hybrid", "hybird")},
+        r"view 'hybird' is not known.* Did you mean 'hybrid'\?",
+    ),
     (ReleaseOptions, {"view": 1.5}, "view takes one of naive"),
     (ReleaseOptions, {"norm": 3}, "norm 3 is not known. Choose one of: 1, 2"),
     (ReleaseOptions, {"norm": True}, "norm takes one of 1, 2"),
     (ReleaseOptions, {"budget": "fair"}, "budget 'fair' is not known. Choose one of: auto, equal"),
-    (ReleaseOptions, {"max_size": "large"}, "max_size 'large' is not known. Choose one of: auto, or a whole number"),
+    (
+        ReleaseOptions,
+        {"max_size": "large"},
+        "max_size 'large' is not known. Choose one of: auto, or a whole number",
+    ),
     (ReleaseOptions, {"repair": "yes"}, "repair takes true or false; got 'yes'"),
     (ReleaseOptions, {"insecure_seed": 1.0}, "insecure_seed takes a whole number; got 1.0"),
     (ReleaseOptions, {"insecure_seed": True}, "insecure_seed takes a whole number; got True"),
@@ -70,16 +92,32 @@ WRONG: list[tuple[type[Options], dict[str, Any], str]] = [
     (HistogramOptions, {"mechanism": "wavlet"}, r"Did you mean 'wavelet'\?"),
     (HistogramOptions, {"width": "10"}, "width takes a number; got '10'"),
     (HistogramOptions, {"branching": 1}, "branching is a whole number of at least 2, got 1"),
-    (HistogramOptions, {"contributions": 0}, "contributions is a whole number of at least 1, got 0"),
-    (HistogramOptions, {"contributions": 1.5}, "contributions is a whole number of at least 1, got 1.5"),
-    (HistogramOptions, {"contributions": True}, "contributions is a whole number of at least 1, got True"),
+    (
+        HistogramOptions,
+        {"contributions": 0},
+        "contributions is a whole number of at least 1, got 0",
+    ),
+    (
+        HistogramOptions,
+        {"contributions": 1.5},
+        "contributions is a whole number of at least 1, got 1.5",
+    ),
+    (
+        HistogramOptions,
+        {"contributions": True},
+        "contributions is a whole number of at least 1, got True",
+    ),
     (HistogramOptions, {"edges": "0,1"}, "edges takes a list of numbers or an array"),
     (MapOptions, {"mechanism": "quadtre"}, r"Did you mean 'quadtree'\?"),
     (MapOptions, {"prune": float("inf")}, "prune is a number of at least 0, got inf"),
     (MapOptions, {"prune": float("nan")}, "prune is a number of at least 0, got nan"),
     (MapOptions, {"alpha": 1, "mechanism": "adaptive-grid"}, "alpha lies between 0 and 1"),
     (MapOptions, {"depth": 3}, "depth goes with quadtree"),
-    (StreamOptions, {"every": "hour"}, "every 'hour' is not known. Choose one of: day, week, month"),
+    (
+        StreamOptions,
+        {"every": "hour"},
+        "every 'hour' is not known. Choose one of: day, week, month",
+    ),
     (StreamOptions, {"horizon": 0}, "horizon is a whole number of at least 1, got 0"),
     (StreamOptions, {"until": 1.5}, "until takes a whole number or a text or a date"),
     (DegreesOptions, {"directed": True}, "go with edges="),
@@ -90,7 +128,9 @@ WRONG: list[tuple[type[Options], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("group", "given", "message"), WRONG)
-def test_wrong_values_are_refused_in_one_sentence(group: type[Options], given: dict[str, Any], message: str) -> None:
+def test_wrong_values_are_refused_in_one_sentence(
+    group: type[Options], given: dict[str, Any], message: str
+) -> None:
     with pytest.raises(RequestError, match=message):
         group(**given)
 
@@ -157,7 +197,9 @@ class Keywords(ReleaseOptions):
 
 
 @spelled(Keywords)
-def ask(data: int, options: ReleaseOptions, *, shout: bool = False) -> tuple[int, ReleaseOptions, bool]:
+def ask(
+    data: int, options: ReleaseOptions, *, shout: bool = False
+) -> tuple[int, ReleaseOptions, bool]:
     """Ask."""
     return data, options, shout
 
@@ -170,7 +212,12 @@ def may(data: Any, options: ReleaseOptions) -> Any:
 
 def test_options_are_passed_as_one_or_spelled() -> None:
     whole = ReleaseOptions(epsilon=1, mechanism="chain")
-    assert ask(1, whole) == ask(1, options=whole) == ask(1, epsilon=1, mechanism="chain") == (1, whole, False)
+    assert (
+        ask(1, whole)
+        == ask(1, options=whole)
+        == ask(1, epsilon=1, mechanism="chain")
+        == (1, whole, False)
+    )
     assert ask(1, whole, shout=True)[2] is True
     assert ask(1, epsilon=1, shout=True) == (1, ReleaseOptions(epsilon=1), True)
     assert ask(data=1, epsilon=1)[0] == 1  # type: ignore[call-overload]
@@ -178,7 +225,8 @@ def test_options_are_passed_as_one_or_spelled() -> None:
 
 def test_misspelt_and_mixed_keywords_are_refused() -> None:
     with pytest.raises(
-        TypeError, match=r"ask\(\) got an unexpected keyword argument 'mechansim'. Did you mean 'mechanism'\?"
+        TypeError,
+        match=r"ask\(\) got an unexpected keyword argument 'mechansim'. Did you mean 'mechanism'\?",
     ):
         ask(1, mechansim="chain")  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="either as ReleaseOptions or as keywords"):

@@ -1,4 +1,6 @@
-"""Model 3 by one isotonic pass: against the paper's recurrence with full cost tables, on the unmerged chain."""
+"""Model 3 by one isotonic pass: against the paper's recurrence with full cost tables, on the
+unmerged chain.
+"""
 
 import numpy as np
 import pytest
@@ -30,9 +32,13 @@ def unmerged_chain(hierarchy: Hierarchy, chains: list[np.ndarray]) -> tuple[list
     return values, equal
 
 
-def noisy_chains(rng: np.random.Generator, hierarchy: Hierarchy, counts: np.ndarray) -> list[np.ndarray]:
+def noisy_chains(
+    rng: np.random.Generator, hierarchy: Hierarchy, counts: np.ndarray
+) -> list[np.ndarray]:
     spread = int(rng.choice([0, 1, 4]))
-    chains = [chain_of_level(counts[hierarchy.level_slice(level)]) for level in range(hierarchy.n_levels)]
+    chains = [
+        chain_of_level(counts[hierarchy.level_slice(level)]) for level in range(hierarchy.n_levels)
+    ]
     return [chain + rng.integers(-spread, spread + 1, len(chain)) for chain in chains]
 
 
@@ -46,7 +52,10 @@ def test_exact_optimum_on_2000_random_instances() -> None:
         assert table.min() >= 0
         assert table[0].sum() == total
         assert breaks_of_tree(hierarchy, table) == 0
-        fitted = [chain_of_level(table[hierarchy.level_slice(level)]) for level in range(hierarchy.n_levels)]
+        fitted = [
+            chain_of_level(table[hierarchy.level_slice(level)])
+            for level in range(hierarchy.n_levels)
+        ]
         cost = sum(int(((fit - noisy) ** 2).sum()) for fit, noisy in zip(fitted, chains))
         assert cost == chain_tables(*unmerged_chain(hierarchy, chains), range(total + 1))[-1][total]
 

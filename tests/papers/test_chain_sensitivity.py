@@ -1,4 +1,6 @@
-"""Sensitivity of the chain by brute force: every database of a few groups, every neighbour (the table of the docs page)."""
+"""Sensitivity of the chain by brute force: every database of a few groups, every neighbour (the
+table of the docs page).
+"""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -8,7 +10,11 @@ import numpy as np
 import pytest
 
 from tallytree.papers.fioretto2021.chain import chain_of_level
-from tallytree.privacy.sensitivity import chain_sensitivity, counts_sensitivity, cumulative_sensitivity
+from tallytree.privacy.sensitivity import (
+    chain_sensitivity,
+    counts_sensitivity,
+    cumulative_sensitivity,
+)
 
 N_SIZES = 4
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "chain-privacy-error.md"
@@ -29,7 +35,9 @@ def table(groups: list[tuple[int, int]], n_regions: int) -> np.ndarray:
 
 
 def largest_change(query: Callable[[np.ndarray], np.ndarray], n_regions: int) -> int:
-    """Largest L1 distance between the answers of a database and those with one entity more in one of its groups."""
+    """Largest L1 distance between the answers of a database and those with one entity more in one
+    of its groups.
+    """
     worst = 0
     for groups in databases(n_regions, n_groups=2):
         before = query(table(groups, n_regions))
@@ -48,4 +56,6 @@ def test_one_entity_moves_as_many_chain_entries_as_the_level_has_regions(n_regio
     assert chain == n_regions == chain_sensitivity(n_regions).l1
     assert cumulative == 1 == cumulative_sensitivity().l1
     assert counts == 2 == counts_sensitivity().l1
-    assert f"| {n_regions} | {counts} | {cumulative} | {chain} |" in PAGE.read_text(encoding="utf-8")
+    assert f"| {n_regions} | {counts} | {cumulative} | {chain} |" in PAGE.read_text(
+        encoding="utf-8"
+    )

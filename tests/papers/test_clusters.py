@@ -12,7 +12,12 @@ from tallytree.boxes.methods import grow
 from tallytree.errors import RequestError
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.maps import MethodOptions
-from tallytree.papers.rivals.clusters import cluster_edges, clustered_cells, clusters_of, costs_of_beginning
+from tallytree.papers.rivals.clusters import (
+    cluster_edges,
+    clustered_cells,
+    clusters_of,
+    costs_of_beginning,
+)
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tests.boxes.surveys import PlainSurvey
@@ -30,7 +35,8 @@ def places(seed=1):
 def test_clusters_join_counts_that_are_nearly_alike():
     assert cluster_edges(np.array([90.0, 89, 40, 40, 39, 0, 0]), 4.0).tolist() == [0, 2, 5, 7]
     assert cluster_edges(np.array([3.0, 2, 1]), 1e9).tolist() == [0, 3]
-    # A count that others like it follow may begin a cluster, one that is alone pays its noise alone.
+    # A count that others like it follow may begin a cluster, one that is alone pays its noise
+    # alone.
     assert cluster_edges(np.array([10.0, 10, 7, 7, 7, 7]), 4.0).tolist() == [0, 2, 6]
     assert cluster_edges(np.array([10.0, 10, 9]), 4.0).tolist() == [0, 3]
     assert costs_of_beginning(np.array([10.0, 6, 0]), 8.0).tolist() == [6.0, 8.0, 8.0]
@@ -55,9 +61,17 @@ def test_its_two_questions_share_no_noise_and_cost_what_they_state():
     counts = places()
     made = tt.spatial(counts=counts, mechanism="ahp", epsilon=1, insecure_seed=1)
     cells, sums = made.noisy
-    assert [(one.query, one.share) for one in made.noisy] == [("cell", Fraction(17, 20)), ("cluster", Fraction(3, 20))]
+    assert [(one.query, one.share) for one in made.noisy] == [
+        ("cell", Fraction(17, 20)),
+        ("cluster", Fraction(3, 20)),
+    ]
     assert len(np.unique(sums.values)) < 8
-    assert np.abs(made.estimates.published[made.estimates.leaves] - cells.values[np.argsort(cells.nodes)]).max() < 60
+    assert (
+        np.abs(
+            made.estimates.published[made.estimates.leaves] - cells.values[np.argsort(cells.nodes)]
+        ).max()
+        < 60
+    )
     exact = counts[tuple(made.estimates.tree.low[cells.nodes].T)]
     cluster = clusters_of(cells.values, cells.variance, sums.variance)
     noise = [cells.values - exact, sums.values - np.bincount(cluster, exact)[cluster]]
@@ -75,12 +89,16 @@ def test_a_sum_of_clusters_that_was_changed_is_noticed():
         replace(sums, share=Fraction(1, 5)),
     ):
         assert not check_map(made.estimates, made.manifest, (cells, changed)).passed
-    assert not check_map(made.estimates, made.manifest, (replace(cells, values=cells.values[::-1]), sums)).passed
+    assert not check_map(
+        made.estimates, made.manifest, (replace(cells, values=cells.values[::-1]), sums)
+    ).passed
 
 
 @pytest.mark.parametrize("rule", ["no", "least-squares", "subtree"])
 def test_other_rules_are_saved_and_verified(rule, tmp_path):
-    made = tt.spatial(counts=places(), mechanism="ahp", epsilon=1, nonnegative=rule, insecure_seed=1)
+    made = tt.spatial(
+        counts=places(), mechanism="ahp", epsilon=1, nonnegative=rule, insecure_seed=1
+    )
     assert made.verify(), made.verify()
     assert tt.verify(made.save(tmp_path / "map"))
 

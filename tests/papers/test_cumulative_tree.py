@@ -5,7 +5,11 @@ import pytest
 
 from tallytree.errors import InputError
 from tallytree.model.hierarchy import hierarchy_from_leaves
-from tallytree.papers.fioretto2021.cumulative_tree import fit_cumulative_then_tree, fit_each_region, relax_cumulative
+from tallytree.papers.fioretto2021.cumulative_tree import (
+    fit_cumulative_then_tree,
+    fit_each_region,
+    relax_cumulative,
+)
 from tallytree.papers.fioretto2021.joint_fit import fit_rows_on_tree, make_whole
 from tests.reference.cost_tables import chain_tables, optimal_cost_of_model_1
 from tests.reference.noisy_trees import breaks_of_tree, random_instance, squared_distance
@@ -26,13 +30,19 @@ def test_both_steps_of_algorithm_2_are_exact_on_2000_random_instances() -> None:
         fitted = np.cumsum(single, axis=1)
         assert single.min() >= 0
         for row, target in zip(fitted, noisy):
-            best = min(chain_tables(target.tolist(), [False] * (len(target) - 1), range(total + 1))[-1].values())
+            best = min(
+                chain_tables(target.tolist(), [False] * (len(target) - 1), range(total + 1))[
+                    -1
+                ].values()
+            )
             assert squared_distance(row, target) == best
         table = fit_cumulative_then_tree(instance.hierarchy, noisy, total)
         assert table.min() >= 0
         assert table[0].sum() == total
         assert breaks_of_tree(instance.hierarchy, table) == 0
-        assert squared_distance(table, single) == optimal_cost_of_model_1(instance.hierarchy, single, total)
+        assert squared_distance(table, single) == optimal_cost_of_model_1(
+            instance.hierarchy, single, total
+        )
 
 
 @pytest.mark.parametrize("setting", ["root", "regions"])
@@ -42,7 +52,9 @@ def test_the_joint_fit_made_whole_keeps_every_promise(setting: str) -> None:
         instance = random_instance(rng, max_total=40)
         totals = instance.totals if setting == "regions" else instance.total
         noisy = noisy_cumulative(rng, instance.counts)
-        table = make_whole(instance.hierarchy, relax_cumulative(instance.hierarchy, noisy, totals).table, totals)
+        table = make_whole(
+            instance.hierarchy, relax_cumulative(instance.hierarchy, noisy, totals).table, totals
+        )
         assert table.min() >= 0
         assert breaks_of_tree(instance.hierarchy, table) == 0
         if setting == "regions":
@@ -52,7 +64,9 @@ def test_the_joint_fit_made_whole_keeps_every_promise(setting: str) -> None:
 
 
 def test_the_joint_fit_converges_to_the_nearest_table() -> None:
-    """Dykstra's alternating projections with dense twins, run until nothing moves, give the same table."""
+    """Dykstra's alternating projections with dense twins, run until nothing moves, give the same
+    table.
+    """
     rng = np.random.default_rng(63)
     for _ in range(6):
         instance = random_instance(rng, max_levels=3, max_sizes=4)
@@ -63,7 +77,9 @@ def test_the_joint_fit_converges_to_the_nearest_table() -> None:
         def rising(table: np.ndarray) -> np.ndarray:
             return np.array([isotonic(row) for row in table])
 
-        fit = fit_rows_on_tree(hierarchy, target, rising, weights=weights, max_rounds=3000, close_enough=1e-12)
+        fit = fit_rows_on_tree(
+            hierarchy, target, rising, weights=weights, max_rounds=3000, close_enough=1e-12
+        )
         point, correction = target.copy(), np.zeros_like(target)
         for _ in range(3000):
             additive = project_on_tree(hierarchy, point, weights)

@@ -1,4 +1,6 @@
-"""Mechanisms of fioretto2021 through the front door: promises kept, totals as stated, refusals before anything is spent."""
+"""Mechanisms of fioretto2021 through the front door: promises kept, totals as stated, refusals
+before anything is spent.
+"""
 
 import builtins
 from pathlib import Path
@@ -27,7 +29,9 @@ def small(**facts: Any) -> ConfidentialCounts:
 
 
 @given(hierarchies_with_sizes(), st.data())
-def test_every_mechanism_keeps_its_promises(case: tuple[Hierarchy, list[list[int]]], data: st.DataObject) -> None:
+def test_every_mechanism_keeps_its_promises(
+    case: tuple[Hierarchy, list[list[int]]], data: st.DataObject
+) -> None:
     tree, sizes = case
     mechanism = data.draw(st.sampled_from(WITHOUT_SOLVER))
     totals = data.draw(st.sampled_from(TRAITS[mechanism].totals))
@@ -73,13 +77,22 @@ def test_small_instances_of_all_mechanisms(mechanism: str, totals: str, tmp_path
 
 @pytest.mark.parametrize("mechanism", WITHOUT_SOLVER)
 def test_a_huge_budget_returns_the_truth(mechanism: str) -> None:
-    made = release(small(), epsilon=10_000, mechanism=mechanism, max_size=5, repair=True, insecure_seed=0)
+    made = release(
+        small(), epsilon=10_000, mechanism=mechanism, max_size=5, repair=True, insecure_seed=0
+    )
     np.testing.assert_array_equal(made.counts.dense(5), small().counts_on_levels.dense(5))
 
 
 @pytest.mark.parametrize("mechanism", [name for name in WITHOUT_SOLVER if name != "chain"])
 def test_private_group_totals_still_add_up(mechanism: str) -> None:
-    made = release(small(groups_public=False), epsilon=1, mechanism=mechanism, max_size=5, repair=True, insecure_seed=3)
+    made = release(
+        small(groups_public=False),
+        epsilon=1,
+        mechanism=mechanism,
+        max_size=5,
+        repair=True,
+        insecure_seed=3,
+    )
     assert_holds(made, small(), totals=False)
     assert made.manifest["totals"]["source"] == "noisy"
 
@@ -99,14 +112,18 @@ def test_the_chain_pays_for_every_region_of_a_level() -> None:
 
 
 def test_quantities_raise_the_noise_of_cumulative_counts() -> None:
-    made = release(small(max_quantity=3), epsilon=1, mechanism="cumulative-dp", max_size=5, insecure_seed=0)
+    made = release(
+        small(max_quantity=3), epsilon=1, mechanism="cumulative-dp", max_size=5, insecure_seed=0
+    )
     assert [level["sensitivity"]["l1"] for level in made.manifest["privacy"]["levels"]] == [3, 3]
 
 
 def test_unrepaired_relaxation_is_refused_and_repaired_one_says_what_was_wrong() -> None:
     with pytest.raises(RequestError, match="repair=True"):
         release(small(), epsilon=1, mechanism="tree-relaxed", max_size=5)
-    made = release(small(), epsilon=1, mechanism="tree-relaxed", max_size=5, repair=True, insecure_seed=0)
+    made = release(
+        small(), epsilon=1, mechanism="tree-relaxed", max_size=5, repair=True, insecure_seed=0
+    )
     assert made.manifest["mechanism"]["fit"]["violations before repair"] >= 0
 
 
@@ -135,7 +152,9 @@ def test_the_chain_is_refused_where_groups_are_private() -> None:
         release(small(groups_public=False), epsilon=1, mechanism="chain", max_size=5)
 
 
-def test_a_missing_solver_is_named_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_solver_is_named_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     real = builtins.__import__
 
     def without_highs(name: str, *rest: Any, **named: Any) -> Any:
@@ -151,6 +170,8 @@ def test_a_missing_solver_is_named_before_anything_is_measured(monkeypatch: pyte
 
 def test_a_solver_out_of_time_still_gives_a_valid_release() -> None:
     for mechanism in ("tree-exact", "cumulative-exact", "tree-program"):
-        made = release(small(), epsilon=1, mechanism=mechanism, max_size=5, time_limit=1e-9, insecure_seed=0)
+        made = release(
+            small(), epsilon=1, mechanism=mechanism, max_size=5, time_limit=1e-9, insecure_seed=0
+        )
         assert_holds(made, small(), totals=mechanism != "tree-program")
         assert made.manifest["mechanism"]["fit"]["optimal"] is False

@@ -44,11 +44,15 @@ def test_every_method_has_an_error_in_every_cell_and_the_best_has_regret_one(cel
 
 
 def test_scale_and_epsilon_trade_against_each_other(cells):
-    """Ten times the rows at a tenth of ε: the scaled error of what does not look at the data is that of noise alone."""
+    """Ten times the rows at a tenth of ε: the scaled error of what does not look at the data is
+    that of noise alone.
+    """
 
     def error(epsilon, scale):
         found = tables(cells)[f"256 bins, epsilon {epsilon}, scale {scale}"]
-        return next(cell.ours for cell in found if (cell.row, cell.column) == ("line 6", "hierarchical"))
+        return next(
+            cell.ours for cell in found if (cell.row, cell.column) == ("line 6", "hierarchical")
+        )
 
     assert error("0.1", 1000) / error("0.1", 100_000) == pytest.approx(100, rel=0.6)
     assert error("0.1", 100_000) / error("1", 100_000) == pytest.approx(10, rel=0.6)
@@ -91,4 +95,7 @@ def test_without_data_shapes_are_made_up():
     assert all(shape.shape == (4096,) for shape in lines.values())
     assert all(shape.shape == (256, 256) for shape in maps.values())
     assert all(shape.min() >= 0 and shape.sum() > 0 for shape in (*lines.values(), *maps.values()))
-    assert list(dpbench.shapes(None, 2, quick=True)) == ["even (synthetic)", "city blocks (synthetic)"]
+    assert list(dpbench.shapes(None, 2, quick=True)) == [
+        "even (synthetic)",
+        "city blocks (synthetic)",
+    ]

@@ -9,7 +9,14 @@ import pytest
 from tallytree.papers.fioretto2021 import reproduce as fioretto2021
 from tallytree.papers.fioretto2021 import scaling as pgsr_scaling
 from tallytree.papers.fioretto2021.reproduce import OUTLIERS, TABLE_7, data_sets
-from tallytree.papers.fioretto2021.runs import MECHANISMS, Exact, Noisy, epsilon_spent_by_chain, exact_table, run
+from tallytree.papers.fioretto2021.runs import (
+    MECHANISMS,
+    Exact,
+    Noisy,
+    epsilon_spent_by_chain,
+    exact_table,
+    run,
+)
 from tallytree.papers.housing import housing_counts
 
 SMALL = fioretto2021.Scale(1, 30_000, 12, ("1.0",), (5,), 5.0)
@@ -25,7 +32,9 @@ def errors(exact: Exact, epsilon: str, name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1.0"])
-def test_cumulative_dp_beats_tree_dp_and_topdown_at_every_level(housing: Exact, epsilon: str) -> None:
+def test_cumulative_dp_beats_tree_dp_and_topdown_at_every_level(
+    housing: Exact, epsilon: str
+) -> None:
     best = errors(housing, epsilon, "M_c^dp")
     assert (best < errors(housing, epsilon, "M_H^dp")).all()
     assert (best < errors(housing, epsilon, "TopDown")).all()
@@ -50,15 +59,21 @@ def test_cells_name_the_budget_really_spent(monkeypatch: pytest.MonkeyPatch) -> 
     spent = {cell.row: cell.ours for cell in cells if cell.column == "ε spent"}
     assert spent["ε = 1.0  M_c^ch NOT ε-DP"] == pytest.approx(1065.67, abs=0.01)
     assert spent["ε = 1.0  M_c^ch sound"] == 1.0
-    printed = {(cell.row, cell.column): cell.paper for cell in cells if cell.table == "Table 7, census"}
+    printed = {
+        (cell.row, cell.column): cell.paper for cell in cells if cell.table == "Table 7, census"
+    }
     assert printed["ε = 1.0  M_c^dp", "level 3"] == 91.0
     assert {cell.table.split(",")[0] for cell in cells} == {"Table 7", "Figure 8", "Figure 9"}
     assert set(TABLE_7["census", "0.1"]) <= set(MECHANISMS)
 
 
 def test_the_sweep_runs_every_method_on_the_same_instance() -> None:
-    pytest.importorskip("highspy", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the sweep")
-    tiny = Exact(pgsr_scaling.synthetic_taxis().hierarchy, pgsr_scaling.synthetic_taxis().table // 100)
+    pytest.importorskip(
+        "highspy", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the sweep"
+    )
+    tiny = Exact(
+        pgsr_scaling.synthetic_taxis().hierarchy, pgsr_scaling.synthetic_taxis().table // 100
+    )
     cells = list(pgsr_scaling.scaling_cells(tiny, (2,), 2.0))
     seconds = {cell.row: cell.ours for cell in cells}
     assert len(seconds) == 11

@@ -25,9 +25,14 @@ def test_errors_of_sorted_counts_stay_below_theorem_2():
     cells = hay2010_theorems.theorem_2({"steps": np.repeat([0, 3, 9], [50, 40, 10])}, runs=10)
     found = {(cell.row, cell.column): cell.ours for cell in cells}
     assert found["steps", "distinct counts d"] == 3
-    assert found["steps", "Σ (ln³ n_i + 1)"] == pytest.approx(3 + sum(np.log(n) ** 3 for n in (50, 40, 10)))
+    assert found["steps", "Σ (ln³ n_i + 1)"] == pytest.approx(
+        3 + sum(np.log(n) ** 3 for n in (50, 40, 10))
+    )
     assert found["steps", "error of S̃"] == pytest.approx(200, rel=0.01)
-    assert found["steps", "least c"] == found["steps", "error of S̄, measured"] / found["steps", "Σ (ln³ n_i + 1)"]
+    assert (
+        found["steps", "least c"]
+        == found["steps", "error of S̄, measured"] / found["steps", "Σ (ln³ n_i + 1)"]
+    )
     # A thousand times as many equal counts cost S̃ a thousand times the error, S̄ a few times.
     few, many = (found[f"{n:,} equal counts", "error of S̄, measured"] for n in (100, 100_000))
     assert many < 8 * few
@@ -50,7 +55,9 @@ def test_inference_beats_sorting_and_noise_on_unattributed_histograms():
     noisy, ordered, isotonic = (by_column(cells, row) for row in ("S̃", "S̃_r", hay2010.CUT_OFF))
     plain, gains = by_column(cells, "S̄"), by_column(cells, "synthetic")
     for column in noisy:
-        assert isotonic[column] <= plain[column] < noisy[column]  # no count is below 0, so cutting off there is nearer
+        assert (
+            isotonic[column] <= plain[column] < noisy[column]
+        )  # no count is below 0, so cutting off there is nearer
         assert gains[column] == pytest.approx(noisy[column] / plain[column])
         assert isotonic[column] < noisy[column] / 10  # at least an order of magnitude (§5.1)
         assert isotonic[column] <= ordered[column] * 1.05
@@ -60,7 +67,9 @@ def test_inference_beats_blocks_at_all_range_sizes():
     cells = hay2010.figure_6("synthetic", hay2010.synthetic_counts(512), runs=4, n_ranges=100)
     assert len(tables(cells)) == 3
     for rows in tables(cells).values():
-        noisy, zeroed, ours = (by_column(rows, row) for row in ("H̃", "H̄ (zeroed subtrees)", "H̄ (top-down)"))
+        noisy, zeroed, ours = (
+            by_column(rows, row) for row in ("H̃", "H̄ (zeroed subtrees)", "H̄ (top-down)")
+        )
         for size in noisy:
             assert zeroed[size] < noisy[size]
             assert ours[size] < noisy[size]
@@ -113,6 +122,8 @@ def test_gains_on_real_data_are_near_those_we_measured_before(data_folder):
 def test_inference_beats_blocks_at_all_range_sizes_on_real_data(data_folder):
     for name, counts in hay2010.load_counts(data_folder, hay2010.HISTOGRAMS).items():
         for rows in tables(hay2010.figure_6(name, counts, runs=10)).values():
-            noisy, zeroed, ours = (by_column(rows, row) for row in ("H̃", "H̄ (zeroed subtrees)", "H̄ (top-down)"))
+            noisy, zeroed, ours = (
+                by_column(rows, row) for row in ("H̃", "H̄ (zeroed subtrees)", "H̄ (top-down)")
+            )
             assert all(zeroed[size] < noisy[size] for size in noisy)
             assert all(ours[size] < zeroed[size] for size in noisy)

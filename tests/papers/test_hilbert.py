@@ -16,7 +16,9 @@ def tree_of(shape):
 
 @pytest.mark.parametrize("side", [1, 2, 4, 8, 16])
 def test_boxes_are_the_halves_of_halves_of_the_curve(side):
-    """Every stretch of 2^k cells that begins at a multiple of 2^k is a box of the tree, and there are no others."""
+    """Every stretch of 2^k cells that begins at a multiple of 2^k is a box of the tree, and there
+    are no others.
+    """
     cells = [cell_at(side, number) for number in range(side * side)]
     assert all(abs(a - c) + abs(b - d) == 1 for (a, b), (c, d) in pairwise(cells))
     stretches = {
@@ -26,7 +28,8 @@ def test_boxes_are_the_halves_of_halves_of_the_curve(side):
     }
     tree = tree_of((side, side))
     boxes = [
-        frozenset((x, y) for x in range(a[0], b[0]) for y in range(a[1], b[1])) for a, b in zip(tree.low, tree.high)
+        frozenset((x, y) for x in range(a[0], b[0]) for y in range(a[1], b[1]))
+        for a, b in zip(tree.low, tree.high)
     ]
     assert len(boxes) == len(set(boxes)) == 2 * side * side - 1
     # The curve may run in either of two ways, with the columns exchanged.

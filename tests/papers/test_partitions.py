@@ -20,7 +20,12 @@ STEPS = np.repeat([40, 900, 0, 300, 310, 0], [200, 100, 300, 150, 50, 224])
 
 def squared_error(method, epsilon, seed=1):
     made = tt.spatial(
-        counts=STEPS, mechanism=method, epsilon=epsilon, insecure_seed=seed, nonnegative=False, integers=False
+        counts=STEPS,
+        mechanism=method,
+        epsilon=epsilon,
+        insecure_seed=seed,
+        nonnegative=False,
+        integers=False,
     )
     return float(((made.surface.density - STEPS) ** 2).mean())
 
@@ -50,7 +55,8 @@ def test_merged_bins_are_saved_loaded_and_verified(method, tmp_path):
 def test_noisy_first_is_the_best_of_all_numbers_of_parts():
     noisy, variance = np.array([9, 7, 8, 30, 29, 2, 41, 3]), 8.0
     found = best_number_of_parts(noisy, variance).tolist()
-    by_number = [  # the papers' way: the best partition for every number of parts, then the best of these
+    # the papers' way: the best partition for every number of parts, then the best of these
+    by_number = [
         min(
             (edges for edges in all_partitions(8) if len(edges) == k + 1),
             key=lambda edges: squares_cost(noisy, edges, 0),
@@ -58,14 +64,20 @@ def test_noisy_first_is_the_best_of_all_numbers_of_parts():
         for k in range(1, 9)
     ]
     estimated = [
-        squares_cost(noisy, edges, 0) + 2 * variance * k - 8 * variance for k, edges in enumerate(by_number, 1)
+        squares_cost(noisy, edges, 0) + 2 * variance * k - 8 * variance
+        for k, edges in enumerate(by_number, 1)
     ]
     assert found == list(by_number[int(np.argmin(estimated))]) == [0, 3, 5, 6, 7, 8]
 
 
 def test_noisy_first_publishes_means_of_noisy_bins():
     made = tt.spatial(
-        counts=STEPS, mechanism="noisy-first", epsilon="0.1", insecure_seed=2, nonnegative=False, integers=False
+        counts=STEPS,
+        mechanism="noisy-first",
+        epsilon="0.1",
+        insecure_seed=2,
+        nonnegative=False,
+        integers=False,
     )
     (bins,) = made.noisy
     starts = made.estimates.tree.low[bins.nodes][:, 0]
@@ -74,11 +86,15 @@ def test_noisy_first_publishes_means_of_noisy_bins():
     edges = best_number_of_parts(noisy.astype(np.int64), bins.variance)
     means = np.add.reduceat(noisy, edges[:-1]) / np.diff(edges)
     np.testing.assert_allclose(made.surface.density, np.repeat(means, np.diff(edges)), atol=1e-6)
-    assert len(edges) - 1 > 6  # at this price single draws become parts: why there is another method
+    assert (
+        len(edges) - 1 > 6
+    )  # at this price single draws become parts: why there is another method
 
 
 def test_structure_first_spends_a_quarter_a_quarter_and_a_half():
-    made = tt.spatial(counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1)
+    made = tt.spatial(
+        counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1
+    )
     number, boundaries, counts = made.manifest["privacy"]["steps"]
     assert [step["share"] for step in (number, boundaries, counts)] == ["1/4", "1/4", "1/2"]
     n_parts = counts["boxes"]
@@ -98,14 +114,18 @@ def test_structure_first_finds_steps_where_the_budget_is_large():
 
 @pytest.mark.parametrize("change", ["rate", "largest_count", "boxes"])
 def test_a_forged_choice_of_boundaries_is_noticed(change):
-    made = tt.spatial(counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1)
+    made = tt.spatial(
+        counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1
+    )
     assert made.verify()
     made.manifest["privacy"]["steps"][1][change] = 0 if change == "boxes" else 7
     assert not made.verify()
 
 
 def test_counts_that_were_not_kept_are_charged_too():
-    made = tt.spatial(counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1)
+    made = tt.spatial(
+        counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1
+    )
     steps = made.manifest["privacy"]["steps"]
     assert check_charges(made.estimates, made.manifest, made.noisy).passed
     steps.append(dict(steps[0]))
@@ -114,7 +134,9 @@ def test_counts_that_were_not_kept_are_charged_too():
 
 def test_values_of_one_column_are_binned():
     values = np.random.default_rng(1).normal(50, 5, size=(5000, 1))
-    made = tt.spatial(values, box=[(0, 100)], resolution=200, mechanism="noisy-first", epsilon=1, insecure_seed=1)
+    made = tt.spatial(
+        values, box=[(0, 100)], resolution=200, mechanism="noisy-first", epsilon=1, insecure_seed=1
+    )
     assert made.range([(40, 60)]).estimate == pytest.approx(4770, abs=200)
 
 
@@ -136,15 +158,25 @@ def test_no_neighbour_changes_a_boundary_score_by_more_than_the_sensitivity(cont
     assert worst == deviation_score_sensitivity(contributions=contributions).l1
 
 
-@pytest.mark.parametrize(("largest", "n_bins", "contributions", "reached"), [(1, 5, 1, 1), (2, 5, 1, 3), (2, 4, 2, 4)])
-def test_no_neighbour_changes_squared_deviations_by_more_than_the_sensitivity(largest, n_bins, contributions, reached):
-    """All scores of all choices of boundaries, counts cut off at the largest; neighbours above it too."""
+@pytest.mark.parametrize(
+    ("largest", "n_bins", "contributions", "reached"), [(1, 5, 1, 1), (2, 5, 1, 3), (2, 4, 2, 4)]
+)
+def test_no_neighbour_changes_squared_deviations_by_more_than_the_sensitivity(
+    largest, n_bins, contributions, reached
+):
+    """All scores of all choices of boundaries, counts cut off at the largest; neighbours above it
+    too.
+    """
 
     def scores(counts):
         best = SquaredParts.of(np.minimum(counts, largest), n_bins - 1)
-        return [best.last_cuts(j, end) for j in range(1, n_bins) for end in range(j + 1, n_bins + 1)]
+        return [
+            best.last_cuts(j, end) for j in range(1, n_bins) for end in range(j + 1, n_bins + 1)
+        ]
 
-    known = {counts: scores(np.array(counts)) for counts in product(range(largest + 2), repeat=n_bins)}
+    known = {
+        counts: scores(np.array(counts)) for counts in product(range(largest + 2), repeat=n_bins)
+    }
     worst = 0
     for counts, before in known.items():
         for bins in product(range(n_bins), repeat=contributions):
@@ -165,13 +197,17 @@ def test_lines_have_one_column():
         tt.spatial(counts=np.ones((4, 4), dtype=int), mechanism="noisy-first", epsilon=1)
     with pytest.raises(RequestError, match="at least one column"):
         tt.spatial(np.ones((4, 0)), box=[], mechanism="noisy-first", epsilon=1)
-    column = tt.spatial(np.ones(4), box=[(0, 2)], mechanism="noisy-first", epsilon=1, insecure_seed=1)
+    column = tt.spatial(
+        np.ones(4), box=[(0, 2)], mechanism="noisy-first", epsilon=1, insecure_seed=1
+    )
     assert column.shape == (4096,)
 
 
 def test_one_answer_about_two_boxes_that_overlap_is_not_believed():
     """Cells that a step asks about twice pay twice, whatever it says of its share."""
-    made = tt.spatial(counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1)
+    made = tt.spatial(
+        counts=np.repeat([5, 90, 0], 20), mechanism="structure-first", epsilon=2, insecure_seed=1
+    )
     assert check_charges(made.estimates, made.manifest, made.noisy).passed
     one = made.noisy[0]
     twice = replace(one, nodes=np.repeat(one.nodes, 2), values=np.repeat(one.values, 2))

@@ -37,7 +37,9 @@ def test_rivals_are_saved_loaded_and_verified(mechanism, loss, tmp_path):
 
 @pytest.mark.parametrize("mechanism", CHOOSING)
 def test_noise_of_choices_is_checked(mechanism):
-    manifest = copy.deepcopy(tt.spatial(counts=towns(1, 16), mechanism=mechanism, epsilon=1, insecure_seed=2).manifest)
+    manifest = copy.deepcopy(
+        tt.spatial(counts=towns(1, 16), mechanism=mechanism, epsilon=1, insecure_seed=2).manifest
+    )
     assert check_steps(manifest).passed
     for step in manifest["privacy"]["steps"]:
         if "scale" in step and "noise" not in step:
@@ -53,21 +55,28 @@ def test_a_stated_epsilon_and_delta_are_refused_before_anything_is_paid(mechanis
 
 def test_dawa_merges_even_bins_and_none_across_steps():
     made = tt.spatial(counts=STEPS, mechanism="dawa", epsilon="0.1", insecure_seed=1)
-    parts = made.estimates.tree.low[made.estimates.leaves, 0], made.estimates.tree.high[made.estimates.leaves, 0]
+    parts = (
+        made.estimates.tree.low[made.estimates.leaves, 0],
+        made.estimates.tree.high[made.estimates.leaves, 0],
+    )
     assert len(parts[0]) < len(STEPS) / 3
     assert all(len(set(STEPS[a:b].tolist())) == 1 for a, b in zip(*parts))
 
 
 def test_many_parts_are_counted_on_levels_too():
     rough = np.random.default_rng(1).integers(0, 100_000, size=1024)
-    steps = tt.spatial(counts=rough, mechanism="dawa", epsilon=1, insecure_seed=1).manifest["privacy"]["steps"]
+    steps = tt.spatial(counts=rough, mechanism="dawa", epsilon=1, insecure_seed=1).manifest[
+        "privacy"
+    ]["steps"]
     assert [step["query"] for step in steps] == ["parts", "depth 4", "depth 8", "part, depth 10"]
     assert [step["share"] for step in steps] == ["1/4"] * 4
 
 
 def test_the_deeper_privtree_splits_the_more_points_there_are():
     boxes = [
-        tt.spatial(counts=many * towns(1), mechanism="privtree", epsilon=1, insecure_seed=1).estimates.leaves.sum()
+        tt.spatial(
+            counts=many * towns(1), mechanism="privtree", epsilon=1, insecure_seed=1
+        ).estimates.leaves.sum()
         for many in (1, 30)
     ]
     assert 50 < boxes[0] < boxes[1] / 2 < 64 * 64 / 2

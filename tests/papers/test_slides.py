@@ -16,7 +16,11 @@ def cells():
 
 
 def of(cells, table, row=None):
-    return {(cell.row, cell.column): cell.ours for cell in tables(cells)[table] if row in (None, cell.row)}
+    return {
+        (cell.row, cell.column): cell.ours
+        for cell in tables(cells)[table]
+        if row in (None, cell.row)
+    }
 
 
 def test_every_method_has_a_figure_at_every_epsilon(cells):
@@ -46,7 +50,11 @@ def test_merged_bins_are_at_least_three_times_as_good_on_steps(cells):
         found = of(cells, f"Merged bins, 4,096 of them, epsilon {epsilon}")
         for name in {row for row, _ in found}:
             for method in ("noisy-merge", "structure-merge"):
-                assert found[name, method] < found[name, "flat (exact)"] / 3, (epsilon, name, method)
+                assert found[name, method] < found[name, "flat (exact)"] / 3, (
+                    epsilon,
+                    name,
+                    method,
+                )
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -56,7 +64,10 @@ def test_a_missing_folder_is_named(tmp_path):
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.skipif("TALLYTREE_DATA" not in os.environ, reason="TALLYTREE_DATA does not name the folder of real data")
+@pytest.mark.skipif(
+    "TALLYTREE_DATA" not in os.environ,
+    reason="TALLYTREE_DATA does not name the folder of real data",
+)
 def test_on_real_data_the_default_is_at_least_close_to_the_best():
     cells = slides.reproduce(data=Path(os.environ["TALLYTREE_DATA"]), quick=True)
     summary = of(cells, "Summary")
@@ -66,18 +77,25 @@ def test_on_real_data_the_default_is_at_least_close_to_the_best():
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.skipif("TALLYTREE_DATA" not in os.environ, reason="TALLYTREE_DATA does not name the folder of real data")
+@pytest.mark.skipif(
+    "TALLYTREE_DATA" not in os.environ,
+    reason="TALLYTREE_DATA does not name the folder of real data",
+)
 @pytest.mark.parametrize(("epsilon", "most"), [("0.01", 1.0), ("0.1", 1.3)])
 def test_the_default_holds_its_own_where_all_points_lie_on_two_lines(epsilon, most):
     """The cells in which it was once 42 and 46 % behind ``kd-tree``, whose cuts find the lines.
 
-    Means of twenty runs are off by a seventh, so it takes a hundred: at ε = 0.1 it is still some 15 % behind.
+    Means of twenty runs are off by a seventh, so it takes a hundred: at ε = 0.1 it is still some 15
+    % behind.
     """
     counts = slides.maps(Path(os.environ["TALLYTREE_DATA"]), quick=False)["ADULT-2D"]
     truth = slides.truth_of("ADULT-2D", counts)
     errors = {}
     for method in ("auto", "kd-tree"):
-        runs = [slides.measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(100)]
+        runs = [
+            slides.measured(truth, MethodOptions(mechanism=method), epsilon, seed)
+            for seed in range(100)
+        ]
         errors[method] = np.mean([slides.box_error(truth, one, nonnegative=True) for one in runs])
     assert errors["auto"] < most * errors["kd-tree"]
 

@@ -1,4 +1,6 @@
-"""Programs through an open solver: exact against full tables and enumeration, and an oracle for the fast ones."""
+"""Programs through an open solver: exact against full tables and enumeration, and an oracle for the
+fast ones.
+"""
 
 import itertools
 
@@ -6,8 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-pytest.importorskip("highspy", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the solver programs")
-pytest.importorskip("osqp", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the solver programs")
+pytest.importorskip(
+    "highspy", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the solver programs"
+)
+pytest.importorskip(
+    "osqp", reason="SKIPPED LOUDLY: install the extra 'solvers' to test the solver programs"
+)
 
 from tallytree.kernels.trees.allocation import allocate_over_tree
 from tallytree.model.hierarchy import hierarchy_from_leaves
@@ -25,7 +31,13 @@ from tallytree.papers.fioretto2021.solver_programs import (
     solve_cumulative,
 )
 from tests.reference.cost_tables import optimal_cost_of_model_1
-from tests.reference.noisy_trees import Instance, breaks_of_tree, random_instance, squared_distance, sum_up
+from tests.reference.noisy_trees import (
+    Instance,
+    breaks_of_tree,
+    random_instance,
+    squared_distance,
+    sum_up,
+)
 
 
 def check(instance: Instance, table: np.ndarray, *, all_totals: bool) -> None:
@@ -44,10 +56,14 @@ def test_model_1_is_exact() -> None:
         check(instance, solved.table, all_totals=False)
         assert solved.optimal
         assert solved.objective == squared_distance(solved.table, instance.noisy)
-        assert solved.objective == optimal_cost_of_model_1(instance.hierarchy, instance.noisy, instance.total)
+        assert solved.objective == optimal_cost_of_model_1(
+            instance.hierarchy, instance.noisy, instance.total
+        )
 
 
-def tables_of(leaf_totals: np.ndarray, n_sizes: int) -> "itertools.product[tuple[tuple[int, ...], ...]]":
+def tables_of(
+    leaf_totals: np.ndarray, n_sizes: int
+) -> "itertools.product[tuple[tuple[int, ...], ...]]":
     """All whole leaf tables with the given row sums."""
     rows = [
         [row for row in itertools.product(range(total + 1), repeat=n_sizes) if sum(row) == total]
@@ -63,7 +79,9 @@ def test_every_regions_total_is_exact_by_enumeration(cumulative: bool) -> None:
         instance = random_instance(rng, max_levels=3, max_children=2, max_sizes=3, max_total=4)
         hierarchy = instance.hierarchy
         noisy = np.cumsum(instance.noisy, axis=1) if cumulative else instance.noisy
-        solved = (solve_cumulative if cumulative else solve_counts)(hierarchy, noisy, instance.totals)
+        solved = (solve_cumulative if cumulative else solve_counts)(
+            hierarchy, noisy, instance.totals
+        )
         check(instance, solved.table, all_totals=True)
         leaf_totals = instance.totals[hierarchy.level_slice(hierarchy.n_levels - 1)]
         costs = []
@@ -105,7 +123,9 @@ def test_larger_instances_agree_with_the_fast_allocation() -> None:
         fast = allocate_over_tree(hierarchy, noisy, total, weights=weights)
         per_level = np.ones(3, dtype=np.int64) if weights is None else weights
         assert solved.optimal
-        assert solved.objective == int((per_level[hierarchy.level_of][:, None] * (fast - noisy) ** 2).sum())
+        assert solved.objective == int(
+            (per_level[hierarchy.level_of][:, None] * (fast - noisy) ** 2).sum()
+        )
 
 
 def test_our_relaxations_agree_with_the_quadratic_solver() -> None:
@@ -119,7 +139,9 @@ def test_our_relaxations_agree_with_the_quadratic_solver() -> None:
         program = counts_program(hierarchy, noisy, public, None)
         ours = relax_counts(hierarchy, noisy, public)
         np.testing.assert_allclose(ours, relax_by_solver(program).reshape(noisy.shape), atol=0.05)
-        cumulative = np.cumsum(counts, axis=1) + np.rint(rng.laplace(0, 3, counts.shape)).astype(np.int64)
+        cumulative = np.cumsum(counts, axis=1) + np.rint(rng.laplace(0, 3, counts.shape)).astype(
+            np.int64
+        )
         if np.ndim(public):
             cumulative[:, -1] = public
         program = cumulative_program(hierarchy, cumulative, public, None)
@@ -132,10 +154,14 @@ def test_the_repair_stays_close_to_the_exact_optimum_of_model_2() -> None:
     ratios = []
     for _ in range(30):
         instance = random_instance(rng, max_levels=3, max_sizes=4, max_total=20)
-        noisy = np.cumsum(instance.counts, axis=1) + np.rint(rng.laplace(0, 3, instance.counts.shape)).astype(np.int64)
+        noisy = np.cumsum(instance.counts, axis=1) + np.rint(
+            rng.laplace(0, 3, instance.counts.shape)
+        ).astype(np.int64)
         exact = solve_cumulative(instance.hierarchy, noisy, instance.totals)
         repaired = make_whole(
-            instance.hierarchy, relax_cumulative(instance.hierarchy, noisy, instance.totals).table, instance.totals
+            instance.hierarchy,
+            relax_cumulative(instance.hierarchy, noisy, instance.totals).table,
+            instance.totals,
         )
         cost = squared_distance(np.cumsum(repaired, axis=1)[:, :-1], noisy[:, :-1])
         assert cost >= exact.objective
@@ -151,7 +177,9 @@ def test_cost_tables_with_a_program_per_entry_are_exact_and_widen_their_windows(
         solved = solve_by_cost_tables(instance.hierarchy, instance.noisy, instance.total, 2)
         check(instance, solved.table, all_totals=False)
         assert solved.optimal
-        assert solved.objective == optimal_cost_of_model_1(instance.hierarchy, instance.noisy, instance.total)
+        assert solved.objective == optimal_cost_of_model_1(
+            instance.hierarchy, instance.noisy, instance.total
+        )
         widened += solved.detail["windows widened"]
     # A window of the paper's kind would have been wrong this often.
     assert widened > 0
@@ -160,7 +188,9 @@ def test_cost_tables_with_a_program_per_entry_are_exact_and_widen_their_windows(
 def test_cost_tables_out_of_time_return_a_table_that_adds_up_and_is_not_called_optimal() -> None:
     instance = random_instance(np.random.default_rng(3), max_levels=3, max_sizes=3)
     in_time = solve_by_cost_tables(instance.hierarchy, instance.noisy, instance.total, 2)
-    solved = solve_by_cost_tables(instance.hierarchy, instance.noisy, instance.total, 2, time_limit=0)
+    solved = solve_by_cost_tables(
+        instance.hierarchy, instance.noisy, instance.total, 2, time_limit=0
+    )
     check(instance, solved.table, all_totals=False)
     assert in_time.optimal
     assert not solved.optimal
@@ -169,7 +199,10 @@ def test_cost_tables_out_of_time_return_a_table_that_adds_up_and_is_not_called_o
 
 
 def test_one_entry_of_table_5() -> None:
-    georgia, new_york = CostTable(0, np.array([9.0, 4, 1, 0, 1])), CostTable(0, np.array([0.0, 1, 4, 9, 16]))
+    georgia, new_york = (
+        CostTable(0, np.array([9.0, 4, 1, 0, 1])),
+        CostTable(0, np.array([0.0, 1, 4, 9, 16])),
+    )
     split = SplitProgram([georgia, new_york])
     assert split.solve(3) == (0.0, [3, 0])
     assert split.solve(4) in ((1.0, [4, 0]), (1.0, [3, 1]))
@@ -177,7 +210,9 @@ def test_one_entry_of_table_5() -> None:
 
 
 def test_whole_numbers_are_asked_for_where_the_linear_program_stays_between_them() -> None:
-    """Of three unknowns near 1 no two may be 1: without whole numbers all are 1/2, on chords that are all there already."""
+    """Of three unknowns near 1 no two may be 1: without whole numbers all are 1/2, on chords that
+    are all there already.
+    """
     pairs = sp.csr_matrix(np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]]))
     ones = np.ones(3, dtype=np.int64)
     program = Program(ones, 3 * ones, ones, pairs, np.full(3, -np.inf), np.ones(3))

@@ -28,12 +28,20 @@ THIRD = Fraction(1, 3)
 def measured(part: Budget, level: int | None = 0, query: str = "sizes") -> MechanismRecord:
     sensitivity = sizes_sensitivity(max_quantity=2, contributions=3)
     return MechanismRecord(
-        "matching", level, query, "one person", sensitivity, noise_for(part, sensitivity), part.total
+        "matching",
+        level,
+        query,
+        "one person",
+        sensitivity,
+        noise_for(part, sensitivity),
+        part.total,
     )
 
 
 def three_levels(definition: Any) -> Composition:
-    return Composition("sequential", tuple(measured(Budget(definition, THIRD), level) for level in range(3)))
+    return Composition(
+        "sequential", tuple(measured(Budget(definition, THIRD), level) for level in range(3))
+    )
 
 
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
@@ -49,7 +57,12 @@ def test_disjoint_parts_cost_the_largest() -> None:
     side = measured(Budget("pure", Fraction(1, 10)), level=None, query="largest size")
     record = Composition("sequential", (side, Composition("parallel", parts)))
     assert total_loss(record, "pure") == Fraction(1, 10) + Fraction(1, 2)
-    assert [leaf.query for leaf in measurements(record)] == ["largest size", "sizes", "sizes", "sizes"]
+    assert [leaf.query for leaf in measurements(record)] == [
+        "largest size",
+        "sizes",
+        "sizes",
+        "sizes",
+    ]
 
 
 def test_pure_noise_counts_inside_zcdp_but_not_the_reverse() -> None:
@@ -64,7 +77,11 @@ def test_pure_noise_counts_inside_zcdp_but_not_the_reverse() -> None:
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
 def test_a_record_survives_json_exactly(definition: Any) -> None:
     record = Composition(
-        "sequential", (three_levels(definition), Composition("parallel", (measured(Budget(definition, THIRD), None),)))
+        "sequential",
+        (
+            three_levels(definition),
+            Composition("parallel", (measured(Budget(definition, THIRD), None),)),
+        ),
     )
     again = record_from_json(json.loads(json.dumps(record_to_json(record))))
     assert again == record
@@ -77,7 +94,9 @@ def test_an_edited_scale_sensitivity_or_total_is_noticed() -> None:
     written["parts"][1]["scale"] = "17"
     (failure,) = check_composition(record_from_json(written), budget)
     assert failure == "sizes, level 1: sensitivity and noise cost epsilon = 6/17, stated is 1/3."
-    smaller = Composition("sequential", (*record.parts[:2], replace(record.parts[2], sensitivity=Sensitivity(5, 36))))  # type: ignore[type-var]
+    smaller = Composition(
+        "sequential", (*record.parts[:2], replace(record.parts[2], sensitivity=Sensitivity(5, 36)))
+    )  # type: ignore[type-var]
     assert len(check_composition(smaller, budget)) == 1
     (failure,) = check_composition(record, Budget("pure", Fraction(9, 10)))
     assert failure == "All measurements together cost epsilon = 1, stated is 9/10."

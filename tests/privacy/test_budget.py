@@ -37,7 +37,21 @@ def test_numbers_are_taken_as_written(value: object, meant: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "one", "1/0", "1/2/3", float("nan"), float("inf"), "nan", "-inf", None, True, [1], "1e999999999", "9" * 99],
+    [
+        "",
+        "one",
+        "1/0",
+        "1/2/3",
+        float("nan"),
+        float("inf"),
+        "nan",
+        "-inf",
+        None,
+        True,
+        [1],
+        "1e999999999",
+        "9" * 99,
+    ],
 )
 def test_what_is_no_number_is_refused(value: object) -> None:
     with pytest.raises(RequestError, match="epsilon must be a positive number"):
@@ -59,7 +73,9 @@ def test_parts_add_up_to_the_whole() -> None:
     budget = Budget("pure", Fraction(1))
     parts = split(budget, [0.15, "0.25", 0.6])
     assert [part.total for part in parts] == [Fraction(3, 20), Fraction(1, 4), Fraction(3, 5)]
-    assert sum(part.total for part in split_equally(Budget("zcdp", Fraction(1, 7)), 3)) == Fraction(1, 7)
+    assert sum(part.total for part in split_equally(Budget("zcdp", Fraction(1, 7)), 3)) == Fraction(
+        1, 7
+    )
 
 
 @pytest.mark.parametrize("shares", [[0.5, 0.4], [0.5, 0.6], [1 / 3, 1 / 3, 1 / 3]])

@@ -21,7 +21,9 @@ STARTS = [1, 3, 5, 7, 7, 7, 7, 7]
 
 
 def costs_of(counts):
-    return np.array([absolute_deviations(counts[a:b]) for a, b in [(0, 4), (0, 2), (2, 4)]] + [0] * 4)
+    return np.array(
+        [absolute_deviations(counts[a:b]) for a, b in [(0, 4), (0, 2), (2, 4)]] + [0] * 4
+    )
 
 
 def neighbours(n, seed):
@@ -49,8 +51,13 @@ def test_no_neighbour_changes_the_difference_of_two_tilings_by_more_than_the_sen
 def loss_of_tilings(scale, price=3, **law):
     worst = 0.0
     for counts, more in neighbours(25, 2):
-        one, other = (tiling_probabilities(costs_of(c), price, scale, **law) for c in (counts, more))
-        worst = max(worst, *(abs(np.log(one[tiling] / other[tiling])) for tiling in one if one[tiling] > 1e-9))
+        one, other = (
+            tiling_probabilities(costs_of(c), price, scale, **law) for c in (counts, more)
+        )
+        worst = max(
+            worst,
+            *(abs(np.log(one[tiling] / other[tiling])) for tiling in one if one[tiling] > 1e-9),
+        )
     return worst
 
 
@@ -64,11 +71,13 @@ def test_the_choice_of_a_tiling_costs_what_is_paid_and_half_the_noise_more():
 
 
 def test_without_noise_on_single_cells_one_outcome_speaks_of_all_boxes_around_a_cell():
-    """All cells single: each of the boxes around a cell must have cost more, so that an entity's losses in all of them add up.
+    """All cells single: each of the boxes around a cell must have cost more, so that an entity's
+    losses in all of them add up.
 
-    Eight cells, all empty or one of them with one entity: three boxes of 2, 4 and 8 cells hold that cell, and each costs 1
-    more. They are refused where their noise is above (cells − 1) price − cost. Half of that again with eight cells, and
-    without bound with more. With stretches that begin anywhere instead of halves of halves there are seven such boxes.
+    Eight cells, all empty or one of them with one entity: three boxes of 2, 4 and 8 cells hold that
+    cell, and each costs 1 more. They are refused where their noise is above (cells − 1) price −
+    cost. Half of that again with eight cells, and without bound with more. With stretches that
+    begin anywhere instead of halves of halves there are seven such boxes.
     """
     scale, price = 2.0, 3
     beyond = [lambda cost, n=n: np.log(tail(scale, (n - 1) * price - cost)) for n in (2, 4, 8)]
@@ -116,9 +125,12 @@ def test_decisions_have_their_probability_and_not_that_of_noise_30_percent_off()
 
 
 def loss_on_the_way(counts, delta, law):
-    """Losses of one entity in all decisions on the way down to it, whose boxes hold these counts without it; the last box is
-    split too, or is not."""
-    biased = [[max(c + more - depth * delta, -delta) for depth, c in enumerate(counts)] for more in (0, 1)]
+    """Losses of one entity in all decisions on the way down to it, whose boxes hold these counts
+    without it; the last box is split too, or is not.
+    """
+    biased = [
+        [max(c + more - depth * delta, -delta) for depth, c in enumerate(counts)] for more in (0, 1)
+    ]
     split = [log_probability(b, 1, law) - log_probability(a, 1, law) for a, b in zip(*biased)]
     kept = [log_probability(b, 0, law) - log_probability(a, 0, law) for a, b in zip(*biased)]
     return max(sum(map(abs, split)), sum(map(abs, split[:-1])) + abs(kept[-1]))
@@ -133,7 +145,8 @@ def test_all_decisions_of_a_descent_together_cost_what_is_paid(dimensions, epsil
     falls = [0, 1, delta // 2, delta]
     worst = 0.0
     for last, steps in product(range(0, 3), product(falls, repeat=4)):
-        # Counts that never grow on the way down, around those where the biased count of the last boxes is near 0.
+        # Counts that never grow on the way down, around those where the biased count of the last
+        # boxes is near 0.
         for depth in range(5):
             counts = last + depth * delta + np.cumsum((0, *steps))[::-1] - sum(steps[: 4 - depth])
             if counts.min() >= 0 and np.all(np.diff(counts) <= 0):
@@ -159,7 +172,9 @@ def test_a_step_of_pure_loss_is_charged_for_under_zcdp():
 def test_noisy_values_are_neither_returned_nor_kept(tmp_path):
     stream = KeyStream.from_insecure_seed(3, Journal(tmp_path))
     law = DiscreteLaplace(Fraction(50))
-    marks = cheapest_parts(np.array([700, 300, 300]), 9, np.array([1, 3, 3, 3]), law, stream, level=0, query="parts")
+    marks = cheapest_parts(
+        np.array([700, 300, 300]), 9, np.array([1, 3, 3, 3]), law, stream, level=0, query="parts"
+    )
     above = exceed_zero(np.array([700, -700]), law, stream, level=1, query="split")
     assert marks.tolist() in ([1, 0, 0], [0, 1, 1])
     for file in tmp_path.glob("*.answer"):
@@ -167,16 +182,24 @@ def test_noisy_values_are_neither_returned_nor_kept(tmp_path):
         assert set(values.tolist()) <= {0, 1}
     # A run that goes on gets the outcomes that were kept, under whatever key.
     other = KeyStream.from_insecure_seed(4, Journal(tmp_path))
-    again = cheapest_parts(np.array([0, 0, 0]), 9, np.array([1, 3, 3, 3]), law, other, level=0, query="parts")
+    again = cheapest_parts(
+        np.array([0, 0, 0]), 9, np.array([1, 3, 3, 3]), law, other, level=0, query="parts"
+    )
     assert again.tolist() == marks.tolist()
-    assert exceed_zero(np.array([0, 0]), law, other, level=1, query="split").tolist() == above.tolist()
+    assert (
+        exceed_zero(np.array([0, 0]), law, other, level=1, query="split").tolist() == above.tolist()
+    )
 
 
 def test_enormous_values_do_not_wrap_around():
     law, stream = DiscreteLaplace(Fraction(2)), KeyStream.from_insecure_seed(1)
-    assert exceed_zero(np.array([2**62, -(2**62)]), law, stream, level=0, query="split").tolist() == [1, 0]
+    assert exceed_zero(
+        np.array([2**62, -(2**62)]), law, stream, level=0, query="split"
+    ).tolist() == [1, 0]
     costs = np.array([2**61, 0, 0])
-    assert cheapest_parts(costs, 5, np.array([1, 3, 3, 3]), law, stream, level=0, query="t").tolist() == [0, 1, 1]
+    assert cheapest_parts(
+        costs, 5, np.array([1, 3, 3, 3]), law, stream, level=0, query="t"
+    ).tolist() == [0, 1, 1]
 
 
 def test_a_fanout_is_at_least_two():

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from tallytree.errors import RequestError
 from tallytree.privacy.conversion import delta_from_rho, epsilon_from_rho, rho_from_epsilon, rounded
 
-CASES = [("0.1", "1e-6"), ("1", "1e-9"), ("0.001", "1e-9"), ("10", "1e-12"), ("100", "1e-9"), ("0.5", "0.1")]
+CASES = [
+    ("0.1", "1e-6"),
+    ("1", "1e-9"),
+    ("0.001", "1e-9"),
+    ("10", "1e-12"),
+    ("100", "1e-9"),
+    ("0.5", "0.1"),
+]
 
 
 def on_a_grid(rho: float, delta: float) -> float:
@@ -32,12 +39,16 @@ def test_epsilon_is_the_minimum_over_orders(rho: str, delta: str) -> None:
 
 @pytest.mark.parametrize(("rho", "delta"), CASES)
 def test_it_is_no_better_than_the_gaussian_mechanism_itself(rho: str, delta: str) -> None:
-    """A ρ-zCDP mechanism whose exact δ is known: the continuous Gaussian. A conversion below it would be wrong."""
+    """A ρ-zCDP mechanism whose exact δ is known: the continuous Gaussian. A conversion below it
+    would be wrong.
+    """
     from scipy.stats import norm
 
     epsilon = float(epsilon_from_rho(Fraction(rho), Fraction(delta)))
     shift = math.sqrt(2 * float(rho))
-    true = norm.sf(epsilon / shift - shift / 2) - math.exp(epsilon) * norm.sf(epsilon / shift + shift / 2)
+    true = norm.sf(epsilon / shift - shift / 2) - math.exp(epsilon) * norm.sf(
+        epsilon / shift + shift / 2
+    )
     assert true <= float(delta)
 
 
@@ -95,7 +106,10 @@ def test_what_cannot_be_meant_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("value", "up", "down"),
-    [("1.23456789012345", "1.23456789013", "1.23456789012"), ("98765432109876.5", "98765432109900", "98765432109800")],
+    [
+        ("1.23456789012345", "1.23456789013", "1.23456789012"),
+        ("98765432109876.5", "98765432109900", "98765432109800"),
+    ],
 )
 def test_twelve_digits_are_kept(value: str, up: str, down: str) -> None:
     assert rounded(Decimal(value), ROUND_CEILING) == Fraction(up)

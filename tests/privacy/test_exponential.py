@@ -9,7 +9,12 @@ from scipy.stats import chisquare
 
 from tallytree.errors import RequestError
 from tallytree.privacy.budget import Budget
-from tallytree.privacy.exponential import choose_candidates, choose_exactly, exponential_rate, weight_tables
+from tallytree.privacy.exponential import (
+    choose_candidates,
+    choose_exactly,
+    exponential_rate,
+    weight_tables,
+)
 from tallytree.privacy.randomness import KeyStream
 from tests.reference.exponential import choice_of, choice_probabilities
 
@@ -37,18 +42,26 @@ class Script:
 
 def choose(scores, rate, source):
     scores = np.array(scores, dtype=np.int64)
-    return int(choose_candidates(scores, np.array([0, len(scores)]), rate, source, level=0, query="test")[0])
+    return int(
+        choose_candidates(scores, np.array([0, len(scores)]), rate, source, level=0, query="test")[
+            0
+        ]
+    )
 
 
 def test_frequencies_are_those_of_the_mechanism_and_not_of_a_rate_30_percent_off():
     scores, rate, n = [0, -3, -1, -7, -1, 2], Fraction(2, 7), 20_000
     stream = KeyStream.from_insecure_seed(5)
     lists = np.tile(np.array(scores, dtype=np.int64), n)
-    chosen = choose_candidates(lists, np.arange(n + 1) * len(scores), rate, stream, level=0, query="test")
+    chosen = choose_candidates(
+        lists, np.arange(n + 1) * len(scores), rate, stream, level=0, query="test"
+    )
     counts = np.bincount(chosen, minlength=len(scores))
     assert chisquare(counts, n * np.array(choice_probabilities(scores, rate))).pvalue > 1e-4
     for off in (Fraction(7, 10), Fraction(13, 10)):
-        assert chisquare(counts, n * np.array(choice_probabilities(scores, rate * off))).pvalue < 1e-6
+        assert (
+            chisquare(counts, n * np.array(choice_probabilities(scores, rate * off))).pvalue < 1e-6
+        )
 
 
 @settings(max_examples=60, deadline=None)
@@ -92,7 +105,9 @@ def test_far_scores_neither_overflow_nor_win():
 def test_weights_are_lower_bounds_within_their_slack():
     for rate in (Fraction(1, 10**6), Fraction(3, 1000), Fraction(5)):
         tables = weight_tables(rate)
-        lag = np.unique(np.array([0, 1, 2, 3, 2047, 2048, 99_999, tables.end - 1, tables.end, 2**60]))
+        lag = np.unique(
+            np.array([0, 1, 2, 3, 2047, 2048, 99_999, tables.end - 1, tables.end, 2**60])
+        )
         units = 2.0**31 * np.exp(-float(rate) * lag.astype(float))
         found = tables.weights(lag)
         assert np.all(found <= units + 1e-3)
@@ -111,13 +126,20 @@ def test_rate_of_a_budget():
 def test_bad_choices_are_refused():
     with pytest.raises(RequestError, match="candidates"):
         choose_candidates(
-            np.array([1]), np.array([0, 1, 1]), Fraction(1), KeyStream.from_insecure_seed(1), level=0, query="x"
+            np.array([1]),
+            np.array([0, 1, 1]),
+            Fraction(1),
+            KeyStream.from_insecure_seed(1),
+            level=0,
+            query="x",
         )
     with pytest.raises(RequestError, match="rate"):
         choose([1, 2], Fraction(0), KeyStream.from_insecure_seed(1))
 
 
 def test_the_largest_draw_of_all_takes_the_last_candidate():
-    """U just below 1, however many bits are taken: the last candidate has no upper end that it must stay below."""
+    """U just below 1, however many bits are taken: the last candidate has no upper end that it must
+    stay below.
+    """
     ones = (1 << 64) - 1
     assert choose_exactly(np.array([0, 3, 0]), Fraction(1, 3), ones, iter([ones] * 4)) == 2

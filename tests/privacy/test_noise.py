@@ -1,4 +1,6 @@
-"""Noise is exact: right distribution, same numbers however it is drawn, ties decided by more bits, no overflow."""
+"""Noise is exact: right distribution, same numbers however it is drawn, ties decided by more bits,
+no overflow.
+"""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -10,7 +12,14 @@ import pytest
 from scipy import stats
 
 from tallytree.errors import RequestError
-from tallytree.privacy.noise import VALUE_LIMIT, DiscreteGaussian, DiscreteLaplace, Noise, add_noise, draw_noise
+from tallytree.privacy.noise import (
+    VALUE_LIMIT,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Noise,
+    add_noise,
+    draw_noise,
+)
 from tallytree.privacy.randomness import KeyStream, Places
 from tests.reference.probabilities import gaussian_probabilities, laplace_probabilities
 
@@ -23,7 +32,9 @@ def draws_of(noise: Noise, n_draws: int = N_DRAWS, seed: int = 5) -> np.ndarray:
 
 
 def p_value(draws: np.ndarray, probabilities: list[Decimal]) -> float:
-    """Chi-square test of draws against P(X = x), x = 0 … n, with bins of at least 50 expected draws, signs apart."""
+    """Chi-square test of draws against P(X = x), x = 0 … n, with bins of at least 50 expected
+    draws, signs apart.
+    """
     n = len(probabilities) - 1
     mass = np.array([float(p) for p in [*probabilities[:0:-1], *probabilities]])
     edges, expected, waiting = [], [], 0.0
@@ -71,14 +82,23 @@ def test_distribution_is_right_and_thirty_percent_off_is_noticed(noise: Noise) -
     assert p_value(draws_of(shrunk(noise)), probabilities) < 1e-12
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(10**8))], ids=str)
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(10**8))], ids=str
+)
 def test_draws_do_not_depend_on_how_regions_are_cut(noise: Noise) -> None:
     offsets = np.cumsum([0, 3, 0, 5, 1, 1, 40_000, 2, 0, 7])
-    whole = draw_noise(noise, KeyStream.from_insecure_seed(9), level=2, query="cumulative", offsets=offsets)
+    whole = draw_noise(
+        noise, KeyStream.from_insecure_seed(9), level=2, query="cumulative", offsets=offsets
+    )
     stream = KeyStream.from_insecure_seed(9)
     for region in reversed(range(len(offsets) - 1)):
         alone = draw_noise(
-            noise, stream, level=2, query="cumulative", offsets=offsets[region : region + 2], first_region=region
+            noise,
+            stream,
+            level=2,
+            query="cumulative",
+            offsets=offsets[region : region + 2],
+            first_region=region,
         )
         assert np.array_equal(alone, whole[offsets[region] : offsets[region + 1]])
     half, stream = np.array([0, 20_001]), KeyStream.from_insecure_seed(9)
@@ -90,20 +110,34 @@ def test_draws_do_not_depend_on_how_regions_are_cut(noise: Noise) -> None:
 
 def test_draws_in_threads_are_those_of_the_pieces() -> None:
     laplace, n = DiscreteLaplace(Fraction(2)), 600_000
-    whole = draw_noise(laplace, KeyStream.from_insecure_seed(4), level=0, query="q", offsets=np.array([0, n]))
+    whole = draw_noise(
+        laplace, KeyStream.from_insecure_seed(4), level=0, query="q", offsets=np.array([0, n])
+    )
     stream = KeyStream.from_insecure_seed(4)
     piece = np.array([0, n // 6])
-    pieces = [draw_noise(laplace, stream, level=0, query="q", offsets=piece, first_draw=i * n // 6) for i in range(6)]
+    pieces = [
+        draw_noise(laplace, stream, level=0, query="q", offsets=piece, first_draw=i * n // 6)
+        for i in range(6)
+    ]
     assert np.array_equal(whole, np.concatenate(pieces))
 
 
 def test_values_come_back_in_their_shape() -> None:
     stream = KeyStream.from_insecure_seed(2)
     table = np.arange(12, dtype=np.int32).reshape(3, 4)
-    noisy = add_noise(table, DiscreteLaplace(Fraction(1)), stream, level=0, query="q", offsets=np.array([0, 4, 8, 12]))
+    noisy = add_noise(
+        table,
+        DiscreteLaplace(Fraction(1)),
+        stream,
+        level=0,
+        query="q",
+        offsets=np.array([0, 4, 8, 12]),
+    )
     assert noisy.shape == (3, 4)
     stream = KeyStream.from_insecure_seed(2)
-    row = add_noise(table[1], DiscreteLaplace(Fraction(1)), stream, level=0, query="q", first_region=1)
+    row = add_noise(
+        table[1], DiscreteLaplace(Fraction(1)), stream, level=0, query="q", first_region=1
+    )
     assert np.array_equal(noisy[1], row)
 
 
@@ -112,9 +146,18 @@ def test_floats_and_wrong_offsets_are_refused() -> None:
     with pytest.raises(TypeError, match="integers"):
         add_noise(np.zeros(3), DiscreteLaplace(Fraction(1)), stream, level=0, query="q")  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="4 draws, but there are 3 values"):
-        add_noise(np.arange(3), DiscreteLaplace(Fraction(1)), stream, level=0, query="q", offsets=np.array([0, 4]))
+        add_noise(
+            np.arange(3),
+            DiscreteLaplace(Fraction(1)),
+            stream,
+            level=0,
+            query="q",
+            offsets=np.array([0, 4]),
+        )
     with pytest.raises(TypeError, match="float64"):
-        draw_noise(DiscreteLaplace(Fraction(1)), stream, level=0, query="q", offsets=np.array([0.0, 4.5]))  # type: ignore[arg-type]
+        draw_noise(
+            DiscreteLaplace(Fraction(1)), stream, level=0, query="q", offsets=np.array([0.0, 4.5])
+        )  # type: ignore[arg-type]
 
 
 def test_parameters_out_of_range_are_refused() -> None:
@@ -174,7 +217,9 @@ class Script:
         yield from self.more
 
 
-def scripted(noise: Noise, first_bits: list[int], more: list[int], sign: int = 0) -> tuple[Any, int]:
+def scripted(
+    noise: Noise, first_bits: list[int], more: list[int], sign: int = 0
+) -> tuple[Any, int]:
     script = Script([u << 1 | sign for u in first_bits], more)
     drawn = draw_noise(noise, script, level=0, query="q", offsets=np.array([0, len(first_bits)]))
     return drawn.tolist(), script.n_extended
@@ -186,7 +231,9 @@ def digits_of_survival(probabilities: list[Decimal], k: int, digits: int) -> int
     return survival_floors(probabilities, digits)[k]
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(5, 3)), DiscreteGaussian(Fraction(7, 2))], ids=str)
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(Fraction(5, 3)), DiscreteGaussian(Fraction(7, 2))], ids=str
+)
 def test_a_tie_is_decided_by_further_digits(noise: Noise) -> None:
     probabilities = exact_probabilities(noise)
     for k in (1, 2, 6):
@@ -201,10 +248,14 @@ def test_a_tie_is_decided_by_further_digits(noise: Noise) -> None:
         assert scripted(noise, [first], [second, third + 1]) == ([k - 1], 1)
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(1, 2)), DiscreteGaussian(Fraction(3))], ids=str)
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(Fraction(1, 2)), DiscreteGaussian(Fraction(3))], ids=str
+)
 def test_all_zero_bits_reach_beyond_the_table(noise: Noise) -> None:
     probabilities = exact_probabilities(noise)
-    wanted = sum(digits_of_survival(probabilities, k, 127) > 12345 for k in range(1, len(probabilities)))
+    wanted = sum(
+        digits_of_survival(probabilities, k, 127) > 12345 for k in range(1, len(probabilities))
+    )
     assert scripted(noise, [0], [12345]) == ([wanted], 1)
     (huge,), _ = scripted(noise, [0], [0, 0, 1])
     assert huge > wanted

@@ -17,7 +17,12 @@ from tallytree.privacy.probabilities import (
     survival_floor,
     survival_table,
 )
-from tests.reference.probabilities import decimal, gaussian_probabilities, laplace_probabilities, survival_floors
+from tests.reference.probabilities import (
+    decimal,
+    gaussian_probabilities,
+    laplace_probabilities,
+    survival_floors,
+)
 
 
 @settings(deadline=None)
@@ -38,7 +43,9 @@ def test_exponential_of_extremes() -> None:
 
 
 @pytest.mark.parametrize(
-    "scale", [Fraction(1, 40), Fraction(1, 3), Fraction(1), Fraction(355, 113), Fraction(60)], ids=str
+    "scale",
+    [Fraction(1, 40), Fraction(1, 3), Fraction(1), Fraction(355, 113), Fraction(60)],
+    ids=str,
 )
 def test_laplace_table(scale: Fraction) -> None:
     table = survival_table(LaplaceMagnitude(scale), 63)
@@ -47,7 +54,9 @@ def test_laplace_table(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    "sigma2", [Fraction(1, 90), Fraction(1, 2), Fraction(1), Fraction(22, 7), Fraction(400)], ids=str
+    "sigma2",
+    [Fraction(1, 90), Fraction(1, 2), Fraction(1), Fraction(22, 7), Fraction(400)],
+    ids=str,
 )
 def test_gaussian_table(sigma2: Fraction) -> None:
     table = survival_table(GaussianMagnitude(sigma2), 63)
@@ -65,7 +74,9 @@ def test_half_gaussian_table() -> None:
 
 
 def test_digits_of_a_geometric_variable() -> None:
-    """P(K >= 7 q + r) of the whole is the sum over the digits' joint probabilities: digits are independent."""
+    """P(K >= 7 q + r) of the whole is the sum over the digits' joint probabilities: digits are
+    independent.
+    """
     scale, base = Fraction(5), 7
     p = float(enclose_exp(1 / scale, 100).low) / 2**100
     low = GeometricDigit(scale, base)
@@ -99,8 +110,12 @@ def test_one_by_one_and_in_turn_agree(survival: Survival) -> None:
 
 @pytest.mark.parametrize("first", [1, 5, 30])
 @pytest.mark.parametrize("sigma2", [Fraction(1, 3), Fraction(5), Fraction(100)], ids=str)
-def test_what_a_gaussian_leaves_beyond_a_term_is_bounded_and_not_far_too_loosely(sigma2: Fraction, first: int) -> None:
-    """All terms from one on add up to at most g (1 + 1/y), of which the bound is the next with a whole factor."""
+def test_what_a_gaussian_leaves_beyond_a_term_is_bounded_and_not_far_too_loosely(
+    sigma2: Fraction, first: int
+) -> None:
+    """All terms from one on add up to at most g (1 + 1/y), of which the bound is the next with a
+    whole factor.
+    """
     bits = 4000
     rest = GaussianMagnitude(sigma2)._rest(first, bits)
     with localcontext() as context:

@@ -27,7 +27,10 @@ def test_words_are_counter_mode_of_region_and_block(words_per_draw: int) -> None
     subkey = STREAM._subkey(0, places, bytes(8))
     expected = words_of_places(subkey, offsets.tolist(), 10, 5, words_per_draw)
     assert STREAM.block(places, 0, 8, words_per_draw).tolist() == expected
-    assert STREAM.block(places, 2, 6, words_per_draw).tolist() == expected[2 * words_per_draw : 6 * words_per_draw]
+    assert (
+        STREAM.block(places, 2, 6, words_per_draw).tolist()
+        == expected[2 * words_per_draw : 6 * words_per_draw]
+    )
 
 
 def test_long_requests_are_the_blocks_put_together() -> None:
@@ -40,11 +43,17 @@ def test_long_requests_are_the_blocks_put_together() -> None:
 def test_no_two_places_share_bits() -> None:
     offsets = np.array([0, 50])
     requests = itertools.product([0, 1], ["a", "b"], [0, 1])
-    drawn = [words(level, query, offsets=offsets, first_region=region) for level, query, region in requests]
+    drawn = [
+        words(level, query, offsets=offsets, first_region=region)
+        for level, query, region in requests
+    ]
     places = Places(0, "a", offsets)
     drawn += [STREAM.attempt(places, np.arange(50), attempt).reshape(-1) for attempt in (1, 2)]
     drawn += [
-        np.array(list(itertools.islice(STREAM.extension(places, draw, word, attempt), 20)), dtype=np.uint64)
+        np.array(
+            list(itertools.islice(STREAM.extension(places, draw, word, attempt), 20)),
+            dtype=np.uint64,
+        )
         for draw, word, attempt in itertools.product([0, 1], [0, 1], [0, 1])
     ]
     everything = np.concatenate(drawn)
@@ -61,7 +70,9 @@ def test_names_cannot_run_into_one_another() -> None:
 def test_attempts_and_extensions_follow_the_place_and_not_the_cut() -> None:
     whole = Places(1, "q", np.array([0, 4, 4, 9]), first_region=3)
     part = Places(1, "q", np.array([4, 9]), first_region=5)
-    assert np.array_equal(STREAM.attempt(whole, np.arange(4, 9), 1), STREAM.attempt(part, np.arange(5), 1))
+    assert np.array_equal(
+        STREAM.attempt(whole, np.arange(4, 9), 1), STREAM.attempt(part, np.arange(5), 1)
+    )
     later = Places(1, "q", np.array([0, 3]), first_region=5, first_draw=2)
     for places, draw in ((part, 3), (later, 1)):
         more = itertools.islice(STREAM.extension(places, draw, 0, 0), 3)
@@ -86,7 +97,9 @@ def test_a_worker_with_the_key_draws_the_same() -> None:
     stream = KeyStream.from_system()
     worker = KeyStream.from_key(stream.lend_key("a test"), secure=stream.secure)
     offsets = np.array([0, 5])
-    assert np.array_equal(stream.words(0, "q", offsets=offsets), worker.words(0, "q", offsets=offsets))
+    assert np.array_equal(
+        stream.words(0, "q", offsets=offsets), worker.words(0, "q", offsets=offsets)
+    )
     with pytest.raises(RequestError, match="32 bytes"):
         KeyStream.from_key(b"short", secure=True)
 
@@ -105,7 +118,10 @@ def test_a_forgotten_key_draws_nothing_more() -> None:
     stream = KeyStream.from_system()
     stream.forget()
     stream.forget()
-    for use in (lambda: stream.words(0, "q", offsets=np.array([0, 1])), lambda: stream.lend_key("a test")):
+    for use in (
+        lambda: stream.words(0, "q", offsets=np.array([0, 1])),
+        lambda: stream.lend_key("a test"),
+    ):
         with pytest.raises(RequestError, match="forgotten"):
             use()
 

@@ -1,4 +1,6 @@
-"""Sensitivities of range strategies and degree sequences, by brute force over all neighbours of small histograms."""
+"""Sensitivities of range strategies and degree sequences, by brute force over all neighbours of
+small histograms.
+"""
 
 from itertools import combinations_with_replacement, product
 
@@ -31,7 +33,9 @@ N_BINS = 5
 
 
 def worst_change(answer, contributions):
-    """Largest change of a vector of answers, in L1 and squared L2, when one unit's rows are removed."""
+    """Largest change of a vector of answers, in L1 and squared L2, when one unit's rows are
+    removed.
+    """
     l1, l2_squared = 0, 0
     for counts in product(range(contributions + 1), repeat=N_BINS):
         before = answer(np.array(counts))
@@ -44,16 +48,23 @@ def worst_change(answer, contributions):
 
 
 def levels_of(strategy):
-    return [lambda counts, level=level: exact_answers(strategy, counts)[level] for level in range(len(strategy.shares))]
+    return [
+        lambda counts, level=level: exact_answers(strategy, counts)[level]
+        for level in range(len(strategy.shares))
+    ]
 
 
 STRATEGIES = {
     "flat": TreeStrategy("flat", RangeTree.flat(N_BINS), equal_shares(1)),
     "tree": TreeStrategy("hierarchical", RangeTree.regular(N_BINS, 2), equal_shares(3)),
-    "tree with total": TreeStrategy("hierarchical", RangeTree.regular(N_BINS, 3, count_total=True), equal_shares(3)),
+    "tree with total": TreeStrategy(
+        "hierarchical", RangeTree.regular(N_BINS, 3, count_total=True), equal_shares(3)
+    ),
     "wavelet": WaveletStrategy(N_BINS, equal_shares(haar_levels(N_BINS))),
     "hats": HatStrategy("optimised", Hats(N_BINS, (HatLevel(3, 20_000), HatLevel(2, 9_000)), 4)),
-    "matrix": matrix_strategy("matrix", np.concatenate([np.eye(N_BINS), [[0.5, -0.25, 1, 0, 0.75]]])),
+    "matrix": matrix_strategy(
+        "matrix", np.concatenate([np.eye(N_BINS), [[0.5, -0.25, 1, 0, 0.75]]])
+    ),
 }
 
 
@@ -61,12 +72,17 @@ STRATEGIES = {
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_sensitivity_of_every_level_is_the_largest_change(name, contributions):
     strategy = STRATEGIES[name]
-    for answer, bound in zip(levels_of(strategy), sensitivities(strategy, contributions=contributions)):
+    for answer, bound in zip(
+        levels_of(strategy), sensitivities(strategy, contributions=contributions)
+    ):
         assert worst_change(answer, contributions) == (bound.l1, bound.l2_squared)
 
 
 def test_histogram_and_difference_sensitivities_grow_with_contributions():
-    for bound in (histogram_sensitivity(contributions=3), block_differences_sensitivity(contributions=3)):
+    for bound in (
+        histogram_sensitivity(contributions=3),
+        block_differences_sensitivity(contributions=3),
+    ):
         assert (bound.l1, bound.l2_squared) == (3, 9)
 
 
@@ -81,7 +97,9 @@ def test_sorted_degrees_change_by_two_when_an_edge_is_protected():
     for chosen in product([False, True], repeat=len(edges)):
         graph = [edge for edge, taken in zip(edges, chosen) if taken]
         for removed in graph[:1]:
-            change = np.abs(sorted_degrees(graph, 5) - sorted_degrees([e for e in graph if e != removed], 5))
+            change = np.abs(
+                sorted_degrees(graph, 5) - sorted_degrees([e for e in graph if e != removed], 5)
+            )
             assert change.max() <= 1
             worst = max(worst, int(change.sum()))
     bound = edge_degrees_sensitivity()
@@ -97,8 +115,12 @@ def test_the_number_of_nodes_changes_by_two_when_an_edge_is_protected():
             fewer = [edge for edge in graph if edge != removed]
             ends = [np.unique(np.array(one, dtype=int)).size for one in (graph, fewer)]
             worst["nodes"] = max(worst["nodes"], abs(ends[0] - ends[1]))
-            for number in range(1, 6):  # the largest degrees, filled up with zeros, whatever their number
-                padded = [np.pad(sorted_degrees(one, 4), (1, 0))[-number:] for one in (graph, fewer)]
+            for number in range(
+                1, 6
+            ):  # the largest degrees, filled up with zeros, whatever their number
+                padded = [
+                    np.pad(sorted_degrees(one, 4), (1, 0))[-number:] for one in (graph, fewer)
+                ]
                 worst[number] = max(worst[number], int(np.abs(padded[0] - padded[1]).sum()))
     bound = edge_nodes_sensitivity()
     assert (worst.pop("nodes"), bound.l1, bound.l2_squared) == (2, 2, 4)

@@ -1,4 +1,6 @@
-"""Large parameters: digits of a discrete Laplace, blocks of a discrete Gaussian; and their rare paths by script."""
+"""Large parameters: digits of a discrete Laplace, blocks of a discrete Gaussian; and their rare
+paths by script.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -11,7 +13,13 @@ from scipy import stats
 
 from tallytree.privacy.inversion import build_table
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, draw_noise
-from tallytree.privacy.probabilities import GaussianMagnitude, LaplaceMagnitude, enclose_exp, floor_of, survival_floor
+from tallytree.privacy.probabilities import (
+    GaussianMagnitude,
+    LaplaceMagnitude,
+    enclose_exp,
+    floor_of,
+    survival_floor,
+)
 from tallytree.privacy.randomness import KeyStream, Places
 from tallytree.privacy.samplers import (
     BlockSampler,
@@ -38,7 +46,9 @@ def laplace_cdf(x: np.ndarray, scale: float) -> np.ndarray:
     return np.where(x >= 0, 1 - tail, tail)
 
 
-@pytest.mark.parametrize("scale", [Fraction(5000, 3), Fraction(10**9, 7), Fraction(1 << 40)], ids=str)
+@pytest.mark.parametrize(
+    "scale", [Fraction(5000, 3), Fraction(10**9, 7), Fraction(1 << 40)], ids=str
+)
 def test_large_laplace_is_right_and_thirty_percent_off_is_noticed(scale: Fraction) -> None:
     sampler = laplace_sampler(scale)
     assert isinstance(sampler, DigitSampler)
@@ -48,7 +58,11 @@ def test_large_laplace_is_right_and_thirty_percent_off_is_noticed(scale: Fractio
 
     def p_value(scale: float) -> float:
         expected = len(draws) * np.diff(laplace_cdf(edges, scale), prepend=0, append=1)
-        return float(stats.chisquare(np.bincount(np.searchsorted(edges, draws), minlength=62), expected).pvalue)
+        return float(
+            stats.chisquare(
+                np.bincount(np.searchsorted(edges, draws), minlength=62), expected
+            ).pvalue
+        )
 
     assert p_value(size) > 1e-4
     assert p_value(1.3 * size) < 1e-12
@@ -57,7 +71,9 @@ def test_large_laplace_is_right_and_thirty_percent_off_is_noticed(scale: Fractio
     assert stats.chisquare(digits).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("sigma2", [Fraction(3 << 20), Fraction(10**9, 7), Fraction(2**62 - 1)], ids=str)
+@pytest.mark.parametrize(
+    "sigma2", [Fraction(3 << 20), Fraction(10**9, 7), Fraction(2**62 - 1)], ids=str
+)
 def test_large_gaussian_is_right_and_thirty_percent_off_is_noticed(sigma2: Fraction) -> None:
     sampler = gaussian_sampler(sigma2)
     assert isinstance(sampler, BlockSampler)
@@ -65,10 +81,15 @@ def test_large_gaussian_is_right_and_thirty_percent_off_is_noticed(sigma2: Fract
     edges = np.linspace(-4, 4, 61)
 
     def p_value(sigma: float) -> float:
-        # Half a step apart the sum over whole numbers and the integral agree to far more digits than the test can see.
+        # Half a step apart the sum over whole numbers and the integral agree to far more digits
+        # than the test can see.
         scaled = (draws + 0.5) / sigma
         expected = len(draws) * np.diff(stats.norm.cdf(edges), prepend=0, append=1)
-        return float(stats.chisquare(np.bincount(np.searchsorted(edges, scaled), minlength=62), expected).pvalue)
+        return float(
+            stats.chisquare(
+                np.bincount(np.searchsorted(edges, scaled), minlength=62), expected
+            ).pvalue
+        )
 
     assert p_value(float(sigma2) ** 0.5) > 1e-4
     assert p_value(1.3 * float(sigma2) ** 0.5) < 1e-12
@@ -76,7 +97,9 @@ def test_large_gaussian_is_right_and_thirty_percent_off_is_noticed(sigma2: Fract
 
 
 def test_digits_and_one_table_have_the_same_distribution() -> None:
-    """At a scale where both work: the split against exact probabilities near 0, where a mistake in the zero would show."""
+    """At a scale where both work: the split against exact probabilities near 0, where a mistake in
+    the zero would show.
+    """
     scale = Fraction(1100)
     draws = draws_from(laplace_sampler(scale), 2_000_000)
     one_table = TableSampler(build_table(LaplaceMagnitude(scale)))
@@ -89,7 +112,9 @@ def test_digits_and_one_table_have_the_same_distribution() -> None:
 
 
 def test_blocks_count_zero_once() -> None:
-    """A Gaussian in blocks against exact probabilities near 0, on a small parameter made to use blocks."""
+    """A Gaussian in blocks against exact probabilities near 0, on a small parameter made to use
+    blocks.
+    """
     sigma2, shift = Fraction(1 << 20) + 1, 4
     draws = draws_from(gaussian_sampler(sigma2), 4_000_000)
     assert gaussian_sampler(sigma2).shift == shift  # type: ignore[attr-defined]
@@ -135,13 +160,17 @@ def test_ties_in_each_digit_are_decided_apart() -> None:
         threshold = (top, bottom)[word] % 2**64
         for offset, (k, d) in ((-1, below), (1, above)):
             script = Script(words, [threshold + offset])
-            drawn = draw_noise(DiscreteLaplace(scale), script, level=0, query="q", offsets=np.array([0, 1]))
+            drawn = draw_noise(
+                DiscreteLaplace(scale), script, level=0, query="q", offsets=np.array([0, 1])
+            )
             assert drawn.tolist() == [1 + 4096 * (k - 1) + d]
             assert script.asked.extensions == [(0, word, 0)]
 
 
 def test_the_last_digit_value_needs_no_digit_beyond_it() -> None:
-    """A digit of all zero bits is the largest value: the next probability is exactly 0, so the draw is decided."""
+    """A digit of all zero bits is the largest value: the next probability is exactly 0, so the draw
+    is decided.
+    """
     scale = Fraction(10**6)
     top = survival_floor(LaplaceMagnitude(scale, step=4096), 1, 63)
     script = Script([2 * (top - 1), 0], [])
@@ -182,7 +211,9 @@ def test_acceptance_on_the_threshold_takes_more_bits() -> None:
     words = gaussian_words(sigma2, block, place, threshold >> 64, sign=1)
     for offset, wanted, attempts in ((-1, -magnitude, []), (1, 5, [(0, 1)])):
         script = Script(words, [threshold % 2**64 + offset], again=gaussian_words(sigma2, 0, 5, 0))
-        drawn = draw_noise(DiscreteGaussian(sigma2), script, level=0, query="q", offsets=np.array([0, 1]))
+        drawn = draw_noise(
+            DiscreteGaussian(sigma2), script, level=0, query="q", offsets=np.array([0, 1])
+        )
         assert drawn.tolist() == [wanted]
         assert script.asked.extensions == [(0, 1, 0)]
         assert script.asked.attempts == attempts
@@ -193,7 +224,9 @@ def test_minus_zero_is_drawn_again() -> None:
     again = gaussian_words(sigma2, 2, 0, 0)
     for sign, wanted in ((0, 0), (1, 2 << 7)):
         script = Script(gaussian_words(sigma2, 0, 0, 99, sign=sign), [], again=again)
-        drawn = draw_noise(DiscreteGaussian(sigma2), script, level=0, query="q", offsets=np.array([0, 1]))
+        drawn = draw_noise(
+            DiscreteGaussian(sigma2), script, level=0, query="q", offsets=np.array([0, 1])
+        )
         assert drawn.tolist() == [wanted]
 
 
@@ -201,15 +234,20 @@ def test_a_block_beyond_the_tables_is_decided_exactly() -> None:
     sigma2 = Fraction(10**8)
     sampler = gaussian_sampler(sigma2)
     assert isinstance(sampler, BlockSampler)
-    # All zero bits for the block: the extension places it far out, where only exact arithmetic can accept.
+    # All zero bits for the block: the extension places it far out, where only exact arithmetic can
+    # accept.
     script = Script([0, 3 << (64 - sampler.shift)], [1])
-    drawn = draw_noise(DiscreteGaussian(sigma2), script, level=0, query="q", offsets=np.array([0, 1]))
+    drawn = draw_noise(
+        DiscreteGaussian(sigma2), script, level=0, query="q", offsets=np.array([0, 1])
+    )
     assert drawn[0] > len(sampler.block.thresholds) << sampler.shift
     assert drawn[0] % (1 << sampler.shift) == 3
 
 
 def test_blocks_end_where_the_table_of_exponentials_does() -> None:
-    """Ten blocks of 2¹ have exponents of up to 21 · 4 / (2 σ²); the table reaches up to 1/4, so that σ² = 168 is too small."""
+    """Ten blocks of 2¹ have exponents of up to 21 · 4 / (2 σ²); the table reaches up to 1/4, so
+    that σ² = 168 is too small.
+    """
     with pytest.raises(ValueError, match="too wide"):
         acceptance_tables(Fraction(168), 1, 10)
     tables = acceptance_tables(Fraction(169), 1, 10)

@@ -1,4 +1,6 @@
-"""Every sensitivity against the largest change over all neighbours of small databases: never exceeded, and reached."""
+"""Every sensitivity against the largest change over all neighbours of small databases: never
+exceeded, and reached.
+"""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -32,7 +34,9 @@ MOST = 12
 
 @dataclass(frozen=True)
 class Database:
-    """Sizes of the groups of each region; ``None`` is a private group without entities, which does not exist yet."""
+    """Sizes of the groups of each region; ``None`` is a private group without entities, which does
+    not exist yet.
+    """
 
     sizes: tuple[tuple[int | None, ...], ...]
 
@@ -47,9 +51,15 @@ class Database:
         return [size for size in self.sizes[region] if size is not None]
 
 
-def units(database: Database, max_quantity: int, contributions: int) -> Iterator[tuple[tuple[int, int, int], ...]]:
+def units(
+    database: Database, max_quantity: int, contributions: int
+) -> Iterator[tuple[tuple[int, int, int], ...]]:
     """Every unit: up to k entities, in any groups, of any quantities."""
-    places = [(region, group) for region in range(N_REGIONS) for group in range(len(database.sizes[region]))]
+    places = [
+        (region, group)
+        for region in range(N_REGIONS)
+        for group in range(len(database.sizes[region]))
+    ]
     entities = [(*place, quantity) for place in places for quantity in range(max_quantity + 1)]
     for n_entities in range(1, contributions + 1):
         yield from itertools.combinations_with_replacement(entities, n_entities)
@@ -61,7 +71,10 @@ def databases(rng: np.random.Generator, *, private: bool) -> Iterator[Database]:
     for size in (0, 3):
         yield Database((((size,) * 2 + missing), ((size,) + missing * 2)))
     for _ in range(12):
-        regions = [tuple(map(int, rng.integers(0, 6, rng.integers(0 if private else 1, 4)))) for _ in range(N_REGIONS)]
+        regions = [
+            tuple(map(int, rng.integers(0, 6, rng.integers(0 if private else 1, 4))))
+            for _ in range(N_REGIONS)
+        ]
         yield Database(tuple(region + missing * 2 for region in regions))
 
 
@@ -73,11 +86,15 @@ def counts(database: Database) -> list[int]:
 
 
 def cumulative(database: Database) -> list[int]:
-    return [sum(s <= size for s in database.region(r)) for r in range(N_REGIONS) for size in range(MOST)]
+    return [
+        sum(s <= size for s in database.region(r)) for r in range(N_REGIONS) for size in range(MOST)
+    ]
 
 
 def more_than(database: Database) -> list[int]:
-    return [sum(s > size for s in database.region(r)) for r in range(N_REGIONS) for size in range(MOST)]
+    return [
+        sum(s > size for s in database.region(r)) for r in range(N_REGIONS) for size in range(MOST)
+    ]
 
 
 def largest(n: int, floor: int = 0) -> Query:
@@ -94,7 +111,9 @@ def largest(n: int, floor: int = 0) -> Query:
 
 
 def hybrid(threshold: int, n: int, blocks: list[int], *, private: bool) -> Query:
-    """Cumulative counts below a threshold, added up from one block edge to the next, and the n largest sizes above."""
+    """Cumulative counts below a threshold, added up from one block edge to the next, and the n
+    largest sizes above.
+    """
 
     def query(database: Database) -> list[int]:
         cells = more_than(database) if private else cumulative(database)
@@ -113,27 +132,40 @@ def sizes(database: Database) -> list[int]:
 
 def chain(database: Database) -> list[int]:
     """fioretto2021 §9.2: running sums over sizes outside, regions inside."""
-    return list(itertools.accumulate(database.region(r).count(s) for s in range(MOST) for r in range(N_REGIONS)))
+    return list(
+        itertools.accumulate(
+            database.region(r).count(s) for s in range(MOST) for r in range(N_REGIONS)
+        )
+    )
 
 
 def n_groups(database: Database) -> list[int]:
     return [len(database.region(r)) for r in range(N_REGIONS)]
 
 
-def largest_change(query: Query, *, private: bool, max_quantity: int, contributions: int) -> tuple[int, int]:
+def largest_change(
+    query: Query, *, private: bool, max_quantity: int, contributions: int
+) -> tuple[int, int]:
     """The largest change of the answers over all units of all databases, in L1 and squared L2 norm."""
     l1 = l2_squared = 0
     for database in databases(np.random.default_rng(17), private=private):
         before = query(database)
         for unit in units(database, max_quantity, contributions):
-            change = [after - answer for answer, after in zip(before, query(database.with_unit(unit)), strict=True)]
+            change = [
+                after - answer
+                for answer, after in zip(before, query(database.with_unit(unit)), strict=True)
+            ]
             l1 = max(l1, sum(map(abs, change)))
             l2_squared = max(l2_squared, sum(c * c for c in change))
     return l1, l2_squared
 
 
 def measured(query: Query, *, private: bool, max_quantity: int, contributions: int) -> Sensitivity:
-    return Sensitivity(*largest_change(query, private=private, max_quantity=max_quantity, contributions=contributions))
+    return Sensitivity(
+        *largest_change(
+            query, private=private, max_quantity=max_quantity, contributions=contributions
+        )
+    )
 
 
 BOUNDS = [(1, 1), (1, 2), (3, 1), (2, 2)]
@@ -144,30 +176,44 @@ both_settings = pytest.mark.parametrize("private", [False, True])
 @both_settings
 @bounded
 def test_counts(private: bool, max_quantity: int, contributions: int) -> None:
-    found = measured(counts, private=private, max_quantity=max_quantity, contributions=contributions)
+    found = measured(
+        counts, private=private, max_quantity=max_quantity, contributions=contributions
+    )
     assert found == counts_sensitivity(contributions=contributions)
 
 
 @bounded
 def test_cumulative(max_quantity: int, contributions: int) -> None:
     stated = cumulative_sensitivity(max_quantity=max_quantity, contributions=contributions)
-    assert measured(cumulative, private=False, max_quantity=max_quantity, contributions=contributions) == stated
-    assert measured(more_than, private=True, max_quantity=max_quantity, contributions=contributions) == stated
+    assert (
+        measured(cumulative, private=False, max_quantity=max_quantity, contributions=contributions)
+        == stated
+    )
+    assert (
+        measured(more_than, private=True, max_quantity=max_quantity, contributions=contributions)
+        == stated
+    )
 
 
 @bounded
 def test_sizes(max_quantity: int, contributions: int) -> None:
     stated = sizes_sensitivity(max_quantity=max_quantity, contributions=contributions)
-    assert measured(sizes, private=False, max_quantity=max_quantity, contributions=contributions) == stated
+    assert (
+        measured(sizes, private=False, max_quantity=max_quantity, contributions=contributions)
+        == stated
+    )
     for n in (1, 2, 5):
-        found = measured(largest(n), private=True, max_quantity=max_quantity, contributions=contributions)
+        found = measured(
+            largest(n), private=True, max_quantity=max_quantity, contributions=contributions
+        )
         assert found == stated
 
 
 @both_settings
 @bounded
 @pytest.mark.parametrize(
-    ("threshold", "n", "blocks"), [(1, 2, []), (4, 1, []), (4, 3, [1, 2, 3]), (5, 2, [2, 4]), (6, 9, [1, 5])]
+    ("threshold", "n", "blocks"),
+    [(1, 2, []), (4, 1, []), (4, 3, [1, 2, 3]), (5, 2, [2, 4]), (6, 9, [1, 5])],
 )
 def test_hybrid(
     threshold: int, n: int, blocks: list[int], private: bool, max_quantity: int, contributions: int
@@ -182,12 +228,16 @@ def test_hybrid(
 
 
 def test_hybrid_changes_in_one_place_only_for_single_entities() -> None:
-    """What lets T, the blocks and M depend on earlier noisy answers at no price: with k = z = 1 one answer changes."""
+    """What lets T, the blocks and M depend on earlier noisy answers at no price: with k = z = 1 one
+    answer changes.
+    """
     for private in (False, True):
         query = hybrid(4, 3, [1, 3], private=private)
         for database in databases(np.random.default_rng(3), private=private):
             for unit in units(database, 1, 1):
-                changed = np.flatnonzero(np.subtract(query(database), query(database.with_unit(unit))))
+                changed = np.flatnonzero(
+                    np.subtract(query(database), query(database.with_unit(unit)))
+                )
                 assert len(changed) <= 1
 
 
@@ -196,7 +246,10 @@ def test_hybrid_changes_in_one_place_only_for_single_entities() -> None:
 def test_cutting_sizes_off_never_raises_a_sensitivity(private: bool, largest_size: int) -> None:
     def cut(query: Query) -> Query:
         def cut_query(database: Database) -> list[int]:
-            sizes = [[None if s is None else min(s, largest_size) for s in region] for region in database.sizes]
+            sizes = [
+                [None if s is None else min(s, largest_size) for s in region]
+                for region in database.sizes
+            ]
             return query(Database(tuple(map(tuple, sizes))))
 
         return cut_query
@@ -216,7 +269,9 @@ def test_cutting_sizes_off_never_raises_a_sensitivity(private: bool, largest_siz
 @both_settings
 @bounded
 def test_largest_size(private: bool, max_quantity: int, contributions: int) -> None:
-    found = measured(largest(1), private=private, max_quantity=max_quantity, contributions=contributions)
+    found = measured(
+        largest(1), private=private, max_quantity=max_quantity, contributions=contributions
+    )
     assert found == largest_size_sensitivity(max_quantity=max_quantity, contributions=contributions)
 
 
@@ -229,7 +284,9 @@ def test_group_totals(max_quantity: int, contributions: int) -> None:
 @bounded
 def test_chain_is_not_what_the_paper_says(max_quantity: int, contributions: int) -> None:
     found = measured(chain, private=False, max_quantity=max_quantity, contributions=contributions)
-    assert found == chain_sensitivity(N_REGIONS, max_quantity=max_quantity, contributions=contributions)
+    assert found == chain_sensitivity(
+        N_REGIONS, max_quantity=max_quantity, contributions=contributions
+    )
     assert found.l1 > contributions * max_quantity
 
 
@@ -263,12 +320,17 @@ def whole_group_change(query: Query) -> Sensitivity:
             before = query(_database(groups))
             for group in itertools.product(range(N_REGIONS), range(2 * MOST)):
                 change = np.subtract(query(_database((*groups, group))), before)
-                l1, l2_squared = max(l1, int(np.abs(change).sum())), max(l2_squared, int((change**2).sum()))
+                l1, l2_squared = (
+                    max(l1, int(np.abs(change).sum())),
+                    max(l2_squared, int((change**2).sum())),
+                )
     return Sensitivity(l1, l2_squared)
 
 
 def _database(groups: tuple[tuple[int, int], ...]) -> Database:
-    return Database(tuple(tuple(size for region, size in groups if region == r) for r in range(N_REGIONS)))
+    return Database(
+        tuple(tuple(size for region, size in groups if region == r) for r in range(N_REGIONS))
+    )
 
 
 def in_bins(bins: SizeBins) -> Query:
@@ -298,7 +360,9 @@ def test_blocks_of_bins_where_a_whole_group_comes_or_goes(block: int) -> None:
 
 @pytest.mark.parametrize("query", [counts, cumulative, n_groups])
 def test_a_whole_group_changes_other_views_by_more_or_as_much(query: Query) -> None:
-    """Why no other view is offered for whole groups: cumulative counts change at every size from the group's on."""
+    """Why no other view is offered for whole groups: cumulative counts change at every size from
+    the group's on.
+    """
     found = whole_group_change(query)
     assert found.l1 >= 1
     assert (found.l1 > 1) == (query is cumulative)
@@ -306,7 +370,9 @@ def test_a_whole_group_changes_other_views_by_more_or_as_much(query: Query) -> N
 
 @pytest.mark.parametrize("bound", [1, 2, 3])
 def test_people_by_class(bound: int) -> None:
-    """All ways in which a unit of up to k entities, a person with several rows or a whole group, adds to tables of classes."""
+    """All ways in which a unit of up to k entities, a person with several rows or a whole group,
+    adds to tables of classes.
+    """
     entities = list(itertools.product(range(N_REGIONS), range(3)))
     l1 = l2_squared = 0
     for n_entities in range(1, bound + 1):

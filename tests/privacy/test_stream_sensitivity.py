@@ -12,7 +12,9 @@ from tallytree.privacy.sensitivity import running_rows_sensitivity
 
 @pytest.mark.parametrize("n_steps", [1, 2, 5])
 @pytest.mark.parametrize("contributions", [1, 2, 3])
-def test_rows_change_by_at_most_the_sensitivity_and_by_no_less(n_steps: int, contributions: int) -> None:
+def test_rows_change_by_at_most_the_sensitivity_and_by_no_less(
+    n_steps: int, contributions: int
+) -> None:
     rng = np.random.default_rng(n_steps)
     counts, weights = rng.integers(0, 9, n_steps), square_root_weights(n_steps)
     stated = running_rows_sensitivity(weights, contributions=contributions)
@@ -34,14 +36,17 @@ def test_the_sensitivity_of_rounded_weights_is_a_whole_number_without_rounding()
 
 
 def test_an_entity_that_changes_its_step_between_rows_is_not_covered() -> None:
-    """Why the past must stay as it was: seen in the newest step by every row, an entity changes all by the first weight."""
+    """Why the past must stay as it was: seen in the newest step by every row, an entity changes all
+    by the first weight.
+    """
     weights = square_root_weights(5)
     moved = sum(int(weights[0]) ** 2 for _ in range(5))
     assert moved > running_rows_sensitivity(weights).l2_squared
 
 
 @pytest.mark.parametrize(
-    "weights", [np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64), np.ones(3), np.array([2**20])]
+    "weights",
+    [np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64), np.ones(3), np.array([2**20])],
 )
 def test_weights_that_ask_nothing_or_too_much_are_refused(weights: np.ndarray) -> None:
     with pytest.raises(RequestError, match=r"weights|Weights"):

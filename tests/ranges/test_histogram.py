@@ -16,7 +16,13 @@ NAMES = ["flat", "hierarchical", "wavelet", "optimised", "matrix"]
 
 def unbiased(strategy, seed, **options):
     return histogram(
-        COUNTS, epsilon=1, mechanism=strategy, nonnegative="no", integers=False, insecure_seed=seed, **options
+        COUNTS,
+        epsilon=1,
+        mechanism=strategy,
+        nonnegative="no",
+        integers=False,
+        insecure_seed=seed,
+        **options,
     )
 
 
@@ -41,7 +47,9 @@ def test_ranges_are_sums_of_bins_with_whole_intervals(strategy):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
-@pytest.mark.parametrize("strategy", STRATEGIES[:3], ids=NAMES[:3])  # the others: see test_range_accuracy
+@pytest.mark.parametrize(
+    "strategy", STRATEGIES[:3], ids=NAMES[:3]
+)  # the others: see test_range_accuracy
 def test_intervals_hold_the_truth_and_errors_are_as_predicted(strategy, definition):
     loss = {"epsilon": 1} if definition == "pure" else {"rho": 0.05}
     ranges = [(0, 60), (10, 11), (5, 47), (20, 24)]
@@ -49,18 +57,23 @@ def test_intervals_hold_the_truth_and_errors_are_as_predicted(strategy, definiti
     held, squared = np.zeros(len(ranges)), np.zeros(len(ranges))
     runs = 1000
     for seed in range(runs):
-        released = histogram(COUNTS, **loss, definition=definition, mechanism=strategy, insecure_seed=seed)
+        released = histogram(
+            COUNTS, **loss, definition=definition, mechanism=strategy, insecure_seed=seed
+        )
         answers = released.ranges(ranges)
         held += (answers.low <= truth) & (truth <= answers.high)
         squared += (answers.estimate - truth) ** 2
-    # One bin of the flat strategy has whole-number errors: at epsilon 1, 92.7 % or 97.3 % of them can be held, nothing between.
+    # One bin of the flat strategy has whole-number errors: at epsilon 1, 92.7 % or 97.3 % of them
+    # can be held, nothing between.
     assert np.all(held / runs > 0.93)
     assert np.all(held / runs < 0.985)
     np.testing.assert_allclose(squared / runs, answers.std_error**2, rtol=0.25)
 
 
 def test_quantiles_of_numbers_and_categories():
-    released = histogram(counts=[0, 1000, 0, 1000], edges=[0, 10, 20, 30, 40], epsilon=2, insecure_seed=1)
+    released = histogram(
+        counts=[0, 1000, 0, 1000], edges=[0, 10, 20, 30, 40], epsilon=2, insecure_seed=1
+    )
     median = released.quantile(0.5)
     assert 10 <= median.low <= median.value <= median.high <= 40
     first = released.quantile(0.25)
@@ -69,7 +82,9 @@ def test_quantiles_of_numbers_and_categories():
     assert first.high == 20
     assert released.quantile(0).value == pytest.approx(0, abs=10)
     assert released.quantiles([0.25, 1])[1].high == 40
-    named = histogram(counts=[5, 1000, 5], categories=["a", "b", "c"], epsilon=2, insecure_seed=1).quantile(0.5)
+    named = histogram(
+        counts=[5, 1000, 5], categories=["a", "b", "c"], epsilon=2, insecure_seed=1
+    ).quantile(0.5)
     assert (named.value, named.low, named.high, named.std_error) == ("b", "b", "b", None)
     with pytest.raises(RequestError, match="share between 0 and 1"):
         released.quantile(1.5)
@@ -84,7 +99,9 @@ def test_quantile_intervals_hold_the_true_quantile():
     truth = int(np.searchsorted(sums, sums[-1] * 0.3))  # the bin in which the quantile lies
     held = 0
     for seed in range(200):
-        found = histogram(counts, epsilon=0.2, mechanism="hierarchical", branching=10, insecure_seed=seed).quantile(0.3)
+        found = histogram(
+            counts, epsilon=0.2, mechanism="hierarchical", branching=10, insecure_seed=seed
+        ).quantile(0.3)
         held += found.low <= truth and truth + 1 <= found.high
     assert held >= 0.93 * 200
 
@@ -92,7 +109,9 @@ def test_quantile_intervals_hold_the_true_quantile():
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=NAMES)
 @pytest.mark.parametrize("noisy", [True, False])
 def test_saved_histograms_load_verify_and_answer_alike(tmp_path, strategy, noisy):
-    released = histogram(counts=COUNTS, edges=np.arange(61) / 2, epsilon=1, mechanism=strategy, insecure_seed=2)
+    released = histogram(
+        counts=COUNTS, edges=np.arange(61) / 2, epsilon=1, mechanism=strategy, insecure_seed=2
+    )
     released.save(tmp_path / "out", noisy=noisy)
     loaded = load(tmp_path / "out")
     assert verify(tmp_path / "out")
@@ -102,7 +121,14 @@ def test_saved_histograms_load_verify_and_answer_alike(tmp_path, strategy, noisy
     assert loaded.quantile(0.5) == released.quantile(0.5)
     assert (loaded.noisy is not None) == noisy
     assert loaded.manifest == released.manifest
-    assert loaded.table().column_names == ["bin", "low", "high", "count", "estimate", "standard_error"]
+    assert loaded.table().column_names == [
+        "bin",
+        "low",
+        "high",
+        "count",
+        "estimate",
+        "standard_error",
+    ]
     with pytest.raises(StorageError, match="already exists"):
         released.save(tmp_path / "out")
 
@@ -115,7 +141,12 @@ def test_verification_notices_changes(tmp_path):
     assert not verify(folder)
     # A release whose counts do not follow from its measurements, with checksums that fit.
     forged = type(released)(
-        released.bins, released.counts + 3, released.estimates, released.plan, released.manifest, released.noisy
+        released.bins,
+        released.counts + 3,
+        released.estimates,
+        released.plan,
+        released.manifest,
+        released.noisy,
     )
     folder = forged.save(tmp_path / "forged")
     with pytest.raises(VerificationError, match="counts follow from the noisy answers"):
@@ -123,7 +154,14 @@ def test_verification_notices_changes(tmp_path):
 
 
 def test_the_manifest_states_strategy_and_privacy():
-    released = histogram(COUNTS, epsilon="0.3", mechanism="hierarchical", branching=8, contributions=2, entity="person")
+    released = histogram(
+        COUNTS,
+        epsilon="0.3",
+        mechanism="hierarchical",
+        branching=8,
+        contributions=2,
+        entity="person",
+    )
     privacy = released.manifest["privacy"]
     assert privacy["private"] is True
     assert privacy["epsilon"] == "3/10"
@@ -135,17 +173,28 @@ def test_the_manifest_states_strategy_and_privacy():
     assert "NOT PRIVATE" not in repr(released)
 
 
-@pytest.mark.parametrize("budget", ["equal", "geometric", "optimal-blocks", "optimal", ["1/4", "3/4"]], ids=str)
+@pytest.mark.parametrize(
+    "budget", ["equal", "geometric", "optimal-blocks", "optimal", ["1/4", "3/4"]], ids=str
+)
 def test_budgets_across_levels_add_up(budget):
-    released = histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=8, budget=budget, insecure_seed=1)
+    released = histogram(
+        COUNTS, epsilon=1, mechanism="hierarchical", branching=8, budget=budget, insecure_seed=1
+    )
     assert sum(released.plan.strategy.shares) == 1
     assert released.verify()
 
 
 def test_zero_shares_leave_levels_out(tmp_path):
-    strategy = histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=4, insecure_seed=1).plan.strategy
+    strategy = histogram(
+        COUNTS, epsilon=1, mechanism="hierarchical", branching=4, insecure_seed=1
+    ).plan.strategy
     released = histogram(
-        COUNTS, epsilon=1, mechanism="hierarchical", branching=4, budget=["0", "1/2", "1/2"], insecure_seed=1
+        COUNTS,
+        epsilon=1,
+        mechanism="hierarchical",
+        branching=4,
+        budget=["0", "1/2", "1/2"],
+        insecure_seed=1,
     )
     assert len(released.noisy.levels[0]) == 0
     assert strategy.tree == released.plan.strategy.tree
@@ -176,7 +225,9 @@ def test_values_are_binned_by_public_bins():
     assert named.table()["category"].to_pylist() == ["x", "y"]
 
 
-@pytest.mark.parametrize("workload", ["ranges", "prefixes", "identity", [(0, 5), (13, 36)]], ids=str)
+@pytest.mark.parametrize(
+    "workload", ["ranges", "prefixes", "identity", [(0, 5), (13, 36)]], ids=str
+)
 def test_auto_has_the_least_expected_error_for_the_workload(workload):
     errors = {}
     ranges = {
@@ -185,14 +236,18 @@ def test_auto_has_the_least_expected_error_for_the_workload(workload):
         "identity": [(a, a + 1) for a in range(36)],
     }.get(str(workload), workload)
     for strategy in ["auto", "flat", "hierarchical", "wavelet"]:
-        released = histogram(COUNTS[:36], epsilon=1, mechanism=strategy, workload=workload, insecure_seed=1)
+        released = histogram(
+            COUNTS[:36], epsilon=1, mechanism=strategy, workload=workload, insecure_seed=1
+        )
         errors[strategy] = np.mean(released.ranges(ranges).std_error ** 2)
     assert errors["auto"] <= min(errors.values()) * (1 + 1e-9)
     auto = histogram(COUNTS[:36], epsilon=1, workload=workload, insecure_seed=1)
     assert "least expected error" in auto.manifest["mechanism"]["reason"]
 
 
-@pytest.mark.parametrize("strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.slow)]
+)
 def test_the_papers_matrix_mechanisms_run(strategy):
     released = histogram(COUNTS[:16], epsilon=1, mechanism=strategy, insecure_seed=1)
     assert released.range(0, 16).std_error > 0
@@ -208,20 +263,44 @@ def test_contributions_count_when_a_strategy_is_chosen():
 
 
 BAD_REQUESTS = {
-    "unknown workload": (lambda: histogram(COUNTS, epsilon=1, workload="all"), "workload is one of"),
-    "workload out of domain": (lambda: histogram(COUNTS, epsilon=1, workload=[(0, 99)]), "outside the bins"),
+    "unknown workload": (
+        lambda: histogram(COUNTS, epsilon=1, workload="all"),
+        "workload is one of",
+    ),
+    "workload out of domain": (
+        lambda: histogram(COUNTS, epsilon=1, workload=[(0, 99)]),
+        "outside the bins",
+    ),
     "empty workload": (lambda: histogram(COUNTS, epsilon=1, workload=[]), "at least one range"),
-    "column without a table": (lambda: histogram(counts=[1], column="a", epsilon=1), "needs a table"),
-    "table without a column": (lambda: histogram([1], edges=[0, 2], table="t", epsilon=1), "go with column"),
+    "column without a table": (
+        lambda: histogram(counts=[1], column="a", epsilon=1),
+        "needs a table",
+    ),
+    "table without a column": (
+        lambda: histogram([1], edges=[0, 2], table="t", epsilon=1),
+        "go with column",
+    ),
     "no budget": (lambda: histogram(COUNTS), "epsilon is missing"),
     "both budgets": (lambda: histogram(COUNTS, epsilon=1, rho=1), "takes epsilon"),
     "zero budget": (lambda: histogram(COUNTS, epsilon=0), "greater than 0"),
     "negative budget": (lambda: histogram(COUNTS, epsilon=-1), "greater than 0"),
     "NaN budget": (lambda: histogram(COUNTS, epsilon=float("nan")), "positive number"),
-    "wrong definition": (lambda: histogram(COUNTS, epsilon=1, definition="approximate"), "one of: pure, zcdp"),
-    "branching of 1": (lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=1), "at least 2"),
-    "branching of 2.5": (lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=2.5), "at least 2"),
-    "branching elsewhere": (lambda: histogram(COUNTS, epsilon=1, mechanism="flat", branching=2), "goes with"),
+    "wrong definition": (
+        lambda: histogram(COUNTS, epsilon=1, definition="approximate"),
+        "one of: pure, zcdp",
+    ),
+    "branching of 1": (
+        lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=1),
+        "at least 2",
+    ),
+    "branching of 2.5": (
+        lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", branching=2.5),
+        "at least 2",
+    ),
+    "branching elsewhere": (
+        lambda: histogram(COUNTS, epsilon=1, mechanism="flat", branching=2),
+        "goes with",
+    ),
     "unknown strategy": (
         lambda: histogram(COUNTS, epsilon=1, mechanism="tree"),
         "mechanism .* is not known. Choose one of",
@@ -230,15 +309,27 @@ BAD_REQUESTS = {
         lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", budget="most"),
         "budget .* is not known. Choose one of",
     ),
-    "wrong shares": (lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", budget=[1, 2]), "add up to 1"),
+    "wrong shares": (
+        lambda: histogram(COUNTS, epsilon=1, mechanism="hierarchical", budget=[1, 2]),
+        "add up to 1",
+    ),
     "narrow matrix": (lambda: histogram(COUNTS, epsilon=1, mechanism=np.eye(3)), "as many columns"),
-    "matrix of low rank": (lambda: histogram([1, 2], epsilon=1, mechanism=[[1, 1], [2, 2]]), "rank below"),
-    "two kinds of bins": (lambda: histogram([1], bins=3, width=1, bounds=(0, 3), epsilon=1), "in one way"),
+    "matrix of low rank": (
+        lambda: histogram([1, 2], epsilon=1, mechanism=[[1, 1], [2, 2]]),
+        "rank below",
+    ),
+    "two kinds of bins": (
+        lambda: histogram([1], bins=3, width=1, bounds=(0, 3), epsilon=1),
+        "in one way",
+    ),
     "no bounds": (lambda: histogram([1], bins=3, epsilon=1), "need bounds"),
     "bounds alone": (lambda: histogram([1], bounds=(0, 3), epsilon=1), "need bounds"),
     "values and counts": (lambda: histogram([1], counts=[1], epsilon=1), "either values or counts"),
     "neither": (lambda: histogram(epsilon=1), "either values or counts"),
-    "too few counts": (lambda: histogram(counts=[1, 2], edges=[0, 1], epsilon=1), "one count per bin"),
+    "too few counts": (
+        lambda: histogram(counts=[1, 2], edges=[0, 1], epsilon=1),
+        "one count per bin",
+    ),
     "two dimensions": (lambda: histogram([[1, 2], [3, 4]], epsilon=1), "one dimension"),
     "no contributions": (lambda: histogram(COUNTS, epsilon=1, contributions=0), "at least 1"),
     "unknown policy": (
@@ -246,7 +337,9 @@ BAD_REQUESTS = {
         "outside .* is not known. Choose one of",
     ),
     "wrong level": (
-        lambda: histogram(COUNTS, epsilon=1, insecure_seed=1, mechanism="flat").range(0, 5, confidence=95),
+        lambda: histogram(COUNTS, epsilon=1, insecure_seed=1, mechanism="flat").range(
+            0, 5, confidence=95
+        ),
         "between 0",
     ),
 }

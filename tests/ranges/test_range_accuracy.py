@@ -1,4 +1,6 @@
-"""Predicted errors and intervals against thousands of seeded releases, for every strategy that does not depend on data."""
+"""Predicted errors and intervals against thousands of seeded releases, for every strategy that does
+not depend on data.
+"""
 
 from fractions import Fraction
 
@@ -33,7 +35,9 @@ REQUESTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [Budget("pure", Fraction(1)), Budget("zcdp", Fraction(1, 20))], ids=["pure", "zcdp"])
+@pytest.mark.parametrize(
+    "budget", [Budget("pure", Fraction(1)), Budget("zcdp", Fraction(1, 20))], ids=["pure", "zcdp"]
+)
 @pytest.mark.parametrize("name", REQUESTS)
 def test_errors_are_as_predicted_and_intervals_hold_the_truth(name, budget):
     counts = np.random.default_rng(5).poisson(200, N_BINS).astype(np.int64)
@@ -50,12 +54,15 @@ def test_errors_are_as_predicted_and_intervals_hold_the_truth(name, budget):
         squared += np.square(sums[last] - sums[first] - truth) / RUNS
         if seed < RUNS_FOR_INTERVALS:
             bin_noise = plan.noise[0] if name == "flat" else None
-            answers = answer_ranges(sums, sums, errors, (first, last), confidence=0.95, bin_noise=bin_noise)
+            answers = answer_ranges(
+                sums, sums, errors, (first, last), confidence=0.95, bin_noise=bin_noise
+            )
             held += (answers.low <= truth) & (truth <= answers.high)
     predicted, _ = errors.moments(first, last)
     assert squared.mean() == pytest.approx(predicted.mean(), rel=0.03)
     length, coverage = last - first, held / RUNS_FOR_INTERVALS
     for shortest, longest in [(1, 1), (2, 4), (5, 16), (17, 48), (49, 64)]:
         some = coverage[(length >= shortest) & (length <= longest)].mean()
-        # A single flat bin has whole-number errors: at ε = 1, 92.7 % or 97.3 % of them can be held, nothing between.
+        # A single flat bin has whole-number errors: at ε = 1, 92.7 % or 97.3 % of them can be held,
+        # nothing between.
         assert 0.93 <= some <= (0.975 if name == "flat" and longest == 1 else 0.97)

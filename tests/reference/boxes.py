@@ -16,15 +16,21 @@ def covered_fraction(low, high, query_low, query_high) -> float:
 
 def leaf_weights(tree: BoxTree, leaves, query_low, query_high):
     nodes = np.flatnonzero(leaves)
-    return np.array([covered_fraction(tree.low[v], tree.high[v], query_low, query_high) for v in nodes])
+    return np.array(
+        [covered_fraction(tree.low[v], tree.high[v], query_low, query_high) for v in nodes]
+    )
 
 
 def contains(tree: BoxTree, outer: int, inner: int) -> bool:
-    return bool(np.all(tree.low[outer] <= tree.low[inner]) and np.all(tree.high[inner] <= tree.high[outer]))
+    return bool(
+        np.all(tree.low[outer] <= tree.low[inner]) and np.all(tree.high[inner] <= tree.high[outer])
+    )
 
 
 def least_squares_covariance(tree: BoxTree, variances):
-    """Covariance of the leaves of the tree after least squares over all measured nodes, by inverting a dense matrix."""
+    """Covariance of the leaves of the tree after least squares over all measured nodes, by
+    inverting a dense matrix.
+    """
     leaves = np.flatnonzero(tree.is_leaf)
     measured = np.flatnonzero(np.isfinite(variances))
     design = np.array([[float(contains(tree, v, leaf)) for leaf in leaves] for v in measured])
@@ -32,7 +38,9 @@ def least_squares_covariance(tree: BoxTree, variances):
 
 
 def box_variance(tree: BoxTree, leaves, variances, query_low, query_high) -> float:
-    """Variance of a query: ``leaves`` tile the map; a leaf that was cut short spreads the sum of what lies below it."""
+    """Variance of a query: ``leaves`` tile the map; a leaf that was cut short spreads the sum of
+    what lies below it.
+    """
     covariance = least_squares_covariance(tree, variances)
     bottom = np.flatnonzero(tree.is_leaf)
     weights = np.zeros(len(bottom))

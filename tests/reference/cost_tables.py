@@ -1,7 +1,9 @@
-"""Cost tables of fioretto2021 §6, §7 and §9.2, written as the paper states them: dictionaries from a value to its cost.
+"""Cost tables of fioretto2021 §6, §7 and §9.2, written as the paper states them: dictionaries from
+a value to its cost.
 
-Departures: Algorithm 1 prints slopes towards smaller values as τ(v) − τ(v − 1), which steps past the minimum; here the slope
-of a step down is τ(v) − τ(v + 1). Example 5 lists (child, value) pairs where line 1 has (child, slope).
+Departures: Algorithm 1 prints slopes towards smaller values as τ(v) − τ(v − 1), which steps past
+the minimum; here the slope of a step down is τ(v) − τ(v + 1). Example 5 lists (child, value) pairs
+where line 1 has (child, slope).
 """
 
 import itertools
@@ -31,7 +33,9 @@ def best_split(tables: list[Table], v: int) -> tuple[int, tuple[int, ...]] | Non
 
 
 def table_merge(children: list[Table], domain: Iterable[int]) -> Table:
-    """φ by Algorithm 1: start at the children's minima, then step along the smallest slopes, up and down."""
+    """φ by Algorithm 1: start at the children's minima, then step along the smallest slopes, up and
+    down.
+    """
     allowed = set(domain)
     merged: Table = {}
     lowest = [min(table, key=lambda v: table[v]) for table in children]
@@ -57,7 +61,9 @@ def add_own_cost(phi: Table, noisy: int, weight: int = 1) -> Table:
     return {v: weight * (v - noisy) ** 2 + cost for v, cost in phi.items()}
 
 
-def tables_of_size(hierarchy: Hierarchy, noisy: list[int], domain: range, weights: list[int]) -> list[Table]:
+def tables_of_size(
+    hierarchy: Hierarchy, noisy: list[int], domain: range, weights: list[int]
+) -> list[Table]:
     """τ of every region for one size, bottom up."""
     tables: list[Table] = [{} for _ in range(hierarchy.n_regions)]
     for region in range(hierarchy.n_regions - 1, -1, -1):
@@ -76,18 +82,27 @@ def optimal_cost_of_model_1(
 ) -> int:
     """Smallest objective of Model 1 with the root's total, from full tables over 0 … total."""
     weights = weights or [1] * hierarchy.n_levels
-    roots = [tables_of_size(hierarchy, [int(v) for v in column], range(total + 1), weights)[0] for column in noisy.T]
+    roots = [
+        tables_of_size(hierarchy, [int(v) for v in column], range(total + 1), weights)[0]
+        for column in noisy.T
+    ]
     return table_merge(roots, [total])[total]
 
 
 def chain_tables(noisy: list[int], equal_to_next: list[bool], domain: range) -> list[Table]:
-    """Recurrence (6a), (6b): entry i is merged with its successor where ``equal_to_next``, else at most its successor."""
+    """Recurrence (6a), (6b): entry i is merged with its successor where ``equal_to_next``, else at
+    most its successor.
+    """
     tables = [leaf_table(noisy[0], domain)]
     for position in range(1, len(noisy)):
         before = tables[-1]
         table: Table = {}
         for v in domain:
-            phi = before[v] if equal_to_next[position - 1] else min(before[x] for x in domain if x <= v)
+            phi = (
+                before[v]
+                if equal_to_next[position - 1]
+                else min(before[x] for x in domain if x <= v)
+            )
             table[v] = (v - noisy[position]) ** 2 + phi
         tables.append(table)
     return tables

@@ -12,10 +12,19 @@ def likelihoods(noisy, variance, total, share):
     """Of the noisy first side, for every kind of division."""
     scale = math.sqrt(variance)
     chance = total * share * (1 - share)
-    found = [norm.pdf(noisy, share * total, math.sqrt(variance + chance + (spread * total) ** 2)) for spread in SPREADS]
+    found = [
+        norm.pdf(noisy, share * total, math.sqrt(variance + chance + (spread * total) ** 2))
+        for spread in SPREADS
+    ]
     near = [noisy + k * scale for k in (-8, -2, 0, 2, 8) if 0 < noisy + k * scale < total]
-    even = quad(lambda x: norm.pdf(noisy, x, scale), 0, total, points=near or None, epsabs=0)[0] / total
-    return [max(one, 1e-300) for one in (*found, even, norm.pdf(noisy, 0, scale), norm.pdf(noisy, total, scale))]
+    even = (
+        quad(lambda x: norm.pdf(noisy, x, scale), 0, total, points=near or None, epsabs=0)[0]
+        / total
+    )
+    return [
+        max(one, 1e-300)
+        for one in (*found, even, norm.pdf(noisy, 0, scale), norm.pdf(noisy, total, scale))
+    ]
 
 
 def fit(divisions, prior, steps=40, made_up=3.0):
@@ -41,7 +50,9 @@ def expected(noisy, variance, total, share, weights, agreeing):
         means.append(min(max((noise * centre + own * noisy) / (own + noise), 0), total))
     near = [noisy + k * scale for k in (-8, -2, 0, 2, 8) if 0 < noisy + k * scale < total]
     inside = quad(lambda x: norm.pdf(noisy, x, scale), 0, total, points=near or None, epsabs=0)[0]
-    moment = quad(lambda x: x * norm.pdf(noisy, x, scale), 0, total, points=near or None, epsabs=0)[0]
+    moment = quad(lambda x: x * norm.pdf(noisy, x, scale), 0, total, points=near or None, epsabs=0)[
+        0
+    ]
     means += [moment / inside, 0.0, total]
     chances = [a * b for a, b in zip(likelihoods(noisy, variance, total, share), weights)]
     return sum(a * b for a, b in zip(chances, means)) / sum(chances)

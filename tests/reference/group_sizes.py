@@ -33,12 +33,20 @@ def sizes_by_region(
 
 @st.composite
 def hierarchies(draw: st.DrawFn, max_levels: int = 4, max_children: int = 3) -> Hierarchy:
-    """Random trees whose leaves all lie on the last level; levels with one child and one-leaf trees included."""
+    """Random trees whose leaves all lie on the last level; levels with one child and one-leaf trees
+    included.
+    """
     n_levels = draw(st.integers(1, max_levels))
     leaves: list[tuple[str, ...]] = [()]
     for _ in range(n_levels - 1):
-        leaves = [(*leaf, f"r{child}") for leaf in leaves for child in range(draw(st.integers(1, max_children)))]
-    return hierarchy_from_leaves([f"level{level}" for level in range(1, n_levels)], leaves, root="top")
+        leaves = [
+            (*leaf, f"r{child}")
+            for leaf in leaves
+            for child in range(draw(st.integers(1, max_children)))
+        ]
+    return hierarchy_from_leaves(
+        [f"level{level}" for level in range(1, n_levels)], leaves, root="top"
+    )
 
 
 @st.composite
@@ -46,5 +54,8 @@ def hierarchies_with_sizes(
     draw: st.DrawFn, max_groups: int = 8, max_size: int = 20
 ) -> tuple[Hierarchy, list[list[int]]]:
     hierarchy = draw(hierarchies())
-    sizes = [draw(st.lists(st.integers(0, max_size), max_size=max_groups)) for _ in range(hierarchy.n_leaves)]
+    sizes = [
+        draw(st.lists(st.integers(0, max_size), max_size=max_groups))
+        for _ in range(hierarchy.n_leaves)
+    ]
     return hierarchy, sizes

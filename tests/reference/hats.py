@@ -17,7 +17,9 @@ def dense_rows(hats: Hats) -> IntArray:
 
 
 def straight_hats(hats: Hats) -> FloatArray:
-    """Every hat: its height at the peak, 0 at the neighbouring peaks (or the end of the bins), straight lines between."""
+    """Every hat: its height at the peak, 0 at the neighbouring peaks (or the end of the bins),
+    straight lines between.
+    """
     rows = []
     middles = np.arange(hats.n_bins) + 0.5
     for level, peaks in zip(hats.levels, hats.peaks):

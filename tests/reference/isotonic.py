@@ -13,14 +13,19 @@ def isotonic_l2(values: Sequence[float], weights: Sequence[float] | None = None)
     w = np.ones(len(v)) if weights is None else np.asarray(weights, dtype=float)
     return np.array(
         [
-            max(min(np.average(v[a : b + 1], weights=w[a : b + 1]) for b in range(i, len(v))) for a in range(i + 1))
+            max(
+                min(np.average(v[a : b + 1], weights=w[a : b + 1]) for b in range(i, len(v)))
+                for a in range(i + 1)
+            )
             for i in range(len(v))
         ]
     )
 
 
 def lowest_l1(values: Sequence[int]) -> list[int]:
-    """The lowest L1 fit: slope trick with a library heap of negated kinks, for inputs too long for a linear program."""
+    """The lowest L1 fit: slope trick with a library heap of negated kinks, for inputs too long for
+    a linear program.
+    """
     heap: list[int] = []
     fit = []
     for v in values:
@@ -34,7 +39,9 @@ def lowest_l1(values: Sequence[int]) -> list[int]:
 
 
 def isotonic_l1(values: Sequence[int]) -> list[int]:
-    """Halfway between the lowest L1 fit and the highest, which is the lowest of the mirrored values, mirrored back."""
+    """Halfway between the lowest L1 fit and the highest, which is the lowest of the mirrored
+    values, mirrored back.
+    """
     highest = [-x for x in lowest_l1([-v for v in reversed(values)])][::-1]
     return [(low + high + 1) // 2 for low, high in zip(lowest_l1(values), highest)]
 
@@ -59,7 +66,9 @@ def least_l1_cost(values: Sequence[float], lower: float, upper: float) -> float:
 
 
 def best_whole_l2_cost(values: Sequence[int], lower: int, upper: int) -> int:
-    """Least squared distance of a nondecreasing whole-number fit within bounds, by dynamic programming over values."""
+    """Least squared distance of a nondecreasing whole-number fit within bounds, by dynamic
+    programming over values.
+    """
     best = [0] * (upper - lower + 1)
     for v in values:
         least = None

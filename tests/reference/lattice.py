@@ -1,4 +1,6 @@
-"""Slow, obvious twins for tables by attributes: margins by adding up rows one by one, least squares by dense matrices."""
+"""Slow, obvious twins for tables by attributes: margins by adding up rows one by one, least squares
+by dense matrices.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +17,9 @@ Row = tuple[str, tuple[str | None, ...], int]
 
 
 def margins_by_hand(groups: list[tuple[tuple[str, ...], tuple[str, ...], int]]) -> Counter[Row]:
-    """Groups, each with its path of labels, its values and its size, counted in every region and every margin."""
+    """Groups, each with its path of labels, its values and its size, counted in every region and
+    every margin.
+    """
     found: Counter[Row] = Counter()
     for path, values, size in groups:
         for depth in range(1, len(path) + 1):
@@ -27,7 +31,12 @@ def margins_by_hand(groups: list[tuple[tuple[str, ...], tuple[str, ...], int]]) 
 def rows_by_hand(table: Any, names: tuple[str, ...]) -> Counter[Row]:
     """The rows of a table of counts in the same form."""
     rows = table.to_pylist()
-    return Counter({(row["region"], tuple(row[name] for name in names), row["size"]): row["count"] for row in rows})
+    return Counter(
+        {
+            (row["region"], tuple(row[name] for name in names), row["size"]): row["count"]
+            for row in rows
+        }
+    )
 
 
 def membership(lattice: Lattice, family: Family) -> npt.NDArray[np.float64]:
@@ -52,12 +61,16 @@ def dense_least_squares(
     measured: Mapping[Family, tuple[FloatArray, FloatArray]],
     shared: Mapping[Family, FloatArray] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Cells that fit all rows best, from the heights and variances of every measured family; column by column.
+    """Cells that fit all rows best, from the heights and variances of every measured family; column
+    by column.
 
-    The finest curves below a row of a family may share an error of a given variance, which adds to their covariance.
+    The finest curves below a row of a family may share an error of a given variance, which adds to
+    their covariance.
     """
     finest = membership(lattice, lattice.finest)
-    others = {family: membership(lattice, family) for family in measured if family != lattice.finest}
+    others = {
+        family: membership(lattice, family) for family in measured if family != lattice.finest
+    }
     n_sizes = next(iter(measured.values()))[0].shape[1]
     columns = []
     for size in range(n_sizes):
@@ -68,7 +81,10 @@ def dense_least_squares(
                 covariance += of_row * np.outer(cells, cells) / cells.sum() ** 2
         root = np.linalg.cholesky(np.linalg.inv(covariance)).T
         stacked = np.concatenate(
-            [root @ finest, *(m / np.sqrt(measured[f][1][:, size, None]) for f, m in others.items())]
+            [
+                root @ finest,
+                *(m / np.sqrt(measured[f][1][:, size, None]) for f, m in others.items()),
+            ]
         )
         told = [measured[f][0][:, size] / np.sqrt(measured[f][1][:, size]) for f in others]
         told = np.concatenate([root @ measured[lattice.finest][0][:, size], *told])
@@ -79,9 +95,11 @@ def dense_least_squares(
 def dense_joint_entities(
     lattice: Lattice, sizes: Mapping[Family, Any], groups: Lattice, people: Mapping[Family, Any]
 ) -> npt.NDArray[np.float64]:
-    """Curves of the finest cells that fit sizes and classes best together, where both tell the same number of entities.
+    """Curves of the finest cells that fit sizes and classes best together, where both tell the same
+    number of entities.
 
-    One unknown per cell and size, and per cell of people and class; that sums agree is a row of nearly infinite weight.
+    One unknown per cell and size, and per cell of people and class; that sums agree is a row of
+    nearly infinite weight.
     """
     n_sizes = next(iter(sizes.values())).height.shape[1]
     n_classes = next(iter(people.values())).height.shape[1]
@@ -103,7 +121,9 @@ def dense_joint_entities(
             told.append(counted.height[:, place] * weight)
     names = [lattice.attributes.names.index(name) for name in groups.attributes.names]
     same = membership(lattice, Family(groups.finest.level, tuple(names)))
-    block = np.concatenate([np.repeat(same, n_sizes, axis=1), -np.repeat(np.eye(n_rows), n_classes, axis=1)], axis=1)
+    block = np.concatenate(
+        [np.repeat(same, n_sizes, axis=1), -np.repeat(np.eye(n_rows), n_classes, axis=1)], axis=1
+    )
     rows.append(1e5 * block)
     told.append(np.zeros(n_rows))
     found = np.linalg.lstsq(np.concatenate(rows), np.concatenate(told), rcond=None)[0]

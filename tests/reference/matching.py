@@ -12,12 +12,16 @@ Group = tuple[int, float]
 
 def least_cost(top: list[int], bottom: list[int]) -> int:
     """Cost of the best one-to-one assignment, by the Hungarian method."""
-    cost = np.abs(np.subtract.outer(np.array(top, dtype=np.int64), np.array(bottom, dtype=np.int64)))
+    cost = np.abs(
+        np.subtract.outer(np.array(top, dtype=np.int64), np.array(bottom, dtype=np.int64))
+    )
     return int(cost[linear_sum_assignment(cost)].sum())
 
 
 def largest_remainders(total: int, weights: list[int]) -> list[int]:
-    """Whole shares of ``total`` in proportion to the weights; the first of equal remainders is rounded up."""
+    """Whole shares of ``total`` in proportion to the weights; the first of equal remainders is
+    rounded up.
+    """
     exact = [Fraction(total * weight, sum(weights)) for weight in weights]
     shares = [math.floor(share) for share in exact]
     by_remainder = sorted(range(len(weights)), key=lambda k: (shares[k] - exact[k], k))
@@ -27,7 +31,9 @@ def largest_remainders(total: int, weights: list[int]) -> list[int]:
 
 
 def match_groups(top: list[Group], children: list[list[Group]]) -> list[tuple[Group, int, Group]]:
-    """Pairs (group of the parent, child, group of the child). Groups of equal size leave in the order they are given."""
+    """Pairs (group of the parent, child, group of the child). Groups of equal size leave in the
+    order they are given.
+    """
     waiting = list(top)
     unmatched = [list(groups) for groups in children]
     pairs = []

@@ -1,4 +1,6 @@
-"""Small random instances of the programs of fioretto2021: uneven trees, one-child chains, ties, negative counts, G = 0."""
+"""Small random instances of the programs of fioretto2021: uneven trees, one-child chains, ties,
+negative counts, G = 0.
+"""
 
 from typing import NamedTuple
 
@@ -22,12 +24,20 @@ class Instance(NamedTuple):
         return self.counts.sum(axis=1)
 
 
-def random_hierarchy(rng: np.random.Generator, max_levels: int = 4, max_children: int = 3) -> Hierarchy:
+def random_hierarchy(
+    rng: np.random.Generator, max_levels: int = 4, max_children: int = 3
+) -> Hierarchy:
     n_levels = int(rng.integers(1, max_levels + 1))
     leaves: list[tuple[str, ...]] = [()]
     for _ in range(n_levels - 1):
-        leaves = [(*leaf, f"r{child}") for leaf in leaves for child in range(int(rng.integers(1, max_children + 1)))]
-    return hierarchy_from_leaves([f"level{level}" for level in range(1, n_levels)], leaves, root="top")
+        leaves = [
+            (*leaf, f"r{child}")
+            for leaf in leaves
+            for child in range(int(rng.integers(1, max_children + 1)))
+        ]
+    return hierarchy_from_leaves(
+        [f"level{level}" for level in range(1, n_levels)], leaves, root="top"
+    )
 
 
 def sum_up(hierarchy: Hierarchy, leaf_table: np.ndarray) -> np.ndarray:
@@ -38,7 +48,12 @@ def sum_up(hierarchy: Hierarchy, leaf_table: np.ndarray) -> np.ndarray:
 
 
 def random_instance(
-    rng: np.random.Generator, *, max_levels: int = 4, max_children: int = 3, max_sizes: int = 4, max_total: int = 9
+    rng: np.random.Generator,
+    *,
+    max_levels: int = 4,
+    max_children: int = 3,
+    max_sizes: int = 4,
+    max_total: int = 9,
 ) -> Instance:
     hierarchy = random_hierarchy(rng, max_levels, max_children)
     n_sizes = int(rng.integers(1, max_sizes + 1))

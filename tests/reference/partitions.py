@@ -39,10 +39,11 @@ def all_tilings(starts, node=0):
 
 
 def tiling_probabilities(costs, price, scale, *, noisy_leaves=True, reach=40):
-    """P(tiling) for the cheapest of the tree of seven nodes over four cells, as the privacy room chooses it.
+    """P(tiling) for the cheapest of the tree of seven nodes over four cells, as the privacy room
+    chooses it.
 
-    Every node costs its cost plus discrete Laplace noise plus the price; where a node and its inside cost the same, it is the
-    node. Sums over all noise up to ``reach`` scales.
+    Every node costs its cost plus discrete Laplace noise plus the price; where a node and its
+    inside cost the same, it is the node. Sums over all noise up to ``reach`` scales.
     """
     width = int(reach * scale)
     z = np.arange(-width, width + 1)
@@ -64,7 +65,9 @@ def tiling_probabilities(costs, price, scale, *, noisy_leaves=True, reach=40):
     for half, leaves in ((1, (3, 4)), (2, (5, 6))):
         one = law if noisy_leaves else sure
         z2 = np.arange(-2 * width, 2 * width + 1)
-        inside = placed(z2, pair(one, one), 2 * price + int(costs[leaves[0]]) + int(costs[leaves[1]]), size)
+        inside = placed(
+            z2, pair(one, one), 2 * price + int(costs[leaves[0]]) + int(costs[leaves[1]]), size
+        )
         own = placed(z, law, price + int(costs[half]), size)
         inside_at_least = at_most(inside[::-1])[::-1]
         own_above = np.append(at_most(own[::-1])[::-1][1:], 0.0)

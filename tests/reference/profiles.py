@@ -1,4 +1,6 @@
-"""Slow, obvious (ε, δ) of Gaussian noise: integrals in 60 digits, sums over all outcomes, and the best adversary in rounds."""
+"""Slow, obvious (ε, δ) of Gaussian noise: integrals in 60 digits, sums over all outcomes, and the
+best adversary in rounds.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,12 @@ def discrete_delta(shifts: Sequence[tuple[int, Fraction]], epsilon: Fraction) ->
     return total
 
 
-def adversary_delta(rho: Fraction, scales: Sequence[Fraction], epsilon: Fraction, *, rounds: int) -> mpf:
-    """The largest δ over all ways to choose each round's shift and σ² from the answers before, Σ s²/(2σ²) <= ρ."""
+def adversary_delta(
+    rho: Fraction, scales: Sequence[Fraction], epsilon: Fraction, *, rounds: int
+) -> mpf:
+    """The largest δ over all ways to choose each round's shift and σ² from the answers before, Σ
+    s²/(2σ²) <= ρ.
+    """
     laws = {sigma2: list(probabilities(sigma2).items()) for sigma2 in scales}
     known: dict[tuple[Fraction, Fraction, int], mpf] = {}
 
@@ -63,7 +69,8 @@ def adversary_delta(rho: Fraction, scales: Sequence[Fraction], epsilon: Fraction
                 for shift in range(1, math.isqrt(math.floor(2 * sigma2 * left)) + 1):
                     cost = shift * shift / (2 * sigma2)
                     value = sum(
-                        probability * best(loss + cost + x * shift / sigma2, left - cost, rounds_left - 1)
+                        probability
+                        * best(loss + cost + x * shift / sigma2, left - cost, rounds_left - 1)
                         for x, probability in law
                     )
                     found = max(found, value)

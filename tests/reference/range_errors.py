@@ -30,7 +30,9 @@ def tree_matrix(tree: RangeTree) -> np.ndarray:
     return rows
 
 
-def least_squares_error(strategy: np.ndarray, row_variances: np.ndarray, queries: np.ndarray) -> float:
+def least_squares_error(
+    strategy: np.ndarray, row_variances: np.ndarray, queries: np.ndarray
+) -> float:
     """Average variance of the queries under generalised least squares, by dense algebra."""
     precision = strategy.T @ (strategy / np.asarray(row_variances)[:, None])
     covariance = np.linalg.inv(precision)
@@ -42,8 +44,12 @@ def consistent_tree_error(tree: RangeTree, variances: list[float]) -> float:
     return least_squares_error(tree_matrix(tree), row_variances, all_ranges(tree.n_bins))
 
 
-def fewest_blocks_error(tree: RangeTree, variances: list[float], ranges: list[tuple[int, int]] | None = None) -> float:
-    """Average variance when each range is covered greedily by its largest blocks, coarsest level first."""
+def fewest_blocks_error(
+    tree: RangeTree, variances: list[float], ranges: list[tuple[int, int]] | None = None
+) -> float:
+    """Average variance when each range is covered greedily by its largest blocks, coarsest level
+    first.
+    """
     n = tree.n_bins
     ranges = ranges or [(start, stop) for start in range(n) for stop in range(start + 1, n + 1)]
     total = 0.0
@@ -99,12 +105,18 @@ def all_boxes(shape: tuple[int, ...]) -> np.ndarray:
     return boxes
 
 
-def consistent_grid_error(shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]) -> float:
+def consistent_grid_error(
+    shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]
+) -> float:
     rows, levels = grid_nodes(shape, widths)
-    return least_squares_error(rows, np.array([variances[level] for level in levels]), all_boxes(shape))
+    return least_squares_error(
+        rows, np.array([variances[level] for level in levels]), all_boxes(shape)
+    )
 
 
-def fewest_nodes_grid_error(shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]) -> float:
+def fewest_nodes_grid_error(
+    shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]
+) -> float:
     rows, levels = grid_nodes(shape, widths)
     boxes = all_boxes(shape)
     total = 0.0

@@ -18,14 +18,20 @@ def block_rows(n_bins, widths):
     """Rows of all blocks, level by level."""
     return [
         np.array(
-            [[start <= place < start + width for place in range(n_bins)] for start in range(0, n_bins, width)], float
+            [
+                [start <= place < start + width for place in range(n_bins)]
+                for start in range(0, n_bins, width)
+            ],
+            float,
         )
         for width in widths
     ]
 
 
 def haar_rows(n_bins):
-    """The total, then left minus right half of every block of the bins padded to a power of two, level by level."""
+    """The total, then left minus right half of every block of the bins padded to a power of two,
+    level by level.
+    """
     padded = 1
     while padded < n_bins:
         padded *= 2
@@ -56,7 +62,9 @@ def moments(rows, variances, cumulants, queries):
 
 
 def fewest_blocks(n_bins, widths, first, last):
-    """The fewest blocks, as (level, number), whose union is the range: by dynamic programming over ends."""
+    """The fewest blocks, as (level, number), whose union is the range: by dynamic programming over
+    ends.
+    """
     best = {first: []}
     for end in range(first, last + 1):
         if end not in best:

@@ -29,7 +29,9 @@ def sizes_of_groups(
 
 
 def counts_as_dict(counts: Any) -> dict[Leaf, Counter]:
-    """The leaves of confidential counts in the same form; leaves without groups map to an empty counter."""
+    """The leaves of confidential counts in the same form; leaves without groups map to an empty
+    counter.
+    """
     tree = counts.hierarchy
     by_leaf = {}
     for leaf in range(tree.n_leaves):
@@ -43,8 +45,12 @@ def counts_as_dict(counts: Any) -> dict[Leaf, Counter]:
     return by_leaf
 
 
-def bounded(rows: Iterable[Row], unit: str, identity: Sequence[str], contributions: int) -> list[tuple[Row, bool]]:
-    """Rows with whether they count: of each unit the first ones in the order of a digest of their contents."""
+def bounded(
+    rows: Iterable[Row], unit: str, identity: Sequence[str], contributions: int
+) -> list[tuple[Row, bool]]:
+    """Rows with whether they count: of each unit the first ones in the order of a digest of their
+    contents.
+    """
     by_unit: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         by_unit[row[unit]].append(row)
@@ -56,5 +62,7 @@ def bounded(rows: Iterable[Row], unit: str, identity: Sequence[str], contributio
     return [
         (row, place < contributions)
         for own in by_unit.values()
-        for place, row in enumerate(sorted(own, key=lambda row: (digest(row), *(row[column] for column in identity))))
+        for place, row in enumerate(
+            sorted(own, key=lambda row: (digest(row), *(row[column] for column in identity)))
+        )
     ]

@@ -6,7 +6,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 def words_of_places(
     subkey: bytes, offsets: list[int], first_region: int, first_draw: int, words_per_draw: int
 ) -> list[int]:
-    """Word w of a region is half w % 2 of the AES cipher of the counter (region, w // 2), all little-endian."""
+    """Word w of a region is half w % 2 of the AES cipher of the counter (region, w // 2), all
+    little-endian.
+    """
     words = []
     for row in range(len(offsets) - 1):
         before = first_draw if row == 0 else 0
@@ -21,7 +23,9 @@ def words_of_places(
 
 
 def invert(word: int, thresholds: list[int]) -> int | None:
-    """The number of k >= 1 whose threshold lies above the upper 63 bits, None where one equals them."""
+    """The number of k >= 1 whose threshold lies above the upper 63 bits, None where one equals
+    them.
+    """
     u = word >> 1
     if u in thresholds[1:]:
         return None

@@ -1,12 +1,14 @@
-"""The semidefinite programme of the matrix mechanism (Li et al. 2010; qardaji2013 §4.1), by Clarabel.
+"""The semidefinite programme of the matrix mechanism (Li et al. 2010; qardaji2013 §4.1), by
+Clarabel.
 
-With G = WᵀW the least total variance over strategies whose columns have L2 norm 1 is the optimum of: minimise
-trace(G X⁻¹) for X ⪰ 0 with diagonal at most 1, X being AᵀA. With G = LLᵀ, trace(G X⁻¹) ≤ trace(Z) where
-[[X, L], [Lᵀ, Z]] ⪰ 0. For Gaussian noise that is the optimum itself. For Laplace noise columns have L1 norm 1, which is
-not a convex condition on X; their L2 norm is then at most 1, so the optimum is a lower bound.
+With G = WᵀW the least total variance over strategies whose columns have L2 norm 1 is the optimum
+of: minimise trace(G X⁻¹) for X ⪰ 0 with diagonal at most 1, X being AᵀA. With G = LLᵀ, trace(G X⁻¹)
+≤ trace(Z) where [[X, L], [Lᵀ, Z]] ⪰ 0. For Gaussian noise that is the optimum itself. For Laplace
+noise columns have L1 norm 1, which is not a convex condition on X; their L2 norm is then at most 1,
+so the optimum is a lower bound.
 
-All ranges look the same from right to left, so X may be taken to do so too: in the basis of sums and differences of
-mirrored bins it has two blocks, each half as large.
+All ranges look the same from right to left, so X may be taken to do so too: in the basis of sums
+and differences of mirrored bins it has two blocks, each half as large.
 """
 
 import numpy as np

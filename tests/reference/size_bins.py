@@ -55,7 +55,9 @@ def believed(deviation: Any, room: Any, noise: float, bins: SizeBins) -> Any:
 
 
 def moves(shape: Any, degrees: int) -> Any:
-    """π times orthonormal polynomials of the rank under π: the triangular factor of the weighted powers, by QR."""
+    """π times orthonormal polynomials of the rank under π: the triangular factor of the weighted
+    powers, by QR.
+    """
     rank = np.cumsum(shape) - shape / 2
     powers = np.sqrt(shape)[:, None] * rank[:, None] ** np.arange(degrees + 1)
     orthonormal, triangular = np.linalg.qr(powers)
@@ -67,7 +69,15 @@ def _before(room: Any, directions: Any, variances: Any) -> Any:
     return np.diag(room) + sum(var * np.outer(way, way) for way, var in zip(directions, variances))
 
 
-def guess(estimate: Any, mean: Any, room: Any, noise: float, directions: Any, variances: Any, bins: SizeBins) -> Any:
+def guess(
+    estimate: Any,
+    mean: Any,
+    room: Any,
+    noise: float,
+    directions: Any,
+    variances: Any,
+    bins: SizeBins,
+) -> Any:
     """Posterior mean of counts given their noisy estimate."""
     asked = questions(bins)
     covariance = noise * np.linalg.inv(asked.T @ asked)

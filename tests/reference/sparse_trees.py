@@ -10,7 +10,9 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
 def moments(noisy, total, scale):
-    """∫ x^k exp(−|x − noisy| / scale) dx / total over 0 … total for k = 0, 1, 2, up to a common factor."""
+    """∫ x^k exp(−|x − noisy| / scale) dx / total over 0 … total for k = 0, 1, 2, up to a common
+    factor.
+    """
     nearest = np.clip(noisy, 0, total)
     reach = scale * np.array([-60, -20, -6, -2, -0.5, 0, 0.5, 2, 6, 20, 60])
     edges = np.unique(np.clip(np.concatenate([[0, total], nearest + reach]), 0, total))
@@ -28,7 +30,9 @@ def likelihood(x, noisy, nearest, scale):
 
 
 def kinds_of(children, steps=30):
-    """How often children hold nothing, something, everything; ``children`` are (noisy, total, scale)."""
+    """How often children hold nothing, something, everything; ``children`` are (noisy, total,
+    scale).
+    """
     evidence = []
     for noisy, total, scale in children:
         nearest = np.clip(noisy, 0, total)
@@ -49,7 +53,9 @@ def expectation(noisy, total, scale, kinds):
     middle = moments(noisy, total, scale)
     sums = kinds[1] * middle
     for end, share in ((0.0, kinds[0]), (total, kinds[2])):
-        sums = sums + share * likelihood(end, noisy, nearest, scale) * (end - nearest) ** np.arange(3)
+        sums = sums + share * likelihood(end, noisy, nearest, scale) * (end - nearest) ** np.arange(
+            3
+        )
     shift = sums[1] / sums[0]
     return nearest + shift, max(sums[2] / sums[0] - shift**2, 0.0)
 
@@ -59,9 +65,15 @@ def split_sparsely(total, combined, variances, child_starts, layer_starts):
     result = np.zeros(len(combined))
     result[0] = max(total, 0)
     for first, last in pairwise(layer_starts):
-        parents = [v for v in range(first, last) if result[v] > 0 and child_starts[v + 1] > child_starts[v]]
+        parents = [
+            v for v in range(first, last) if result[v] > 0 and child_starts[v + 1] > child_starts[v]
+        ]
         family = {v: range(child_starts[v], child_starts[v + 1]) for v in parents}
-        facts = {c: (combined[c], result[v], np.sqrt(variances[c] / 2)) for v in parents for c in family[v]}
+        facts = {
+            c: (combined[c], result[v], np.sqrt(variances[c] / 2))
+            for v in parents
+            for c in family[v]
+        }
         kinds = kinds_of(facts.values())
         for v in parents:
             found = [expectation(*facts[c], kinds) for c in family[v]]

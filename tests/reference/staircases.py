@@ -46,7 +46,9 @@ def smoothed_curve(groups, kept, noise, ends, answers, noise_variance):  # type:
 
 
 def stepped_curve(answers, widths, guesses, noise_variance, chance):  # type: ignore[no-untyped-def]
-    """Log-likelihood of block sums, mean and variance of each block's height, over all ways to place drops, one by one."""
+    """Log-likelihood of block sums, mean and variance of each block's height, over all ways to
+    place drops, one by one.
+    """
     n = len(answers)
     logs, means, variances = [], [], []
     for drops in itertools.product([False, True], repeat=n - 1):
@@ -67,13 +69,19 @@ def stepped_curve(answers, widths, guesses, noise_variance, chance):  # type: ig
     total = np.logaddexp.reduce(logs)
     weight = np.exp(np.array(logs) - total)[:, None]
     middle = (weight * means).sum(axis=0)
-    return total, middle, (weight * (np.array(variances) + (np.array(means) - middle) ** 2)).sum(axis=0)
+    return (
+        total,
+        middle,
+        (weight * (np.array(variances) + (np.array(means) - middle) ** 2)).sum(axis=0),
+    )
 
 
 def summed_children(groups, height, variance, fitted):  # type: ignore[no-untyped-def]
-    """The best linear estimate of a sum that is right on average whatever the common shape is, and its variance.
+    """The best linear estimate of a sum that is right on average whatever the common shape is, and
+    its variance.
 
-    Lagrange: minimise the variance of Σ a_c y_c − Σ (s G_c + deviation_c) over all a with Σ a_c G_c = Σ G_c.
+    Lagrange: minimise the variance of Σ a_c y_c − Σ (s G_c + deviation_c) over all a with Σ a_c G_c
+    = Σ G_c.
     """
     share = min(max(fitted.sum() / max(groups.sum(), 1), 0), 1)
     mixed = share * (1 - share)
@@ -87,7 +95,9 @@ def summed_children(groups, height, variance, fitted):  # type: ignore[no-untype
 
 
 def bias_of_sums(groups, fitted, seen, variance, bias_variance):  # type: ignore[no-untyped-def]
-    """Mean and variance of the bias per size, and the log-likelihood, by conditioning one large Gaussian vector."""
+    """Mean and variance of the bias per size, and the log-likelihood, by conditioning one large
+    Gaussian vector.
+    """
     size = np.arange(1.0, len(fitted) + 1)
     share = fitted / groups
     scale = groups * share * (1 - share)

@@ -1,4 +1,6 @@
-"""Slow, obvious streams: whole weights from binomials, rows as double sums, counts by solving triangular systems exactly."""
+"""Slow, obvious streams: whole weights from binomials, rows as double sums, counts by solving
+triangular systems exactly.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,17 @@ from fractions import Fraction
 
 def weights(n_steps: int) -> list[int]:
     """C(2k, k)/4^k as multiples of 2^-16, rounded."""
-    return [math.floor(Fraction(math.comb(2 * k, k) << 16, 4**k) + Fraction(1, 2)) for k in range(n_steps)]
+    return [
+        math.floor(Fraction(math.comb(2 * k, k) << 16, 4**k) + Fraction(1, 2))
+        for k in range(n_steps)
+    ]
 
 
 def rows(weights: Sequence[int], counts: Sequence[int]) -> list[int]:
-    return [min(sum(weights[t - s] * counts[s] for s in range(t + 1)), 2**61) for t in range(len(counts))]
+    return [
+        min(sum(weights[t - s] * counts[s] for s in range(t + 1)), 2**61)
+        for t in range(len(counts))
+    ]
 
 
 def decoded(weights: Sequence[int], rows: Sequence[int]) -> list[Fraction]:
@@ -26,7 +34,9 @@ def decoded(weights: Sequence[int], rows: Sequence[int]) -> list[Fraction]:
 
 
 def digits(step: int, branching: int, n_levels: int) -> list[int]:
-    """How many complete blocks of each level, the finest first, the count after ``step`` steps is made of."""
+    """How many complete blocks of each level, the finest first, the count after ``step`` steps is
+    made of.
+    """
     found = []
     for _ in range(n_levels - 1):
         step, digit = divmod(step, branching)

@@ -7,7 +7,9 @@ def given_back(drawn, noisy, variance, total, strips):
     """First halves after all rounds; ``strips`` are lists of boxes, neighbours side by side."""
     halves, length = list(drawn), 2
     while length < 2 * max(len(strip) for strip in strips):
-        stretches = [strip[at : at + length] for strip in strips for at in range(0, len(strip), length)]
+        stretches = [
+            strip[at : at + length] for strip in strips for at in range(0, len(strip), length)
+        ]
         stretches = [stretch for stretch in stretches if len(stretch) > 1]
         lack = [sum(noisy[box] - halves[box] for box in stretch) for stretch in stretches]
         chance = [sum(variance[box] for box in stretch) for stretch in stretches]
@@ -16,13 +18,17 @@ def given_back(drawn, noisy, variance, total, strips):
         believed = max(0.0, 1 - explained / seen) if seen > 0 else 0.0
         for stretch, missing, noise in zip(stretches, lack, chance):
             for box in stretch:
-                halves[box] = min(max(halves[box] + believed * missing * variance[box] / noise, 0.0), total[box])
+                halves[box] = min(
+                    max(halves[box] + believed * missing * variance[box] / noise, 0.0), total[box]
+                )
         length *= 2
     return halves
 
 
 def strips_of(tree, families):
-    """Families (first, middle, last) by what they span and where they are cut along the column of the cut, in their order."""
+    """Families (first, middle, last) by what they span and where they are cut along the column of
+    the cut, in their order.
+    """
     found = {}
     for place, (first, middle, last) in sorted(enumerate(families), key=lambda one: one[1]):
         low, cut = tree.low[first].tolist(), tree.low[middle].tolist()

@@ -25,7 +25,8 @@ def test_table_5() -> None:
     assert NY == {0: 0, 1: 1, 2: 4, 3: 9, 4: 16}
     us = add_own_cost({v: best_split([GA, NY], v)[0] for v in DOMAIN}, 2)  # type: ignore[index]
     assert us == {0: 4 + 9, 1: 1 + 4, 2: 0 + 1, 3: 1 + 0, 4: 4 + 1}
-    # The starred row, though 2 costs as much in this subtree: the root's total decides (Example 3, G = 6).
+    # The starred row, though 2 costs as much in this subtree: the root's total decides (Example 3,
+    # G = 6).
     assert best_split([GA, NY], 3) == (0, (3, 0))
 
 
@@ -42,7 +43,8 @@ def test_table_merge_equals_the_definition() -> None:
     rng = np.random.default_rng(5)
     for _ in range(200):
         tables = [
-            leaf_table(int(rng.integers(-4, 9)), range(int(rng.integers(1, 6)))) for _ in range(rng.integers(1, 4))
+            leaf_table(int(rng.integers(-4, 9)), range(int(rng.integers(1, 6))))
+            for _ in range(rng.integers(1, 4))
         ]
         reachable = range(sum(len(table) - 1 for table in tables) + 1)
         merged = table_merge(tables, reachable)
@@ -51,13 +53,15 @@ def test_table_merge_equals_the_definition() -> None:
 
 
 def test_example_3_sizes_meet_at_the_dummy_root() -> None:
-    # Figure 1 and Table 4 with the noisy counts of the first size as in Figure 3 and the other sizes exact.
+    # Figure 1 and Table 4 with the noisy counts of the first size as in Figure 3 and the other
+    # sizes exact.
     hierarchy = hierarchy_from_leaves(["state"], [("GA",), ("NY",)], root="US")
     exact = np.array([[3, 1, 2, 0, 0], [2, 0, 1, 0, 0], [1, 1, 1, 0, 0]])
     noisy = exact.copy()
     noisy[:, 0] = [2, 3, 0]
     assert exact[0].sum() == 6
-    # Size 1 takes its starred values (3, 0; together 3), which cost 1; all other sizes cost nothing.
+    # Size 1 takes its starred values (3, 0; together 3), which cost 1; all other sizes cost
+    # nothing.
     assert optimal_cost_of_model_1(hierarchy, noisy, 6) == 1
 
 

@@ -21,10 +21,14 @@ def leaf_membership(child_starts):
 
 
 def weighted_system(noisy, variances, child_starts):
-    """Rows and right-hand side whose plain least squares are the weighted ones; nodes of infinite variance left out."""
+    """Rows and right-hand side whose plain least squares are the weighted ones; nodes of infinite
+    variance left out.
+    """
     counted = np.isfinite(variances)
     weight = 1 / np.sqrt(variances[counted])
-    return leaf_membership(child_starts)[counted] * weight[:, None], np.asarray(noisy)[counted] * weight
+    return leaf_membership(child_starts)[counted] * weight[:, None], np.asarray(noisy)[
+        counted
+    ] * weight
 
 
 def least_squares(noisy, variances, child_starts):
@@ -43,7 +47,9 @@ def zero_subtrees(estimates, child_starts):
     result = np.array(estimates, dtype=float)
     alive = np.zeros(len(result), dtype=bool)
     for node in range(len(result)):
-        parent = next((p for p in range(node) if child_starts[p] <= node < child_starts[p + 1]), None)
+        parent = next(
+            (p for p in range(node) if child_starts[p] <= node < child_starts[p + 1]), None
+        )
         alive[node] = result[node] > 0 and (parent is None or alive[parent])
     return np.where(alive, result, 0.0)
 

@@ -8,10 +8,15 @@ class Visit:
     """A page opened from disk, with what went wrong on it and what it tried to fetch."""
 
     def __init__(self, browser: Any, file: Path, **context: Any) -> None:
-        self.page = browser.new_context(viewport={"width": 1200, "height": 1000}, **context).new_page()
+        self.page = browser.new_context(
+            viewport={"width": 1200, "height": 1000}, **context
+        ).new_page()
         self.problems: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
+        self.page.on(
+            "console",
+            lambda message: self.problems.append(message.text) if message.type == "error" else None,
+        )
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(file.as_uri())

@@ -1,4 +1,6 @@
-"""Runs a command and is killed at a named step of it: ``python -m tests.releases.crash_driver STEP ARGUMENTS …``."""
+"""Runs a command and is killed at a named step of it: ``python -m tests.releases.crash_driver STEP
+ARGUMENTS …``.
+"""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""Folders that earlier versions wrote, and what was seen of them then; see tests/fixtures/README.md."""
+"""Folders that earlier versions wrote, and what was seen of them then; see
+tests/fixtures/README.md.
+"""
 
 import json
 from pathlib import Path
@@ -9,7 +11,9 @@ import pytest
 from tallytree.cli import main
 
 FORMAT_1 = Path(__file__).parent.parent / "fixtures" / "format-1"
-EXPECTED: dict[str, dict[str, Any]] = json.loads((FORMAT_1 / "expected.json").read_text(encoding="utf-8"))
+EXPECTED: dict[str, dict[str, Any]] = json.loads(
+    (FORMAT_1 / "expected.json").read_text(encoding="utf-8")
+)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

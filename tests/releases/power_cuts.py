@@ -1,8 +1,8 @@
 """What a disk holds after a power cut: what was flushed, and nothing else.
 
-A file keeps the content it had when it was last flushed (``fsync``), a folder the names it had when it was last flushed. What
-was never flushed is lost: a file is empty, a folder has no names. No real file system is as forgetful; a program that keeps its
-promises on this one keeps them on all.
+A file keeps the content it had when it was last flushed (``fsync``), a folder the names it had when
+it was last flushed. What was never flushed is lost: a file is empty, a folder has no names. No real
+file system is as forgetful; a program that keeps its promises on this one keeps them on all.
 """
 
 import os
@@ -12,12 +12,14 @@ from pathlib import Path
 
 
 class ForgetfulDisk:
-    """Notes what is flushed inside a folder while a program runs, and can write down what a power cut would leave.
+    """Notes what is flushed inside a folder while a program runs, and can write down what a power
+    cut would leave.
 
     Attributes
     ----------
     cut
-        Called before every flush with its number, so that the state in which the program would be at a power cut can be kept.
+        Called before every flush with its number, so that the state in which the program would be
+        at a power cut can be kept.
     """
 
     def __init__(self, root: Path, cut: Callable[[int], None]) -> None:
@@ -48,7 +50,9 @@ class ForgetfulDisk:
             self.files[facts.st_ino] = place.read_bytes()
 
     def leave(self, place: Path, *, names: bool) -> None:
-        """Write what is left into a new folder; with ``names``, names survived although they were not flushed."""
+        """Write what is left into a new folder; with ``names``, names survived although they were
+        not flushed.
+        """
         alive = {path.stat().st_ino: path for path in (self.root, *self.root.rglob("*"))}
 
         def restore(inode: int, target: Path) -> None:

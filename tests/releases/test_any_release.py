@@ -12,7 +12,9 @@ from tests.forging import forge
 
 RELEASES = {
     "histogram": lambda: histogram([5, 6, 7], epsilon=1, mechanism="hierarchical", branching=2),
-    "matrix": lambda: histogram([5, 6, 7], rho=1, definition="zcdp", mechanism=np.eye(3) + 0.25, contributions=2),
+    "matrix": lambda: histogram(
+        [5, 6, 7], rho=1, definition="zcdp", mechanism=np.eye(3) + 0.25, contributions=2
+    ),
     "degrees": lambda: degrees([5, 6, 7], epsilon=1, contributions=3),
     "stream": lambda: stream(counts=[5, 6, 7], epsilon=1, contributions=3),
     "stream, approximate": lambda: stream(counts=[5, 6, 7], horizon=365, epsilon=1, delta="1e-6"),
@@ -28,7 +30,9 @@ def test_every_kind_loads_verifies_and_states_its_loss(tmp_path, name):
     verify_privacy(folder).raise_if_failed()
     manifest = json.loads((folder / "manifest.json").read_text())
     privacy = manifest["privacy"]
-    privacy["composition"] = json.loads(json.dumps(privacy["composition"]).replace('"l1": ', '"l1": 1'))
+    privacy["composition"] = json.loads(
+        json.dumps(privacy["composition"]).replace('"l1": ', '"l1": 1')
+    )
     forge(folder, manifest)
     assert not verify_privacy(folder)
 

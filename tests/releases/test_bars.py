@@ -4,7 +4,17 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tallytree.releases.report.bars import BOTTOM, HEIGHT, LEFT, MOST_BARS, TOP, WIDTH, Bars, bars_svg, ticks
+from tallytree.releases.report.bars import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    MOST_BARS,
+    TOP,
+    WIDTH,
+    Bars,
+    bars_svg,
+    ticks,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -54,19 +64,30 @@ def test_bars_stand_on_the_axis_and_are_as_high_as_their_counts() -> None:
     texts = {text.text: text for text in picture.findall(f"{SVG}text")}
     assert set(texts) == {"Homes", "0", "2", "4", "6", "8", "10", "1", "3", "size"}
     assert places(texts["10"], "x", "y") == [LEFT - 6, TOP + 4]
-    assert places(texts["1"], "x", "y") == pytest.approx([LEFT + step / 2, HEIGHT - BOTTOM + 16], abs=0.06)
+    assert places(texts["1"], "x", "y") == pytest.approx(
+        [LEFT + step / 2, HEIGHT - BOTTOM + 16], abs=0.06
+    )
     assert places(texts["size"], "x", "y") == [WIDTH - 12, HEIGHT - 8]
 
 
 def test_thin_lines_show_intervals_from_zero_up_in_the_middle_of_their_bars() -> None:
     picture = drawn(Bars("Homes", "size", ["1", "2"], [4, 0], [2, -3], [8, 1]))
-    whiskers = [line for line in picture.findall(f"{SVG}line") if line.attrib["x1"] == line.attrib["x2"]]
+    whiskers = [
+        line for line in picture.findall(f"{SVG}line") if line.attrib["x1"] == line.attrib["x2"]
+    ]
     step = (WIDTH - LEFT - 12) / 2
     high = HEIGHT - BOTTOM - TOP
-    assert [places(line, "x1")[0] for line in whiskers] == pytest.approx([LEFT + step / 2, LEFT + 1.5 * step], abs=0.06)
+    assert [places(line, "x1")[0] for line in whiskers] == pytest.approx(
+        [LEFT + step / 2, LEFT + 1.5 * step], abs=0.06
+    )
     assert places(whiskers[0], "y1", "y2") == pytest.approx([TOP + high * 3 / 4, TOP], abs=0.06)
-    assert places(whiskers[1], "y1", "y2") == pytest.approx([TOP + high, TOP + high * 7 / 8], abs=0.06)
-    assert [title.text for title in picture.iter(f"{SVG}title")] == ["1: 4, 2 to 8", "2: 0, -3 to 1"]
+    assert places(whiskers[1], "y1", "y2") == pytest.approx(
+        [TOP + high, TOP + high * 7 / 8], abs=0.06
+    )
+    assert [title.text for title in picture.iter(f"{SVG}title")] == [
+        "1: 4, 2 to 8",
+        "2: 0, -3 to 1",
+    ]
 
 
 def test_names_that_would_overlap_are_left_out_and_so_are_bars_beyond_the_most() -> None:

@@ -1,4 +1,6 @@
-"""Every verb that reads a table compares it with the manifest first, and a page belongs to one release."""
+"""Every verb that reads a table compares it with the manifest first, and a page belongs to one
+release.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -17,17 +19,33 @@ from tests.fuzz.small import KINDS_MADE
 
 VERBS: dict[str, Callable[[Path], list[str]]] = {
     "query": lambda folder: ["query", str(folder)],
-    "export": lambda folder: ["export", str(folder), "--format", "csv", "--out", str(folder.parent / "x.csv")],
+    "export": lambda folder: [
+        "export",
+        str(folder),
+        "--format",
+        "csv",
+        "--out",
+        str(folder.parent / "x.csv"),
+    ],
     "report": lambda folder: ["report", str(folder), "--out", str(folder.parent / "x.html")],
-    "re-estimate": lambda folder: ["re-estimate", str(folder), "--out", str(folder.parent / "again")],
+    "re-estimate": lambda folder: [
+        "re-estimate",
+        str(folder),
+        "--out",
+        str(folder.parent / "again"),
+    ],
 }
 
 
 def changed(folder: Path, file: str, column: str) -> None:
     """The folder with another table in the place of one; nobody makes the manifest fit."""
     table = pq.read_table(folder / file)
-    edited = pa.array([value + 1 for value in table[column].to_pylist()], table.schema.field(column).type)
-    pq.write_table(table.set_column(table.column_names.index(column), column, edited), folder / file)
+    edited = pa.array(
+        [value + 1 for value in table[column].to_pylist()], table.schema.field(column).type
+    )
+    pq.write_table(
+        table.set_column(table.column_names.index(column), column, edited), folder / file
+    )
 
 
 def code_of(*words: str) -> Any:
@@ -42,7 +60,10 @@ def test_no_verb_reads_a_changed_table(
     name: str, verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = Path(KINDS_MADE[name]().save(tmp_path / "out"))
-    changed(folder, *(("noisy.parquet", "value") if verb == "re-estimate" else ("counts.parquet", "count")))
+    changed(
+        folder,
+        *(("noisy.parquet", "value") if verb == "re-estimate" else ("counts.parquet", "count")),
+    )
     assert code_of(*VERBS[verb](folder)) == 1
     said = capsys.readouterr()
     assert "was changed: its checksum differs from the manifest" in said.err.replace("\n", " ")
@@ -74,7 +95,9 @@ def test_the_page_of_another_release_is_found(name: str, tmp_path: Path) -> None
     assert tt.verify(folder)
 
 
-def test_verifying_says_that_a_folder_is_not_signed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verifying_says_that_a_folder_is_not_signed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = Path(KINDS_MADE["degrees"]().save(tmp_path / "out"))
     assert code_of("verify", str(folder)) in (0, None)
     assert "It is not signed" in capsys.readouterr().err

@@ -26,7 +26,10 @@ def test_changes_can_be_searched_sorted_and_saved(browser: Any, tmp_path: Path) 
     total = [row for row in rows if row["level"] == "total"]
     assert page.locator("#changes tbody tr").count() == len(total)
     page.click("#changes th:nth-child(5) button")
-    shown = [int(text.replace(",", "")) for text in page.locator("#changes tbody td:nth-child(5)").all_inner_texts()]
+    shown = [
+        int(text.replace(",", ""))
+        for text in page.locator("#changes tbody td:nth-child(5)").all_inner_texts()
+    ]
     assert shown == sorted((row["difference"] for row in total), key=abs, reverse=True)
     page.fill("#search", "nowhere")
     assert page.locator("#changes tbody tr").count() == 0
@@ -40,12 +43,15 @@ def test_changes_can_be_searched_sorted_and_saved(browser: Any, tmp_path: Path) 
 
 
 def test_a_worker_works_from_the_file_system(browser: Any, tmp_path: Path) -> None:
-    """What search in the documentation needs: messages go to the worker and come back, also those sent before it is there."""
+    """What search in the documentation needs: messages go to the worker and come back, also those
+    sent before it is there.
+    """
     (tmp_path / "shim.js").write_text(SHIM.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "other.js").write_text("self.factor = 2;", encoding="utf-8")
     (tmp_path / "worker.js").write_text(
         "const ready = importScripts('other.js');"
-        "addEventListener('message', async ({ data }) => { await ready; postMessage(data * factor); });",
+        "addEventListener('message', async ({ data }) => { await ready; postMessage(data * "
+        "factor); });",
         encoding="utf-8",
     )
     (tmp_path / "page.html").write_text(

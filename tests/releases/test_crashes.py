@@ -83,9 +83,15 @@ def test_a_crash_loses_budget_never_privacy(
     (tmp_path / "temp").mkdir()
     assert run("ledger", "create", "--dataset", "census", "--epsilon", "2") == 0
 
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TMPDIR": str(tmp_path / "temp")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        "TMPDIR": str(tmp_path / "temp"),
+    }
     command = [sys.executable, "-m", "tests.releases.crash_driver", step, *RELEASE, *PAID, "monday"]
-    crashed = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
+    crashed = subprocess.run(
+        command, env=environment, capture_output=True, timeout=300, check=False
+    )
     assert crashed.returncode == -signal.SIGKILL, crashed.stderr
 
     assert Path("out").exists() == released
@@ -107,7 +113,8 @@ def test_a_crash_loses_budget_never_privacy(
         assert "from data that were read on 20" in told.err
         assert run("resume", "out") == 0
     else:
-        # The repeated run finishes the release with the answers that are kept, and neither pays nor draws them again.
+        # The repeated run finishes the release with the answers that are kept, and neither pays nor
+        # draws them again.
         assert again == 0, told.err
         assert json.loads(told.out)["already_released"] is released
     assert summarise(read_history("ledger.db", "census")).unfinished == ()
@@ -132,7 +139,11 @@ def test_a_crash_loses_budget_never_privacy(
 def kept_answers() -> list[list[int]]:
     """The noisy answers that a run has left, file by file."""
     folder = Path(".out.tallytree", "answers")
-    return [_read(file)[1].tolist() for file in sorted(folder.glob("*.answer"))] if folder.exists() else []
+    return (
+        [_read(file)[1].tolist() for file in sorted(folder.glob("*.answer"))]
+        if folder.exists()
+        else []
+    )
 
 
 def assert_whole_and_paid(*, reported: bool = True) -> None:
@@ -140,12 +151,23 @@ def assert_whole_and_paid(*, reported: bool = True) -> None:
     assert verify_privacy("out")
     receipt = json.loads(Path("out", "manifest.json").read_text())["privacy"]["ledger"]
     assert Fraction(receipt["amount"]) == 1
-    assert run("ledger", "verify", "--dataset", "census", "--release", "out") == (0 if reported else 1)
+    assert run("ledger", "verify", "--dataset", "census", "--release", "out") == (
+        0 if reported else 1
+    )
 
 
 def assert_nothing_raw_is_left(folder: Path) -> None:
-    """What a killed run leaves is the ledger, the input, and what is kept of the release: noisy answers and tables."""
-    known = {"people.parquet", "ledger.db", "ledger.db-journal", "counts.parquet", "regions.parquet", "noisy.parquet"}
+    """What a killed run leaves is the ledger, the input, and what is kept of the release: noisy
+    answers and tables.
+    """
+    known = {
+        "people.parquet",
+        "ledger.db",
+        "ledger.db-journal",
+        "counts.parquet",
+        "regions.parquet",
+        "noisy.parquet",
+    }
     for path in folder.rglob("*"):
         if path.is_file() and path.name != "people.parquet":
             own = known | {"manifest.json", "note.json", "lock", "reading"}

@@ -1,6 +1,7 @@
 """Every value of every manifest, edited by somebody who makes its checksum fit.
 
-What follows from the rest is found by verifying alone; for what is told and believed a ledger vouches.
+What follows from the rest is found by verifying alone; for what is told and believed a ledger
+vouches.
 """
 
 import copy
@@ -25,7 +26,8 @@ from tests.forging import forge
 from tests.fuzz.damage import Route, place_of, routes
 from tests.fuzz.small import KINDS_MADE, MADE
 
-# Told and believed: nothing else in a folder says it. Words about the data, what the data were read with, versions.
+# Told and believed: nothing else in a folder says it. Words about the data, what the data were read
+# with, versions.
 TOLD = {
     ("versions",), ("public", "hierarchy"), ("public", "group_totals"), ("public", "least_size"), ("public", "outside"),
     ("public", "note"), ("public", "rows"), ("privacy", "unit", "in_one_row"), ("mechanism", "reason"), ("mechanism", "fit"),
@@ -34,7 +36,8 @@ TOLD = {
 }  # fmt: skip
 # Of whole groups also what single rows would be called, and how much one would add.
 TOLD_OF_GROUPS = {("privacy", "unit", "entity"), ("public", "max_quantity")}
-# Every value of every kind, edited in several ways: TALLYTREE_FUZZ=2 pytest tests/releases/test_edited_values.py
+# Every value of every kind, edited in several ways: TALLYTREE_FUZZ=2 pytest
+# tests/releases/test_edited_values.py
 THOROUGH = int(os.environ.get("TALLYTREE_FUZZ", "1")) > 1
 
 
@@ -122,7 +125,10 @@ def test_no_value_can_be_edited_where_a_ledger_vouches(name: str, tmp_path: Path
     ledger = str(tmp_path / "ledger.db")
     unit = "group" if "whole groups" in name else "entity"
     create_account(
-        ledger, "census", Budget("zcdp" if "zcdp" in name or "graph" in name else "pure", Fraction(9)), unit=unit
+        ledger,
+        "census",
+        Budget("zcdp" if "zcdp" in name or "graph" in name else "pure", Fraction(9)),
+        unit=unit,
     )
     payment = Payment(ledger, "census")
     folder = tmp_path / "out"
@@ -130,7 +136,8 @@ def test_no_value_can_be_edited_where_a_ledger_vouches(name: str, tmp_path: Path
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     history = list(read_history(ledger, "census"))
     assert vouched(history, folder)
-    # A stream goes on after it was paid for: for what then grows no ledger can vouch, but verifying finds all but versions.
+    # A stream goes on after it was paid for: for what then grows no ledger can vouch, but verifying
+    # finds all but versions.
     growing = manifest.get("grows", ())
     for way, changed in edited(manifest, 1):
         if way[0] in growing and way[0] != "versions":

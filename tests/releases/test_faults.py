@@ -1,4 +1,6 @@
-"""A fault at every write and a power cut at every flush: what was paid for ends in one release, after one more run."""
+"""A fault at every write and a power cut at every flush: what was paid for ends in one release,
+after one more run.
+"""
 
 import errno
 import os
@@ -68,9 +70,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def finish(name: str) -> None:
-    """What a user does who finds that a run died: resume, or where that needs the data, the same command again."""
+    """What a user does who finds that a run died: resume, or where that needs the data, the same
+    command again.
+    """
     n_paid = len(reservations())
-    code = run("resume", "deep/out", "--ledger", "ledger.db") if Path("deep/.out.tallytree").exists() else 2
+    code = (
+        run("resume", "deep/out", "--ledger", "ledger.db")
+        if Path("deep/.out.tallytree").exists()
+        else 2
+    )
     if code != 0 and not Path("deep/out").exists():
         assert run(*command(name)) == 0
     assert len(reservations()) == max(1, n_paid)
@@ -87,11 +95,25 @@ def assert_one_complete_release() -> None:
     assert [entry.kind for entry in history] == ["create", "reserve", "measured", "complete"]
     assert summarise(history).spent == 1
     assert tt.verify("deep/out")
-    assert run("ledger", "verify", "--ledger", "ledger.db", "--dataset", "census", "--release", "deep/out") == 0
+    assert (
+        run(
+            "ledger",
+            "verify",
+            "--ledger",
+            "ledger.db",
+            "--dataset",
+            "census",
+            "--release",
+            "deep/out",
+        )
+        == 0
+    )
     assert [path.name for path in Path("deep").iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("names", [False, True], ids=["unflushed names are lost", "unflushed names are kept"])
+@pytest.mark.parametrize(
+    "names", [False, True], ids=["unflushed names are lost", "unflushed names are kept"]
+)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_power_cut_at_every_flush(
     name: str, names: bool, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,7 +141,9 @@ def test_a_power_cut_at_every_flush(
 
 
 class FullDisk:
-    """Refuses the write with a certain number, as a full disk does: a file opened to write, a flush, a new name, a row."""
+    """Refuses the write with a certain number, as a full disk does: a file opened to write, a
+    flush, a new name, a row.
+    """
 
     def __init__(self, patch: pytest.MonkeyPatch, number: int | None = None) -> None:
         self.number, self.n_writes = number, 0
@@ -161,7 +185,9 @@ class FullDisk:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_a_full_disk_at_every_write(name: str, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_at_every_write(
+    name: str, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(Path(shutil.copytree(place, tmp_path / "clean")))
         disk = FullDisk(patch)

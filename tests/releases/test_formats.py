@@ -32,7 +32,9 @@ HOUSEHOLDS = pa.table(
 
 @cache
 def with_errors() -> Any:
-    """A release whose labels are codes with zeros in front, and worse, and whose counts have intervals."""
+    """A release whose labels are codes with zeros in front, and worse, and whose counts have
+    intervals.
+    """
     counts = tt.read(HOUSEHOLDS, group="household", levels=["state", "county"], public="groups")
     return tt.with_intervals(tt.release(counts, epsilon=1, insecure_seed=1), copies=5)
 
@@ -43,8 +45,12 @@ def by_week() -> Any:
 
 @cache
 def with_people() -> Any:
-    """A release with an attribute of groups and a class of people, whose table lies beside that of sizes."""
-    ages = pa.array(["child", "adult", "adult", "child", "child", "adult", "adult", "adult", "0 to 4"])
+    """A release with an attribute of groups and a class of people, whose table lies beside that of
+    sizes.
+    """
+    ages = pa.array(
+        ["child", "adult", "adult", "child", "child", "adult", "adult", "adult", "0 to 4"]
+    )
     tenure = pa.array(["own"] * 3 + ["rent"] * 3 + ["own"] * 3)
     table = HOUSEHOLDS.append_column("age", ages).append_column("tenure", tenure)
     counts = tt.read(
@@ -69,7 +75,10 @@ KIND_OF = {name: name for name in MAKERS} | {"by week": "stream"}
 
 
 @pytest.fixture(
-    scope="module", params=[name for name in MADE if not isinstance(KINDS[KIND_OF.get(name, "group-sizes")].sheet, No)]
+    scope="module",
+    params=[
+        name for name in MADE if not isinstance(KINDS[KIND_OF.get(name, "group-sizes")].sheet, No)
+    ],
 )
 def case(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -100,15 +109,24 @@ def same(found: Any, told: Any, *, rel: float = 0.0) -> bool:
     """Whether a value that was read is the one that was written; an empty cell is a null."""
     if told is None or (isinstance(told, float) and np.isnan(told)):
         return found is None or found == "" or found != found
-    return type(told)(found) == told if isinstance(told, str | int) else abs(float(found) - told) <= rel * abs(told)
+    return (
+        type(told)(found) == told
+        if isinstance(told, str | int)
+        else abs(float(found) - told) <= rel * abs(told)
+    )
 
 
 def test_a_sheet_holds_the_released_numbers(release: Any, sheet: Sheet) -> None:
     if sheet.name == "people":
         margins = [release.people.table(by) for by in ([], ["tenure"], ["age"], ["tenure", "age"])]
         table = pa.concat_tables(margins, promote_options="default")
-        told = {(row["region"], row["tenure"] or "all", row["age"] or "all"): row["count"] for row in table.to_pylist()}
-        assert {(row["region"], row["tenure"], row["age"]): row["count"] for row in rows_of(sheet)} == told
+        told = {
+            (row["region"], row["tenure"] or "all", row["age"] or "all"): row["count"]
+            for row in table.to_pylist()
+        }
+        assert {
+            (row["region"], row["tenure"], row["age"]): row["count"] for row in rows_of(sheet)
+        } == told
         return
     table = release.table()
     if "leaf" in table.column_names:
@@ -123,9 +141,13 @@ def test_csv_by_pandas(release: Any, sheet: Sheet, tmp_path: Path) -> None:
 
     tt.export(release, out=str(tmp_path / "counts.csv"))
     texts = {
-        name: str for name in sheet.table.column_names if not pa.types.is_primitive(sheet.table.schema.field(name).type)
+        name: str
+        for name in sheet.table.column_names
+        if not pa.types.is_primitive(sheet.table.schema.field(name).type)
     }
-    found = pd.read_csv(place_of(tmp_path, "counts.csv", sheet), dtype=texts, keep_default_na=False, na_values={})
+    found = pd.read_csv(
+        place_of(tmp_path, "counts.csv", sheet), dtype=texts, keep_default_na=False, na_values={}
+    )
     assert list(found.columns) == sheet.table.column_names
     for row, told in zip(found.to_dict("records"), rows_of(sheet), strict=True):
         assert all(same(row[name], told[name]) for name in told), (row, told)
@@ -141,8 +163,13 @@ def test_excel_by_openpyxl(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     head, *rows = [list(row) for row in book[sheet.name].iter_rows()]
     assert [cell.value for cell in head] == sheet.table.column_names
     for row, told in zip(rows, rows_of(sheet), strict=True):
-        assert all(same(cell.value, value, rel=1e-14) for cell, value in zip(row, told.values(), strict=True))
-        assert not any(cell.data_type == "f" for cell in row)  # a label that begins with = is no formula
+        assert all(
+            same(cell.value, value, rel=1e-14)
+            for cell, value in zip(row, told.values(), strict=True)
+        )
+        assert not any(
+            cell.data_type == "f" for cell in row
+        )  # a label that begins with = is no formula
     assert sheet.title in [row[0].value for row in book["about"].iter_rows()]
 
 
@@ -152,7 +179,9 @@ def test_parquet_by_arrow(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     found = pyarrow.dataset.dataset(here, partitioning="hive").to_table()
     order = [(name, "ascending") for name in sheet.names("key")]
     plain = pa.table({name: _plain(sheet.table[name]) for name in sheet.table.column_names})
-    again = pa.table({name: _plain(found[name]) for name in sheet.table.column_names}).cast(plain.schema)
+    again = pa.table({name: _plain(found[name]) for name in sheet.table.column_names}).cast(
+        plain.schema
+    )
     assert again.sort_by(order).equals(plain.sort_by(order))
     if sheet.partition:
         folders = {folder.name for folder in here.iterdir()}
@@ -163,7 +192,9 @@ def _plain(column: Any) -> Any:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-@pytest.mark.filterwarnings("ignore:Shouldn't use this function anymore:DeprecationWarning")  # pyjstat calls it itself
+@pytest.mark.filterwarnings(
+    "ignore:Shouldn't use this function anymore:DeprecationWarning"
+)  # pyjstat calls it itself
 def test_json_stat_by_pyjstat(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     from pyjstat import pyjstat
 
@@ -172,10 +203,16 @@ def test_json_stat_by_pyjstat(release: Any, sheet: Sheet, tmp_path: Path) -> Non
     found = pyjstat.Dataset.read(text).write("dataframe", naming="id")
     keys, measures = sheet.names("key"), sheet.names("value", "error")
     assert len(found) == len(measures) * np.prod([len(sheet.codes[key].values) for key in keys])
-    told = {(*(str(row[key]) for key in keys), name): row[name] for row in rows_of(sheet) for name in measures}
+    told = {
+        (*(str(row[key]) for key in keys), name): row[name]
+        for row in rows_of(sheet)
+        for name in measures
+    }
     for row in found.to_dict("records"):
         place = (*(row[key] for key in keys), row["measure"])
-        left_out = 0 if sheet.rows_left_out_are_zero and row["measure"] in sheet.names("value") else None
+        left_out = (
+            0 if sheet.rows_left_out_are_zero and row["measure"] in sheet.names("value") else None
+        )
         assert same(row["value"], told.pop(place, left_out)), place
     assert not told
     status = json.loads(text).get("status", {})
@@ -202,7 +239,10 @@ def test_sdmx_by_sdmx1(release: Any, sheet: Sheet, tmp_path: Path) -> None:
         for name in sheet.names("error"):
             assert same(observation.attached_attribute[name.upper()].value, row[name])
         if sheet.names("flag"):
-            assert observation.attached_attribute["OBS_STATUS"].value == STATUS_CODES[row["reliability"]]
+            assert (
+                observation.attached_attribute["OBS_STATUS"].value
+                == STATUS_CODES[row["reliability"]]
+            )
             assert same(observation.attached_attribute["RELIABILITY"].value, row["reliability"])
     for key in keys:
         codes, told = structure.codelist[f"CL_{key.upper()}"], sheet.codes[key]
@@ -266,7 +306,10 @@ def test_what_is_there_stays_and_releases_get_no_further_files(tmp_path: Path) -
     assert (tmp_path / "a.csv").read_text() == "mine"
     with pytest.raises(RequestError, match="which this format makes"):
         tt.export(release, out=str(tmp_path / "a.csv"), format="parquet", overwrite=True)
-    assert tt.export(tmp_path / "out", out=str(tmp_path / "a.csv"), overwrite=True) == tmp_path / "a.csv"
+    assert (
+        tt.export(tmp_path / "out", out=str(tmp_path / "a.csv"), overwrite=True)
+        == tmp_path / "a.csv"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "out"]
 
 
@@ -296,7 +339,9 @@ def test_nothing_is_written_where_a_place_beside_is_taken(tmp_path: Path) -> Non
     assert (tmp_path / "a-people.csv").read_text() == "mine"
 
 
-def test_a_cube_that_nobody_could_open_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_cube_that_nobody_could_open_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("tallytree.releases.export.sheet.MOST_CELLS", 3)
     with pytest.raises(RequestError, match="too large for this format"):
         tt.export(MAKERS["group-sizes"](), out=str(tmp_path / "cube"), format="json-stat")

@@ -70,7 +70,9 @@ def test_boxes_of_a_map(name: str, how: Any, tmp_path: Path) -> None:
     assert found["count"].tolist() == sheet.table["count"].to_pylist()
     assert found["std_error"].tolist() == pytest.approx(sheet.table["std_error"].to_pylist())
     assert sum(shape.area for shape in found.geometry) == pytest.approx(2)
-    for shape, low, high in zip(found.geometry, sheet.table["low_x"].to_pylist(), sheet.table["high_x"].to_pylist()):
+    for shape, low, high in zip(
+        found.geometry, sheet.table["low_x"].to_pylist(), sheet.table["high_x"].to_pylist()
+    ):
         assert (shape.bounds[0], shape.bounds[2]) == pytest.approx((low, high))
 
 
@@ -79,7 +81,11 @@ def test_topojson_gives_the_same_outlines(tmp_path: Path, outlines: str) -> None
     topology = {
         "type": "Topology",
         "transform": {"scale": [0.5, 0.5], "translate": [10, 0]},
-        "arcs": [[[2, 0], [0, 2]], [[2, 2], [-2, 0], [0, -2], [2, 0]], [[2, 0], [2, 0], [0, 2], [-2, 0]]],
+        "arcs": [
+            [[2, 0], [0, 2]],
+            [[2, 2], [-2, 0], [0, -2], [2, 0]],
+            [[2, 0], [2, 0], [0, 2], [-2, 0]],
+        ],
         "objects": {
             "nation": {"type": "GeometryCollection", "geometries": []},
             "counties": {
@@ -104,19 +110,42 @@ def test_unknown_outlines_are_named(tmp_path: Path, outlines: str) -> None:
     with pytest.raises(InputError, match="Say another property: code"):
         tt.export(release, out=str(tmp_path / "a.geojson"), shapes=outlines, shapes_id="fips")
     with pytest.raises(RequestError, match="There is no level 'nation'"):
-        tt.export(release, out=str(tmp_path / "a.geojson"), shapes=outlines, shapes_id="code", shapes_level="nation")
+        tt.export(
+            release,
+            out=str(tmp_path / "a.geojson"),
+            shapes=outlines,
+            shapes_id="code",
+            shapes_level="nation",
+        )
     with pytest.raises(RequestError, match="No outline is called like a region"):
-        tt.export(release, out=str(tmp_path / "a.geojson"), shapes=outlines, shapes_id="code", shapes_level="state")
+        tt.export(
+            release,
+            out=str(tmp_path / "a.geojson"),
+            shapes=outlines,
+            shapes_id="code",
+            shapes_level="state",
+        )
     (tmp_path / "p.json").write_text("[1]")
     with pytest.raises(InputError, match="neither GeoJSON nor TopoJSON"):
         tt.export(release, out=str(tmp_path / "a.geojson"), shapes=str(tmp_path / "p.json"))
 
 
-def test_the_command_exports(tmp_path: Path, outlines: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_exports(
+    tmp_path: Path, outlines: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with_errors().save(tmp_path / "out")
     for words in (
         ["--to", "csv", "--out", str(tmp_path / "a")],
-        ["--format", "geojson", "--shapes", outlines, "--shapes-id", "code", "--out", str(tmp_path / "b")],
+        [
+            "--format",
+            "geojson",
+            "--shapes",
+            outlines,
+            "--shapes-id",
+            "code",
+            "--out",
+            str(tmp_path / "b"),
+        ],
     ):
         with pytest.raises(SystemExit) as end:
             main(["export", str(tmp_path / "out"), *words])

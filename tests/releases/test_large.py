@@ -44,17 +44,32 @@ def small_areas() -> ConfidentialCounts:
     if DATA:
         name = Path(DATA) / "ew2021_hhsize_lsoa" / "ew2021_hhsize_lsoa.csv.gz"
         with gzip.open(name, "rt", newline="", encoding="utf-8") as file:
-            rows = sorted(csv.DictReader(file), key=lambda row: tuple(row[level] for level in levels))
-        table = np.array([[0, *(int(row[f"hh{s}"]) for s in range(1, 8)), int(row["hh8plus"])] for row in rows])
+            rows = sorted(
+                csv.DictReader(file), key=lambda row: tuple(row[level] for level in levels)
+            )
+        table = np.array(
+            [[0, *(int(row[f"hh{s}"]) for s in range(1, 8)), int(row["hh8plus"])] for row in rows]
+        )
         counts = counts_from_dense(table)
-        tree = hierarchy_from_leaves(levels, [tuple(row[level] for level in levels) for row in rows], root=root)
-        return ConfidentialCounts(tree, counts, counts.n_groups(), unit=Unit("person"), group="household")
+        tree = hierarchy_from_leaves(
+            levels, [tuple(row[level] for level in levels) for row in rows], root=root
+        )
+        return ConfidentialCounts(
+            tree, counts, counts.n_groups(), unit=Unit("person"), group="household"
+        )
     leaves = []
     for leaf in range(35_672):
         middle = leaf * 7_264 // 35_672
         district = middle * 331 // 7_264
         country = "England" if district < 309 else "Wales"
-        leaves.append((country, f"District {district:03d}", f"District {district:03d} {middle:04d}", f"E{leaf:08d}"))
+        leaves.append(
+            (
+                country,
+                f"District {district:03d}",
+                f"District {district:03d} {middle:04d}",
+                f"E{leaf:08d}",
+            )
+        )
     tree = hierarchy_from_leaves(levels, leaves, root=root)
     n_groups = np.random.default_rng(2).normal(695, 110, len(leaves)).clip(50).astype(np.int64)
     return assumed_counts(tree, n_groups, named_shape("households"))
@@ -96,7 +111,9 @@ def test_a_large_report_is_small_quick_and_clean(
     first = tree.paths[tree.level_slice(tree.n_levels - 1).start]
     assert page.inner_text("#region") == first.replace("/", " / ")
     counts = published.region(first)
-    bar = page.text_content(f"#bars rect:has(title:text-matches('^size {counts.size[1]}:')) >> title")
+    bar = page.text_content(
+        f"#bars rect:has(title:text-matches('^size {counts.size[1]}:')) >> title"
+    )
     assert bar.startswith(f"size {counts.size[1]}: {counts.count[1]:,} (")
     assert page.locator("#bars .whisker").count() > 0
     page.keyboard.press("Backspace")
@@ -106,4 +123,7 @@ def test_a_large_report_is_small_quick_and_clean(
     visit.assert_clean()
     assert load < LOAD
     assert search < SEARCH
-    print(f"{n_leaves:,} leaves: {file.stat().st_size / 1e6:.2f} MB, load {load:.2f} s, search {search:.3f} s")
+    print(
+        f"{n_leaves:,} leaves: {file.stat().st_size / 1e6:.2f} MB, load {load:.2f} s, search "
+        f"{search:.3f} s"
+    )

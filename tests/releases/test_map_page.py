@@ -14,10 +14,21 @@ from tests.releases.browsing import Visit
 
 RNG = np.random.default_rng(1)
 POINTS = np.concatenate(
-    [RNG.normal((0.3, 2.5), (0.05, 0.2), size=(20_000, 2)), RNG.uniform((0, 0), (1, 4), size=(3000, 2))]
+    [
+        RNG.normal((0.3, 2.5), (0.05, 0.2), size=(20_000, 2)),
+        RNG.uniform((0, 0), (1, 4), size=(3000, 2)),
+    ]
 )
 BOX = [(0, 1), (0, 4)]
-MAP = tt.spatial(POINTS, columns=["east", "north"], box=BOX, outside="clip", resolution=128, epsilon=1, insecure_seed=1)
+MAP = tt.spatial(
+    POINTS,
+    columns=["east", "north"],
+    box=BOX,
+    outside="clip",
+    resolution=128,
+    epsilon=1,
+    insecure_seed=1,
+)
 
 
 def opened(browser: Any, release: Any, folder: Path, **context: Any) -> Visit:
@@ -59,7 +70,11 @@ def test_a_saved_map_has_a_page_that_answers_boxes(browser: Any, tmp_path: Path)
     page = visit.page
     assert "NOT PRIVATE" in page.inner_text("#watermark")
     assert_says(page.inner_text("#answer"), MAP.total())
-    for ends in ([(0.25, 0.5), (2, 3)], [(0.1015625, 0.9921875), (0.09375, 3.5)], [(0.5, 0.5078125), (1, 1.03125)]):
+    for ends in (
+        [(0.25, 0.5), (2, 3)],
+        [(0.1015625, 0.9921875), (0.09375, 3.5)],
+        [(0.5, 0.5078125), (1, 1.03125)],
+    ):
         assert_says(ask(page, ends), MAP.range(ends))
     assert "adaptive" in page.inner_text("#facts")
     assert "not split" in page.inner_text("#budget")
@@ -75,7 +90,9 @@ def test_pointing_reads_a_cell_and_dragging_chooses_a_box(browser: Any, tmp_path
     field = page.locator("#canvas").bounding_box()
 
     def to(east: float, north: float) -> None:
-        page.mouse.move(field["x"] + field["width"] * east, field["y"] + field["height"] * (1 - north / 4))
+        page.mouse.move(
+            field["x"] + field["width"] * east, field["y"] + field["height"] * (1 - north / 4)
+        )
 
     to(0.3, 2.51)
     assert_says(page.inner_text("#cell"), MAP.range([(38 / 128, 39 / 128), (80 / 32, 81 / 32)]))
@@ -112,8 +129,12 @@ def pixel(page: Any, column: int, row: int) -> list[int]:
     return found[:3]
 
 
-def test_the_picture_shows_where_points_are_in_light_dark_and_print(browser: Any, tmp_path: Path) -> None:
-    light, dark = (opened(browser, MAP, tmp_path, color_scheme=scheme).page for scheme in ("light", "dark"))
+def test_the_picture_shows_where_points_are_in_light_dark_and_print(
+    browser: Any, tmp_path: Path
+) -> None:
+    light, dark = (
+        opened(browser, MAP, tmp_path, color_scheme=scheme).page for scheme in ("light", "dark")
+    )
     town, land = (38, 127 - 80), (120, 5)
     assert sum(pixel(light, *town)) < 300 < 600 < sum(pixel(light, *land))
     assert sum(pixel(dark, *land)) < 300 < 500 < sum(pixel(dark, *town))
@@ -127,10 +148,16 @@ def test_the_picture_shows_where_points_are_in_light_dark_and_print(browser: Any
 
 def test_more_and_fewer_columns(browser: Any, tmp_path: Path) -> None:
     cube = tt.spatial(
-        np.random.default_rng(2).uniform(size=(5000, 3)), box=[(0, 1)] * 3, resolution=16, epsilon=1, insecure_seed=1
+        np.random.default_rng(2).uniform(size=(5000, 3)),
+        box=[(0, 1)] * 3,
+        resolution=16,
+        epsilon=1,
+        insecure_seed=1,
     )
     visit = opened(browser, cube, tmp_path)
-    assert_says(ask(visit.page, [(0.25, 0.75), (0, 0.5)]), cube.range([(0.25, 0.75), (0, 0.5), (0, 1)]))
+    assert_says(
+        ask(visit.page, [(0.25, 0.75), (0, 0.5)]), cube.range([(0.25, 0.75), (0, 0.5), (0, 1)])
+    )
     visit.assert_clean()
     steps = np.repeat([40, 900, 0, 300], [20, 10, 50, 20])
     line = tt.spatial(counts=steps, mechanism="noisy-first", epsilon=0.1, insecure_seed=1)
@@ -139,19 +166,32 @@ def test_more_and_fewer_columns(browser: Any, tmp_path: Path) -> None:
     visit.assert_clean()
 
 
-def test_a_tree_too_large_is_cut_off_and_says_so(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_too_large_is_cut_off_and_says_so(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(maps, "MOST_NODES", 100)
     visit = opened(browser, MAP, tmp_path)
     assert visit.page.is_visible("#coarse")
     # Whole boxes of the coarse tree have the same standard error as before.
-    assert numbers(visit.page.inner_text("#answer"))[1] == pytest.approx(MAP.total().std_error, rel=1e-3)
+    assert numbers(visit.page.inner_text("#answer"))[1] == pytest.approx(
+        MAP.total().std_error, rel=1e-3
+    )
     half = MAP.range([(0, 0.5), (0, 2)])
-    assert numbers(ask(visit.page, [(0, 0.5), (0, 2)]))[:2] == pytest.approx((half.estimate, half.std_error), rel=0.01)
+    assert numbers(ask(visit.page, [(0, 0.5), (0, 2)]))[:2] == pytest.approx(
+        (half.estimate, half.std_error), rel=0.01
+    )
     visit.assert_clean()
 
 
 def test_names_cannot_break_out_of_the_page() -> None:
-    odd = tt.spatial(POINTS, columns=["</script><b>", "__DATA__"], box=BOX, outside="clip", resolution=16, epsilon=1)
+    odd = tt.spatial(
+        POINTS,
+        columns=["</script><b>", "__DATA__"],
+        box=BOX,
+        outside="clip",
+        resolution=16,
+        epsilon=1,
+    )
     page = report_html(odd)
     assert page.count("<script") == 2
     assert page.count("</script>") == 2

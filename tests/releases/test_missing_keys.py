@@ -55,8 +55,9 @@ def complaints(folder: Path) -> list[str]:
         return str(error).splitlines()
 
 
-# Nothing else in a folder of format 1 vouches for these: a receipt is optional, and a view that is the default may go unsaid.
-# Folders of the present format carry a checksum of their manifest, so there no key can go.
+# Nothing else in a folder of format 1 vouches for these: a receipt is optional, and a view that is
+# the default may go unsaid. Folders of the present format carry a checksum of their manifest, so
+# there no key can go.
 NOT_VOUCHED_FOR = {("privacy", "ledger"), ("request", "view")}
 
 
@@ -78,10 +79,17 @@ def test_any_missing_key_is_one_complaint(name: str, tmp_path: Path) -> None:
     assert not wrong, f"{len(wrong)} missing keys: {'; '.join(wrong)}"
 
 
-# A stream is younger than format 1. Its manifest carries a checksum; here somebody who cuts a key out has made it fit.
+# A stream is younger than format 1. Its manifest carries a checksum; here somebody who cuts a key
+# out has made it fit.
 STREAMS: dict[str, dict[str, Any]] = {
     "tree, no horizon": {"epsilon": 1},
-    "square root": {"rho": "1/2", "definition": "zcdp", "horizon": 30, "start": "2025-01-06", "every": "week"},
+    "square root": {
+        "rho": "1/2",
+        "definition": "zcdp",
+        "horizon": 30,
+        "start": "2025-01-06",
+        "every": "week",
+    },
 }
 
 

@@ -1,4 +1,6 @@
-"""Every public object shows itself shortly, in plain words, with labels escaped and nothing confidential."""
+"""Every public object shows itself shortly, in plain words, with labels escaped and nothing
+confidential.
+"""
 
 from typing import Any
 
@@ -19,9 +21,15 @@ def counts() -> tt.ConfidentialCounts:
     people = pa.table(
         {"household": [f"h{number}" for number in range(77) for _ in range(1 + number % 40)]},
     )
-    state = [EVIL if number < 76 else "Ohio" for number in range(77) for _ in range(1 + number % 40)]
+    state = [
+        EVIL if number < 76 else "Ohio" for number in range(77) for _ in range(1 + number % 40)
+    ]
     return tt.read(
-        people.append_column("state", pa.array(state)), group="household", levels=["state"], root="US", public="groups"
+        people.append_column("state", pa.array(state)),
+        group="household",
+        levels=["state"],
+        root="US",
+        public="groups",
     )
 
 
@@ -29,10 +37,16 @@ def counts() -> tt.ConfidentialCounts:
 def objects(counts: tt.ConfidentialCounts) -> dict[str, Any]:
     release = tt.release(counts, epsilon=100, insecure_seed=1)
     values = np.arange(300) % 50
-    histogram = tt.histogram(values, bins=50, bounds=(0, 50), mechanism="flat", epsilon=1, insecure_seed=1)
-    by_name = tt.histogram([EVIL, "b"], categories=[EVIL, "b"], mechanism="flat", epsilon=1, insecure_seed=1)
+    histogram = tt.histogram(
+        values, bins=50, bounds=(0, 50), mechanism="flat", epsilon=1, insecure_seed=1
+    )
+    by_name = tt.histogram(
+        [EVIL, "b"], categories=[EVIL, "b"], mechanism="flat", epsilon=1, insecure_seed=1
+    )
     points = np.random.default_rng(1).random((500, 2))
-    city = tt.spatial(points, columns=[EVIL, "y"], box=[(0, 1), (0, 1)], resolution=64, epsilon=1, insecure_seed=1)
+    city = tt.spatial(
+        points, columns=[EVIL, "y"], box=[(0, 1), (0, 1)], resolution=64, epsilon=1, insecure_seed=1
+    )
     copies = copy_release(release, copies=2)
     return {
         "Hierarchy": counts.hierarchy,

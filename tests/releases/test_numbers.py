@@ -1,4 +1,6 @@
-"""Every number that a page shows, beside its value worked out by hand, at an ε so large that there is no noise."""
+"""Every number that a page shows, beside its value worked out by hand, at an ε so large that there
+is no noise.
+"""
 
 import math
 from typing import Any
@@ -20,7 +22,9 @@ from tests.reference.group_sizes import counts_from_lists
 from tests.releases.browsing import Visit
 
 HUGE = 10**6
-TREE = hierarchy_from_leaves(["state", "county"], [("a", "a1"), ("a", "a2"), ("b", "b1")], root="land")
+TREE = hierarchy_from_leaves(
+    ["state", "county"], [("a", "a1"), ("a", "a2"), ("b", "b1")], root="land"
+)
 
 
 def counts(*sizes: list[int]) -> ConfidentialCounts:
@@ -58,7 +62,8 @@ def land(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_facts_of_a_region(land: Any) -> None:
-    # 1 1 2 4 4 | 5 5 7 9 9: the fifth of ten is 4, as the fourth is; the sum 47; at 40 % it would be 4, at 60 % 5.
+    # 1 1 2 4 4 | 5 5 7 9 9: the fifth of ten is 4, as the fourth is; the sum 47; at 40 % it would
+    # be 4, at 60 % 5.
     assert pairs(land) == {
         "groups": "10", "rows": "47", "mean size": "4.7", "median size": "4", "largest size": "9",
         "true error (EMD)": "5",  # 4 and 4 against 3 and 8
@@ -70,7 +75,9 @@ def test_facts_of_a_region(land: Any) -> None:
         "groups": "5", "rows": "35", "mean size": "7", "median size": "7", "largest size": "9", "true error (EMD)": "0",
     }  # fmt: skip
     land.keyboard.press("Backspace")
-    listed = land.eval_on_selector_all("#list li", "rows => rows.map(row => row.innerText.split('\\n').join(' '))")
+    listed = land.eval_on_selector_all(
+        "#list li", "rows => rows.map(row => row.innerText.split('\\n').join(' '))"
+    )
     assert [text.split() for text in listed] == [["a", "5"], ["b", "5"]]
 
 
@@ -78,12 +85,15 @@ def test_bars_curve_and_table_of_a_region(land: Any) -> None:
     titles = land.eval_on_selector_all("#bars rect title", "all => all.map(one => one.textContent)")
     by_size = [2, 1, 0, 2, 2, 0, 1, 0, 2]
     assert titles == [f"size {size}: {count}" for size, count in enumerate(by_size, start=1)]
-    heights = land.eval_on_selector_all("#bars rect", "all => all.map(one => Number(one.getAttribute('height')))")
+    heights = land.eval_on_selector_all(
+        "#bars rect", "all => all.map(one => Number(one.getAttribute('height')))"
+    )
     assert heights == pytest.approx(
         [106.0 * count for count in by_size]
     )  # 260 less 36 and 12, for the largest count of 2
     rows = land.eval_on_selector_all(
-        "#table tbody tr", "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+        "#table tbody tr",
+        "rows => rows.map(row => [...row.children].map(cell => cell.textContent))",
     )
     assert rows == [[str(size), str(count)] for size, count in enumerate(by_size, start=1) if count]
     path = land.get_attribute("#curve path.line", "d")
@@ -106,15 +116,26 @@ def test_compared_regions_are_shown_in_percent(land: Any) -> None:
 def test_the_budget_is_drawn_as_it_was_spent(land: Any) -> None:
     texts = land.eval_on_selector_all("#budget > span", "all => all.map(one => one.textContent)")
     assert texts == ["land", "20 %", "states", "30 %", "counties", "50 %"]
-    widths = land.eval_on_selector_all("#budget .share div", "all => all.map(one => one.style.width)")
+    widths = land.eval_on_selector_all(
+        "#budget .share div", "all => all.map(one => one.style.width)"
+    )
     assert widths == ["20%", "30%", "50%"]
     details = land.eval_on_selector_all("#budget .share", "all => all.map(one => one.title)")
-    assert [detail.split(",")[0] for detail in details] == [f"epsilon = {part * 10**5}" for part in (2, 3, 5)]
+    assert [detail.split(",")[0] for detail in details] == [
+        f"epsilon = {part * 10**5}" for part in (2, 3, 5)
+    ]
 
 
 def test_facts_of_a_histogram() -> None:
     values = [1] * 3 + [12] * 8 + [14] * 2 + [25] * 4
-    made = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=1, insecure_seed=1, nonnegative=False)
+    made = tt.histogram(
+        values,
+        edges=[0, 10, 20, 30],
+        mechanism="flat",
+        epsilon=1,
+        insecure_seed=1,
+        nonnegative=False,
+    )
     payload = histogram_payload(made, PageOptions())
     p = math.exp(-1.0)
     one = 2 * p / (1 - p) ** 2  # variance of one count (discrete Laplace)
@@ -127,7 +148,9 @@ def test_facts_of_a_histogram() -> None:
     errors = payload["regions"]["errors"]
     assert [len(row) for row in errors] == [3, 2, 1]
     assert errors[0] == pytest.approx([math.sqrt(n * one) for n in (1, 2, 3)], abs=0.001)
-    exact = tt.histogram(values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=HUGE, insecure_seed=1)
+    exact = tt.histogram(
+        values, edges=[0, 10, 20, 30], mechanism="flat", epsilon=HUGE, insecure_seed=1
+    )
     # 3 lie below 10, 10 between 10 and 20: the 8.5th of 17 lies 5.5 tenths into the second bin.
     assert dict(histogram_payload(exact, PageOptions())["facts"])["median"] == "15.5"
     assert histogram_payload(exact, PageOptions())["regions"]["runs"] == [[0, 3, 1, 10, 2, 4]]
@@ -143,7 +166,14 @@ def test_facts_of_degrees() -> None:
 def test_facts_of_a_map() -> None:
     table = np.zeros((8, 4), dtype=np.int64)
     table[:2, 3] = 7
-    made = tt.spatial(counts=table, box=[(0, 16), (0, 2)], mechanism="quadtree", depth=1, epsilon=HUGE, insecure_seed=1)
+    made = tt.spatial(
+        counts=table,
+        box=[(0, 16), (0, 2)],
+        mechanism="quadtree",
+        depth=1,
+        epsilon=HUGE,
+        insecure_seed=1,
+    )
     payload = map_payload(made, PageOptions())
     facts = dict(payload["facts"])
     assert facts[f"{plural(made.manifest)} in all"].startswith("14 ± ")
@@ -161,7 +191,9 @@ def test_a_page_that_is_too_large_shows_fewer_levels(
 ) -> None:
     tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("NY", "Kings")], root="US")
     counts = counts_from_lists([[1, 2], [3]])
-    made = tt.release(ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1)
+    made = tt.release(
+        ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1
+    )
     asked: list[int] = []
 
     def watched(*given: Any, n_levels: int) -> dict[str, Any]:
@@ -177,7 +209,12 @@ def test_a_page_that_is_too_large_shows_fewer_levels(
 @pytest.fixture(scope="module")
 def by_values(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Six people in four households of two states, by tenure and age."""
-    rows = [(1, "a", "own", "child"), (1, "a", "own", "adult"), (2, "a", "rent", "adult"), (3, "b", "own", "adult")]
+    rows = [
+        (1, "a", "own", "child"),
+        (1, "a", "own", "adult"),
+        (2, "a", "rent", "adult"),
+        (3, "b", "own", "adult"),
+    ]
     rows += [(4, "b", "rent", "adult"), (4, "b", "rent", "child")]
     table = pa.table(dict(zip(("hh", "state", "tenure", "age"), map(list, zip(*rows)))))
     counts = tt.read(
@@ -190,7 +227,9 @@ def by_values(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
         public="cells",
     )
     file = tmp_path_factory.mktemp("page") / "page.html"
-    file.write_text(report_html(tt.release(counts, epsilon=HUGE, insecure_seed=1)), encoding="utf-8")
+    file.write_text(
+        report_html(tt.release(counts, epsilon=HUGE, insecure_seed=1)), encoding="utf-8"
+    )
     visit = Visit(browser, file)
     yield visit.page
     visit.assert_clean()

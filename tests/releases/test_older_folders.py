@@ -21,8 +21,10 @@ CHECKS_OF_MAPS = {
     "the privacy record can be read": "noise and rates of every step cost what the manifest states",
     "the measurements cost at most epsilon = 1": "no cell was asked for more than the whole budget",
     "the measurements cost at most rho = 1": "no cell was asked for more than the whole budget",
-    "each query states its sensitivity": "noise and rates of every step cost what the manifest states",
-    "the figures per level agree with the record": "noise and rates of every step cost what the manifest states",
+    "each query states its sensitivity": "noise and rates of every step cost what the manifest "
+    "states",
+    "the figures per level agree with the record": "noise and rates of every step cost what the "
+    "manifest states",
 }
 Captured = pytest.CaptureFixture[str]
 
@@ -52,7 +54,9 @@ def assert_same(found: Any, wanted: Any, where: str) -> None:
 
 
 def restated(made: Any, statement: str) -> str:
-    """The statement of an older folder says who is protected and how well; now it also says what is held fixed."""
+    """The statement of an older folder says who is protected and how well; now it also says what is
+    held fixed.
+    """
     if statement.startswith("NOT PRIVATE"):
         return statement
     new = str(made.manifest["privacy"]["statement"])
@@ -61,7 +65,9 @@ def restated(made: Any, statement: str) -> str:
     assert who is not None
     assert loss is not None
     # Rows that nobody named were "all rows of one row".
-    named = re.sub(r"all rows of one row, at most (\d+)", r"up to \1 rows", who[1].replace("any one", "one"))
+    named = re.sub(
+        r"all rows of one row, at most (\d+)", r"up to \1 rows", who[1].replace("any one", "one")
+    )
     assert new.startswith(f"Adding or removing {named.replace('one', 'any one', 1)} ")
     assert made.manifest["privacy"]["epsilon" if loss[1] == "e^" else "rho"] == loss[2]
     assert "fixed" in new
@@ -69,7 +75,9 @@ def restated(made: Any, statement: str) -> str:
 
 
 def of_maps_now(found: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Standard errors of boxes that a query cuts include what is not known inside them, and are larger; the note says so."""
+    """Standard errors of boxes that a query cuts include what is not known inside them, and are
+    larger; the note says so.
+    """
     answers = []
     for now, before in zip(found["answers"], wanted["answers"], strict=True):
         assert (now["std_error"] > before["std_error"]) == (before["by_area"] > 0)
@@ -78,7 +86,9 @@ def of_maps_now(found: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]
 
 
 def renamed(answer: dict[str, Any]) -> dict[str, Any]:
-    """What was called the level of an interval is its confidence, and standard errors have a shorter name."""
+    """What was called the level of an interval is its confidence, and standard errors have a
+    shorter name.
+    """
     names = {"level": "confidence", "standard_error": "std_error"}
     return {
         names.get(name, name): [renamed(one) for one in value] if name == "answers" else value

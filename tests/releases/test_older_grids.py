@@ -1,4 +1,6 @@
-"""Folders of the former kind of histograms in several dimensions, as the last version with that kind wrote them."""
+"""Folders of the former kind of histograms in several dimensions, as the last version with that
+kind wrote them.
+"""
 
 import json
 import shutil

@@ -1,4 +1,6 @@
-"""What the owner is told about values outside bounds: on the console, once it is paid for, and nowhere else."""
+"""What the owner is told about values outside bounds: on the console, once it is paid for, and
+nowhere else.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -27,7 +29,11 @@ PEOPLE = pa.table(
 )
 HOUSEHOLDS = PEOPLE.select(["household", "state"]).group_by(["household", "state"]).aggregate([])
 WHO: dict[str, Any] = {"unit": "who", "contributions": 1}
-TOTALS = HOUSEHOLDS.group_by("state").aggregate([("household", "count")]).rename_columns(["state", "groups"])
+TOTALS = (
+    HOUSEHOLDS.group_by("state")
+    .aggregate([("household", "count")])
+    .rename_columns(["state", "groups"])
+)
 WHO_OF_TOTALS: dict[str, Any] = WHO | {"group_totals": TOTALS}
 UNITS = "3 rows beyond the 1 that count of one who, left out"
 
@@ -48,28 +54,48 @@ KINDS: dict[str, tuple[Callable[..., Any], str]] = {
     "private groups": (lambda **k: tt.release(groups(**WHO | {"public": "regions"}), **k), UNITS),
     "whole groups": (
         lambda **k: tt.release(
-            groups(public="regions", unit="group", contributions=3, people={"colour": ["red", "blue"]}), **k
+            groups(
+                public="regions", unit="group", contributions=3, people={"colour": ["red", "blue"]}
+            ),
+            **k,
         ),
         "1 rows beyond the 3 that count of one household, left out",
     ),
     "quantities": (lambda **k: tt.release(lowered(), **k), "2 quantities above 5, lowered to it"),
-    "a table of groups": (lambda **k: tt.release(lowered(groups=HOUSEHOLDS), **k), "2 quantities above 5"),
-    "max_size": (lambda **k: tt.release(groups(), max_size=3, **k), "1 groups larger than 3, taken for that size"),
-    "classes": (lambda **k: tt.release(groups(classes="2-2,3-3"), **k), "2 groups with sizes outside the classes"),
+    "a table of groups": (
+        lambda **k: tt.release(lowered(groups=HOUSEHOLDS), **k),
+        "2 quantities above 5",
+    ),
+    "max_size": (
+        lambda **k: tt.release(groups(), max_size=3, **k),
+        "1 groups larger than 3, taken for that size",
+    ),
+    "classes": (
+        lambda **k: tt.release(groups(classes="2-2,3-3"), **k),
+        "2 groups with sizes outside the classes",
+    ),
     "histogram": (
-        lambda **k: tt.histogram(PEOPLE, column="quantity", mechanism="flat", width=1, bounds=(0, 8), **k),
+        lambda **k: tt.histogram(
+            PEOPLE, column="quantity", mechanism="flat", width=1, bounds=(0, 8), **k
+        ),
         "2 values outside all bins or the box, counted in the nearest",
     ),
     "dropped": (
-        lambda **k: tt.histogram([1, 2, 99], mechanism="flat", width=1, bounds=(0, 4), outside="drop", **k),
+        lambda **k: tt.histogram(
+            [1, 2, 99], mechanism="flat", width=1, bounds=(0, 4), outside="drop", **k
+        ),
         "1 values outside all bins or the box, left out",
     ),
     "categories": (
-        lambda **k: tt.histogram(PEOPLE, column="colour", mechanism="flat", categories=["red", "blue"], **k),
+        lambda **k: tt.histogram(
+            PEOPLE, column="colour", mechanism="flat", categories=["red", "blue"], **k
+        ),
         "2 values that are none of the categories, left out",
     ),
     "units of a histogram": (
-        lambda **k: tt.histogram(PEOPLE, column="day", mechanism="flat", width=1, bounds=(0, 9), **WHO, **k),
+        lambda **k: tt.histogram(
+            PEOPLE, column="day", mechanism="flat", width=1, bounds=(0, 9), **WHO, **k
+        ),
         UNITS,
     ),
     "map": (
@@ -77,7 +103,9 @@ KINDS: dict[str, tuple[Callable[..., Any], str]] = {
         "1 values outside all bins or the box",
     ),
     "map of a table": (
-        lambda **k: tt.spatial(PEOPLE, columns=["quantity", "day"], box=((0, 9), (0, 5)), resolution=2, **k),
+        lambda **k: tt.spatial(
+            PEOPLE, columns=["quantity", "day"], box=((0, 9), (0, 5)), resolution=2, **k
+        ),
         "2 values outside all bins or the box",
     ),
     "degrees": (lambda **k: tt.degrees(groups(**WHO_OF_TOTALS), **k), UNITS),
@@ -112,7 +140,9 @@ def test_the_owner_who_asks_is_told_on_the_console_alone(
         assert (tmp_path / "asked" / file.name).read_bytes() == file.read_bytes()
 
 
-def test_nothing_is_told_before_it_is_paid(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_told_before_it_is_paid(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     ledger = str(tmp_path / "ledger.db")
     create_account(ledger, "people", Budget("pure", Fraction(1)), unit="who")
     paid = {"ledger": ledger, "dataset": "people", "idempotency_key": "first"}
@@ -123,7 +153,9 @@ def test_nothing_is_told_before_it_is_paid(tmp_path: Path, capfd: pytest.Capture
     assert UNITS in capfd.readouterr().err
 
 
-def test_a_console_that_is_closed_changes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_console_that_is_closed_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     closed = (tmp_path / "console").open("w")
     closed.close()
     monkeypatch.setattr("sys.stderr", closed)

@@ -39,7 +39,9 @@ def test_search_click_down_to_a_leaf_and_read_the_chart(browser: Any, tmp_path: 
 
 
 def test_counts_of_zero_have_upper_ends(browser: Any, tmp_path: Path) -> None:
-    """The page works the ends out itself, those of headline figures too; they are those that Python finds."""
+    """The page works the ends out itself, those of headline figures too; they are those that Python
+    finds.
+    """
     made = RELEASE.intervals
     assert made is not None
     file = tmp_path / "report.html"
@@ -51,20 +53,29 @@ def test_counts_of_zero_have_upper_ends(browser: Any, tmp_path: Path) -> None:
         largest = int(counts.size[-1])
         most_shown = largest + 4 if largest <= 30 else 9
         sizes = np.setdiff1d(np.arange(min(int(counts.size[0]), 1), most_shown + 1), counts.size)
-        ends = np.minimum(made.zeros.of(counts, int(RELEASE.hierarchy.level_of[index]), sizes)[0], counts.n_groups()[0])
+        ends = np.minimum(
+            made.zeros.of(counts, int(RELEASE.hierarchy.level_of[index]), sizes)[0],
+            counts.n_groups()[0],
+        )
         visit.page.goto(f"{file.as_uri()}#{quote(path)}")
         visit.page.reload()
         visit.page.wait_for_selector("body[data-ready=yes]")
         rows = visit.page.eval_on_selector_all(
-            "#table tbody tr", "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+            "#table tbody tr",
+            "rows => rows.map(row => [...row.children].map(cell => cell.textContent))",
         )
         shown = [row for row in rows if row[1:2] == ["0"]]
         assert shown == [[f"{s:,}", "0", "0", f"{e:,}"] for s, e in zip(sizes, ends) if e > 0]
         compared += len(shown)
-        people, level = int((counts.size * counts.count).sum()), int(RELEASE.hierarchy.level_of[index])
+        people, level = (
+            int((counts.size * counts.count).sum()),
+            int(RELEASE.hierarchy.level_of[index]),
+        )
         low, high = made.totals.of(level, int(counts.n_groups()[0])) or (0, 0)
         if low < high:
-            assert f"{max(0, people + low):,} to {people + high:,}" in visit.page.inner_text("#facts")
+            assert f"{max(0, people + low):,} to {people + high:,}" in visit.page.inner_text(
+                "#facts"
+            )
     assert compared > 10
     visit.assert_clean()
 
@@ -113,25 +124,33 @@ def test_a_link_opens_its_region(browser: Any, tmp_path: Path) -> None:
     assert page.inner_text("#region") == "US / Texas"
 
 
-def test_the_owners_copy_is_marked_and_kept_out_of_the_release(browser: Any, tmp_path: Path) -> None:
+def test_the_owners_copy_is_marked_and_kept_out_of_the_release(
+    browser: Any, tmp_path: Path
+) -> None:
     RELEASE.save(tmp_path / "out")
     errors = evaluate(RELEASE, TRUTH)
     with pytest.raises(RequestError, match="does not belong into the release folder"):
         write_report(tmp_path / "out", evaluation=errors)
-    visit = Visit(browser, write_report(tmp_path / "out", tmp_path / "mine.html", evaluation=errors))
+    visit = Visit(
+        browser, write_report(tmp_path / "out", tmp_path / "mine.html", evaluation=errors)
+    )
     assert "CONFIDENTIAL" in visit.page.inner_text("#watermark")
     assert "true error" in visit.page.inner_text("#facts")
     visit.assert_clean()
 
 
 def test_a_histogram_answers_ranges(browser: Any, tmp_path: Path) -> None:
-    ages = histogram([3, 4, 4, 18, 40, 41, 70] * 90, edges=list(range(0, 101, 10)), epsilon=1, insecure_seed=1)
+    ages = histogram(
+        [3, 4, 4, 18, 40, 41, 70] * 90, edges=list(range(0, 101, 10)), epsilon=1, insecure_seed=1
+    )
     file = tmp_path / "histogram.html"
     file.write_text(report_html(ages), encoding="utf-8")
     visit = Visit(browser, file)
     page = visit.page
     assert not page.is_visible("nav")
-    assert page.text_content("#bars rect >> nth=0 >> title").startswith(f"bin 0 to 10: {ages.counts[0]}")
+    assert page.text_content("#bars rect >> nth=0 >> title").startswith(
+        f"bin 0 to 10: {ages.counts[0]}"
+    )
     page.focus("#from")
     page.keyboard.press("ArrowRight")
     answer = ages.range(10, 100)
@@ -142,7 +161,9 @@ def test_a_histogram_answers_ranges(browser: Any, tmp_path: Path) -> None:
 
 
 def test_categories_have_no_cumulative_curve(browser: Any, tmp_path: Path) -> None:
-    colours = histogram(["red", "red", "blue"] * 50, categories=["red", "blue", "green"], epsilon=1, insecure_seed=1)
+    colours = histogram(
+        ["red", "red", "blue"] * 50, categories=["red", "blue", "green"], epsilon=1, insecure_seed=1
+    )
     file = tmp_path / "categories.html"
     file.write_text(report_html(colours), encoding="utf-8")
     visit = Visit(browser, file)

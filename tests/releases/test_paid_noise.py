@@ -16,24 +16,43 @@ from tallytree.releases.keeping import NOTHING_KEPT, paid_noise
 PEOPLE = pa.table({"household": [1, 1, 2], "state": ["GA", "GA", "NY"]})
 READ: dict[str, Any] = {"group": "household", "levels": ["state"], "public": "groups"}
 RELEASES: dict[str, tuple[str, Any]] = {
-    "adaptive": ("tallytree.group_sizes.publish.run_adaptive", lambda: tt.release(tt.read(PEOPLE, **READ), epsilon=1)),
+    "adaptive": (
+        "tallytree.group_sizes.publish.run_adaptive",
+        lambda: tt.release(tt.read(PEOPLE, **READ), epsilon=1),
+    ),
     "matching": (
         "tallytree.group_sizes.publish.measure_level",
         lambda: tt.release(tt.read(PEOPLE, **READ), epsilon=1, view="hybrid"),
     ),
-    "histogram": ("tallytree.ranges.publish.measure_histogram", lambda: tt.histogram([1, 2], epsilon=1)),
-    "degrees": ("tallytree.degree_sequences.publish.measure_sorted_counts", lambda: tt.degrees([1, 2], epsilon=1)),
-    "stream": ("tallytree.streams.publish.measure_arrivals", lambda: tt.stream(counts=[1, 2], epsilon=1)),
-    "map": ("tallytree.maps.publish.measure_map", lambda: tt.spatial(counts=[[1, 2], [3, 4]], epsilon=1)),
+    "histogram": (
+        "tallytree.ranges.publish.measure_histogram",
+        lambda: tt.histogram([1, 2], epsilon=1),
+    ),
+    "degrees": (
+        "tallytree.degree_sequences.publish.measure_sorted_counts",
+        lambda: tt.degrees([1, 2], epsilon=1),
+    ),
+    "stream": (
+        "tallytree.streams.publish.measure_arrivals",
+        lambda: tt.stream(counts=[1, 2], epsilon=1),
+    ),
+    "map": (
+        "tallytree.maps.publish.measure_map",
+        lambda: tt.spatial(counts=[[1, 2], [3, 4]], epsilon=1),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_the_key_is_forgotten_after_an_exception(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_forgotten_after_an_exception(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     streams: list[KeyStream] = []
 
     def fail(*arguments: Any, **options: Any) -> None:
-        streams.extend(value for value in (*arguments, *options.values()) if isinstance(value, KeyStream))
+        streams.extend(
+            value for value in (*arguments, *options.values()) if isinstance(value, KeyStream)
+        )
         raise RuntimeError("the machine is on fire")
 
     where, release = RELEASES[name]
@@ -76,8 +95,12 @@ def test_a_forked_process_cannot_draw_under_the_key() -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"view": "hybrid"}])
-def test_simulations_for_intervals_touch_nothing_that_is_paid_for(how: dict[str, Any], tmp_path: Path) -> None:
-    """While a release is made in a folder, copies of it draw noise of their own: not the kept answers, nor among them."""
+def test_simulations_for_intervals_touch_nothing_that_is_paid_for(
+    how: dict[str, Any], tmp_path: Path
+) -> None:
+    """While a release is made in a folder, copies of it draw noise of their own: not the kept
+    answers, nor among them.
+    """
     people = pa.table({"household": np.repeat(np.arange(200), np.arange(200) % 4 + 1)})
     counts = tt.read(people, group="household", public="groups")
     made = tt.release(counts, epsilon=0.1, **how, intervals=3, out=tmp_path / "out")

@@ -40,13 +40,17 @@ def outlines(place: Path) -> str:
             "id": str(county),
             "geometry": {
                 "type": "Polygon",
-                "coordinates": [[[county, 0], [county + 1, 0], [county + 1, 1], [county, 1], [county, 0]]],
+                "coordinates": [
+                    [[county, 0], [county + 1, 0], [county + 1, 1], [county, 1], [county, 0]]
+                ],
             },
         }
         for county in range(8)
     ]
     file = place / "counties.json"
-    file.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
+    file.write_text(
+        json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8"
+    )
     return str(file)
 
 
@@ -68,9 +72,13 @@ def test_the_map_is_linked_to_the_page(browser: Any, tmp_path: Path) -> None:
     visit = Visit(browser, page_of(tmp_path))
     page = visit.page
     assert page.locator("#map path").count() == 8
-    # 8 degrees along the equator are 890 km; at most a fifth of the width, with its margins, is 100 km.
+    # 8 degrees along the equator are 890 km; at most a fifth of the width, with its margins, is 100
+    # km.
     assert page.text_content("#map .scale-bar text") == "100 km"
-    x = [float(point.split(",")[0]) for point in page.get_attribute("#map .scale-bar polyline", "points").split()]
+    x = [
+        float(point.split(",")[0])
+        for point in page.get_attribute("#map .scale-bar polyline", "points").split()
+    ]
     sides = page.evaluate("document.querySelector('#map path').getBBox().width")
     assert (max(x) - min(x)) / sides == pytest.approx(100 / (math.pi / 180 * 6371), rel=0.01)
     mean = homes().region("total/0/3").mean()
@@ -78,7 +86,9 @@ def test_the_map_is_linked_to_the_page(browser: Any, tmp_path: Path) -> None:
     assert title == f"total / 0 / 3: {mean:,.2f}".rstrip("0").rstrip(".")
     page.select_option("#measure", label="share of households with 2 entities")
     share = 100 * homes().region("total/0/3").of_size(2) / homes().region("total/0/3").n_groups
-    assert f"{share:,.2f}".rstrip("0").rstrip(".") in str(page.text_content("#map path[data-region='6'] title"))
+    assert f"{share:,.2f}".rstrip("0").rstrip(".") in str(
+        page.text_content("#map path[data-region='6'] title")
+    )
     page.click("#map path[data-region='6']")
     assert page.inner_text("#region") == "total / 0 / 3"
     assert page.locator("#map path.here").count() == 1
@@ -90,7 +100,8 @@ def test_names_notes_and_how_to_read_are_there(browser: Any, tmp_path: Path) -> 
     assert visit.page.inner_text("h1") == "Homes"
     assert (
         visit.page.inner_text("#lead")
-        == "How many households have how many entities, in total and its parts: 2 states, 8 districts."
+        == "How many households have how many entities, in total and its parts: 2 states, 8 "
+        "districts."
     )
     assert "districts add up to states" in visit.page.inner_text("#checks")
     assert "changed a little at random" in visit.page.inner_text("#read")
@@ -115,7 +126,9 @@ def test_the_table_of_children_sorts_and_is_saved(browser: Any, tmp_path: Path) 
     saving.value.save_as(tmp_path / "below.csv")
     with (tmp_path / "below.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["name"], int(row["households"])) for row in rows] == [(str(c), groups[c]) for c in by_groups]
+    assert [(row["name"], int(row["households"])) for row in rows] == [
+        (str(c), groups[c]) for c in by_groups
+    ]
     visit.assert_clean()
 
 
@@ -148,7 +161,9 @@ def test_codes_have_the_names_of_their_outlines(tmp_path: Path) -> None:
 
 def test_neighbours_share_their_border_after_rounding() -> None:
     rng = np.random.default_rng(2)
-    border = np.stack([np.linspace(5, 5.5, 400) + rng.normal(0, 0.01, 400), np.linspace(0, 1, 400)], axis=1)
+    border = np.stack(
+        [np.linspace(5, 5.5, 400) + rng.normal(0, 0.01, 400), np.linspace(0, 1, 400)], axis=1
+    )
     left = np.concatenate([[[4, 0]], border, [[4, 1], [4, 0]]])
     right = np.concatenate([border, [[7, 1], [7, 0]], border[:1]])
     drawn = draw_outlines(ShapedLevel(0, np.array([0, 1]), (((left,),), ((right,),)), 0))

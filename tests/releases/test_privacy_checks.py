@@ -1,4 +1,6 @@
-"""An outsider recomputes the loss of a release from its manifest; whoever edits one figure is found out."""
+"""An outsider recomputes the loss of a release from its manifest; whoever edits one figure is found
+out.
+"""
 
 import json
 from collections.abc import Callable
@@ -29,7 +31,8 @@ VALUES = [1, 2, 3, 5, 8, 13, 21, 34]
 
 def group_sizes(**options: Any) -> Any:
     return tt.release(
-        tt.read(PEOPLE, group="household", levels=["state"], public="groups"), **({"epsilon": 1} | options)
+        tt.read(PEOPLE, group="household", levels=["state"], public="groups"),
+        **({"epsilon": 1} | options),
     )
 
 
@@ -39,7 +42,9 @@ def private_groups(**options: Any) -> Any:
 
 
 def quantities() -> Any:
-    counts = tt.read(TRIPS, group="taxi", levels=["city"], quantity="miles", max_quantity=5, public="groups")
+    counts = tt.read(
+        TRIPS, group="taxi", levels=["city"], quantity="miles", max_quantity=5, public="groups"
+    )
     return tt.release(counts, epsilon="1/3", view=["sizes", "cumulative"], budget=["0.3", "0.7"])
 
 
@@ -55,16 +60,26 @@ RELEASES: dict[str, Callable[[], Any]] = {
     "matching, zcdp": lambda: group_sizes(epsilon=None, rho="1/7", definition="zcdp"),
     "bottom-up": lambda: group_sizes(mechanism="bottom-up"),
     "chain": lambda: group_sizes(mechanism="chain", max_size=10),
-    "tree-dp, zcdp": lambda: group_sizes(mechanism="tree-dp", max_size=10, epsilon=None, rho=1, definition="zcdp"),
+    "tree-dp, zcdp": lambda: group_sizes(
+        mechanism="tree-dp", max_size=10, epsilon=None, rho=1, definition="zcdp"
+    ),
     "topdown": lambda: group_sizes(mechanism="topdown", max_size=10),
     "private groups": private_groups,
-    "private groups, zcdp": lambda: private_groups(epsilon=None, rho=0.2, definition="zcdp", view="cumulative"),
+    "private groups, zcdp": lambda: private_groups(
+        epsilon=None, rho=0.2, definition="zcdp", view="cumulative"
+    ),
     "quantities": quantities,
     "flat": lambda: ranges(mechanism="flat"),
-    "hierarchical": lambda: ranges(mechanism="hierarchical", branching=2, budget="geometric", contributions=3),
-    "wavelet, zcdp": lambda: ranges(mechanism="wavelet", epsilon=None, rho="0.1", definition="zcdp"),
+    "hierarchical": lambda: ranges(
+        mechanism="hierarchical", branching=2, budget="geometric", contributions=3
+    ),
+    "wavelet, zcdp": lambda: ranges(
+        mechanism="wavelet", epsilon=None, rho="0.1", definition="zcdp"
+    ),
     "degrees of groups": lambda: degrees([3, 1, 4, 1, 5], epsilon=0.5, contributions=2),
-    "degrees of a graph, zcdp": lambda: degrees(FRIENDS, edges=("a", "b"), rho=1, definition="zcdp", public="nodes"),
+    "degrees of a graph, zcdp": lambda: degrees(
+        FRIENDS, edges=("a", "b"), rho=1, definition="zcdp", public="nodes"
+    ),
     "matrix": lambda: ranges(mechanism=np.vstack([np.eye(8), np.ones((2, 8))])),
 }
 
@@ -93,7 +108,11 @@ def test_every_mechanism_can_be_recomputed(folder: Path) -> None:
 
 
 def leaves(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [leaf for part in record["parts"] for leaf in leaves(part)] if "parts" in record else [record]
+    return (
+        [leaf for part in record["parts"] for leaf in leaves(part)]
+        if "parts" in record
+        else [record]
+    )
 
 
 def larger(text: str) -> str:
@@ -102,13 +121,25 @@ def larger(text: str) -> str:
 
 EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
     "noise in the record": lambda privacy: scale(leaves(privacy["composition"])[-1]),
-    "noise per level": lambda privacy: scale(next(one for one in privacy.get("levels", [privacy]) if "noise" in one)),
-    "loss of a measurement": lambda privacy: leaves(privacy["composition"])[0].update(loss="1/1000"),
-    "sensitivity": lambda privacy: leaves(privacy["composition"])[-1]["sensitivity"].update(l1=17, l2_squared=17),
+    "noise per level": lambda privacy: scale(
+        next(one for one in privacy.get("levels", [privacy]) if "noise" in one)
+    ),
+    "loss of a measurement": lambda privacy: leaves(privacy["composition"])[0].update(
+        loss="1/1000"
+    ),
+    "sensitivity": lambda privacy: leaves(privacy["composition"])[-1]["sensitivity"].update(
+        l1=17, l2_squared=17
+    ),
     "stated loss": lambda privacy: privacy.update(epsilon="1/1000", rho="1/1000"),
-    "definition": lambda privacy: privacy.update(definition="pure" if privacy["definition"] == "zcdp" else "zcdp"),
-    "contributions": lambda privacy: privacy["unit"].update(contributions=privacy["unit"]["contributions"] + 1),
-    "statement": lambda privacy: privacy.update(statement=privacy["statement"].replace("e^1", "e^0.01") + " "),
+    "definition": lambda privacy: privacy.update(
+        definition="pure" if privacy["definition"] == "zcdp" else "zcdp"
+    ),
+    "contributions": lambda privacy: privacy["unit"].update(
+        contributions=privacy["unit"]["contributions"] + 1
+    ),
+    "statement": lambda privacy: privacy.update(
+        statement=privacy["statement"].replace("e^1", "e^0.01") + " "
+    ),
     "what is fixed": lambda privacy: privacy["fixed"].append("the weather"),
     "cost of replacing": lambda privacy: privacy.update(replacing={"epsilon": "1/100"}),
     "unit's name": lambda privacy: privacy["unit"].update(name="household"),
@@ -132,7 +163,9 @@ def test_one_edited_figure_is_found(folder: Path, edit: str, tmp_path: Path) -> 
     assert not verify_privacy(changed)
 
 
-def test_the_command_tells_what_does_not_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_tells_what_does_not_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = Path(group_sizes(mechanism="matching").save(tmp_path / "out"))
 
     def command(path: Path, *options: str) -> int:
@@ -142,12 +175,17 @@ def test_the_command_tells_what_does_not_hold(tmp_path: Path, capsys: pytest.Cap
 
     assert command(folder) == 0
     assert "the measurements cost at most epsilon = 1" in capsys.readouterr().err
-    changed = edited(folder, tmp_path / "edited", lambda manifest: EDITS["noise in the record"](manifest["privacy"]))
+    changed = edited(
+        folder,
+        tmp_path / "edited",
+        lambda manifest: EDITS["noise in the record"](manifest["privacy"]),
+    )
     assert command(changed, "--json") == 1
     shown = json.loads(capsys.readouterr().out)
     assert shown["passed"] is False
     assert any(
-        "sensitivity and noise cost epsilon = 1/4, stated is 1/2" in check["detail"] for check in shown["checks"]
+        "sensitivity and noise cost epsilon = 1/4, stated is 1/2" in check["detail"]
+        for check in shown["checks"]
     )
     assert command(tmp_path / "nothing") == 2
 

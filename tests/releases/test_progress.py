@@ -23,9 +23,17 @@ def test_steps_count_by_their_work() -> None:
         ("adaptive", ("measuring total", "estimating total", "measuring leaf", "estimating leaf")),
     ],
 )
-def test_a_release_reports_rising_shares_of_one_total(mechanism: str, expected: tuple[str, ...]) -> None:
+def test_a_release_reports_rising_shares_of_one_total(
+    mechanism: str, expected: tuple[str, ...]
+) -> None:
     seen: list[Report] = []
-    tt.release(TRUTH, epsilon=1, mechanism=mechanism, budget="equal", progress=lambda *step: seen.append(step))
+    tt.release(
+        TRUTH,
+        epsilon=1,
+        mechanism=mechanism,
+        budget="equal",
+        progress=lambda *step: seen.append(step),
+    )
     done, totals, steps = zip(*seen)
     assert list(done) == sorted(done)
     assert len(set(totals)) == 1

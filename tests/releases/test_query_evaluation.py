@@ -1,4 +1,6 @@
-"""Errors of histograms, histograms of several columns and degrees, beside values worked out by hand."""
+"""Errors of histograms, histograms of several columns and degrees, beside values worked out by
+hand.
+"""
 
 import math
 from pathlib import Path
@@ -21,11 +23,15 @@ PUBLISHED = [4, 5, 2, 9]
 
 def exact_histogram(counts, **options):
     """A histogram that publishes what it is given: at this ε there is no noise."""
-    return tt.histogram(counts=counts, edges=EDGES, mechanism="flat", epsilon=HUGE, insecure_seed=1, **options)
+    return tt.histogram(
+        counts=counts, edges=EDGES, mechanism="flat", epsilon=HUGE, insecure_seed=1, **options
+    )
 
 
 def test_every_measure_by_hand():
-    found = query_errors("x", [12, 3, 7, 100], [10, 0, 8, 90], total=200, threshold=5, std_errors=[1, 1, 1, 5])
+    found = query_errors(
+        "x", [12, 3, 7, 100], [10, 0, 8, 90], total=200, threshold=5, std_errors=[1, 1, 1, 5]
+    )
     assert (found.name, found.queries, found.mean_count) == ("x", 4, 27)
     assert found.mean_error == (2 + 3 + 1 + 10) / 4
     assert found.mean_squared_error == (4 + 9 + 1 + 100) / 4
@@ -33,7 +39,9 @@ def test_every_measure_by_hand():
     assert found.mean_relative_error == pytest.approx((2 / 10 + 3 / 5 + 1 / 8 + 10 / 90) / 4)
     assert found.scaled_error == 4 / 200
     assert found.median_error == 2.5
-    assert found.error_90 == pytest.approx(3 + 0.7 * 7)  # between the third and the fourth of 1, 2, 3, 10
+    assert found.error_90 == pytest.approx(
+        3 + 0.7 * 7
+    )  # between the third and the fourth of 1, 2, 3, 10
     assert found.error_99 == pytest.approx(3 + 0.97 * 7)
     assert found.std_error == 2
     assert found.within_two == 3 / 4
@@ -46,15 +54,21 @@ def test_ranges_of_a_histogram_by_hand():
     assert set(result) == {
         "everything", "large ranges", "medium ranges", "small ranges", "single cells", "all ranges",
     }  # fmt: skip
-    # Bins are wrong by 0, -3, 0, +3; ranges of two by -3, -3, 3; of three by -3, 0; everything by 0.
+    # Bins are wrong by 0, -3, 0, +3; ranges of two by -3, -3, 3; of three by -3, 0; everything by
+    # 0.
     assert result["everything"].mean_error == 0
     assert result["everything"].mean_count == 20
     assert result["single cells"].mean_error == 6 / 4
     assert result["single cells"].mean_count == 5
     every = result["all ranges"]
-    assert (every.queries, every.mean_error, every.mean_squared_error) == (10, (6 + 9 + 3) / 10, 54 / 10)
+    assert (every.queries, every.mean_error, every.mean_squared_error) == (
+        10,
+        (6 + 9 + 3) / 10,
+        54 / 10,
+    )
     assert every.scaled_error == pytest.approx(1.8 / 20)
-    # Large ranges have one or two of the four bins, half of them each: 5 and 10 are the mean counts.
+    # Large ranges have one or two of the four bins, half of them each: 5 and 10 are the mean
+    # counts.
     assert result["large ranges"].mean_count == pytest.approx((5 + 10) / 2, rel=0.02)
     assert result["small ranges"].mean_count == pytest.approx(5, rel=0.02)
 
@@ -77,7 +91,9 @@ def test_given_ranges_counts_and_tables(tmp_path: Path):
 
 
 def test_stated_std_errors_are_those_of_the_answers():
-    made = tt.histogram(TRUTH, edges=EDGES, mechanism="hierarchical", branching=2, epsilon=1, insecure_seed=3)
+    made = tt.histogram(
+        TRUTH, edges=EDGES, mechanism="hierarchical", branching=2, epsilon=1, insecure_seed=3
+    )
     (one,) = tt.evaluate(made, TRUTH, ranges=[(10, 30)]).classes
     answer = made.range(10, 30)
     assert one.std_error == pytest.approx(answer.std_error)
@@ -100,7 +116,12 @@ def test_counts_so_far_by_hand():
     made = tt.stream(counts=[3, 4, 5], horizon=4, epsilon=HUGE, insecure_seed=1)
     (so_far,) = tt.evaluate(made, [3, 2, 6]).classes
     # 3, 7, 12 against 3, 5, 11.
-    assert (so_far.name, so_far.queries, so_far.mean_error, so_far.mean_count) == ("counts so far", 3, 1, 19 / 3)
+    assert (so_far.name, so_far.queries, so_far.mean_error, so_far.mean_count) == (
+        "counts so far",
+        3,
+        1,
+        19 / 3,
+    )
     (given,) = tt.evaluate(made, [3, 2, 6], ranges=[(2, 3)], threshold=1).classes
     assert (given.mean_count, given.mean_error, given.mean_relative_error) == (8, 1, 1 / 8)
     with pytest.raises(RequestError, match="one count for each"):
@@ -115,7 +136,9 @@ def test_degrees_by_hand(tmp_path: Path):
     assert order.scaled_error == pytest.approx(0.5 / 9)
     # Degrees 0, 1, 2, 3, 5: 0, 2, 1, 0, 1 nodes against 1, 1, 0, 1, 1.
     assert (nodes.queries, nodes.mean_error, nodes.std_error) == (5, 4 / 5, None)
-    pq.write_table(pa.table({"a": ["p", "p", "q"], "b": ["q", "r", "s"]}), tmp_path / "edges.parquet")
+    pq.write_table(
+        pa.table({"a": ["p", "p", "q"], "b": ["q", "r", "s"]}), tmp_path / "edges.parquet"
+    )
     order, _ = tt.evaluate(made, str(tmp_path / "edges.parquet"), edges=["a", "b"]).classes
     assert order.mean_error == 3 / 4  # p and q have two edges, r and s one: 1 1 2 5 against 1 1 2 2
     with pytest.raises(RequestError, match="equally many"):

@@ -1,4 +1,6 @@
-"""Once everything is measured a release is finished without its data, whatever step of the estimation died."""
+"""Once everything is measured a release is finished without its data, whatever step of the
+estimation died.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -21,7 +23,11 @@ FIRST_ESTIMATE = {
     "group-sizes in classes": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
     "group-sizes with private totals": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
     "group-sizes of whole groups": ("tallytree.group_sizes.size_bins", "fit_size_bins", 1),
-    "group-sizes by an attribute of whole groups": ("tallytree.group_sizes.size_bins", "fit_size_bins", 1),
+    "group-sizes by an attribute of whole groups": (
+        "tallytree.group_sizes.size_bins",
+        "fit_size_bins",
+        1,
+    ),
     "group-sizes by quantity, zcdp": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
     "stream": ("tallytree.streams.publish", "finish", 1),
     "stream in time, zcdp": ("tallytree.streams.publish", "finish", 1),
@@ -65,18 +71,23 @@ def test_what_is_not_measured_yet_needs_the_data_and_says_so(tmp_path: Path) -> 
         with pytest.raises(PaidNotFinishedError):
             MADE["group-sizes"](insecure_seed=1, out=tmp_path / "out")
     with pytest.raises(
-        PaidNotFinishedError, match="still to be measured, which needs the data: run the same command again"
+        PaidNotFinishedError,
+        match="still to be measured, which needs the data: run the same command again",
     ):
         resume(tmp_path / "out")
     assert MADE["group-sizes"](insecure_seed=1, out=tmp_path / "out").verify()
 
 
-def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dropped(tmp_path: Path) -> None:
+def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dropped(
+    tmp_path: Path,
+) -> None:
     work = claim(tmp_path / "out")
     work.write_note({"state": "measured", "format_version": 2})
     work.leave()
     for use in (resume, claim):
-        with pytest.raises(StorageError, match=r"in format 2; this one knows format 1\. Upgrade tallytree"):
+        with pytest.raises(
+            StorageError, match=r"in format 2; this one knows format 1\. Upgrade tallytree"
+        ):
             use(tmp_path / "out")
     assert left_over(tmp_path) == {tmp_path / "out": ""}
     clean(tmp_path / "out")
@@ -121,7 +132,12 @@ def test_a_run_that_dies_when_all_is_done_leaves_nothing_that_stays(
         MADE["histogram"](insecure_seed=1, out=target)
     work = reopen(target)
     assert work is not None
-    assert {entry.name for entry in work.path.iterdir()} == {"lock", "note.json", "answers", "measured"}
+    assert {entry.name for entry in work.path.iterdir()} == {
+        "lock",
+        "note.json",
+        "answers",
+        "measured",
+    }
     assert work.is_in_place()
     with pytest.raises(Killed):
         killed_while_removing(work, step)

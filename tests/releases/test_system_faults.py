@@ -1,7 +1,8 @@
-"""Faults below Python: in the writes of Arrow and SQLite, a kill at a call of the system, no power; runs that want one folder.
+"""Faults below Python: in the writes of Arrow and SQLite, a kill at a call of the system, no power;
+runs that want one folder.
 
-A part of what ``python -m benchmarks.faults --full`` and ``python -m benchmarks.keeping --full`` do, in a process of its own:
-it forks, and so must have no threads.
+A part of what ``python -m benchmarks.faults --full`` and ``python -m benchmarks.keeping --full``
+do, in a process of its own: it forks, and so must have no threads.
 """
 
 import json
@@ -35,7 +36,9 @@ def found() -> dict[str, Any]:
     if not hasattr(os, "fork"):
         pytest.skip("processes do not fork here")
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    ended = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True
+    )
     return dict(json.loads(ended.stdout.splitlines()[-1]))
 
 
@@ -54,7 +57,9 @@ def test_twelve_runs_that_overwrite_leave_what_the_ledger_knows(found: dict[str,
 
 
 @pytest.mark.parametrize("fault", ["full", "killed", "power"])
-def test_every_payment_ends_in_one_release_after_a_fault_below_python(fault: str, found: dict[str, Any]) -> None:
+def test_every_payment_ends_in_one_release_after_a_fault_below_python(
+    fault: str, found: dict[str, Any]
+) -> None:
     if fault not in found:
         pytest.skip("processes cannot be watched here")
     assert not found[fault]["wrong"]

@@ -20,7 +20,9 @@ from tests.kinds.test_kinds import MAKERS
 
 def people(public: str, **options: Any) -> tt.Release:
     rows = [(group, state) for group, state in enumerate("aabbbab")]
-    table = pa.table({"household": [group for group, _ in rows], "state": [state for _, state in rows]})
+    table = pa.table(
+        {"household": [group for group, _ in rows], "state": [state for _, state in rows]}
+    )
     counts = tt.read(table, group="household", levels=["state"], public=public, **options)
     return tt.release(counts, epsilon="1", insecure_seed=1)
 
@@ -42,7 +44,11 @@ def test_what_is_not_public_stands_apart_on_page_and_card() -> None:
 def test_nothing_that_is_called_public_says_that_it_is_not(kind: str) -> None:
     made = MAKERS[kind]()
     page = common_facts(made.manifest, [])
-    assert not [text for text in page["public"] if "not public" in text or "confidential" in text or "left out" in text]
+    assert not [
+        text
+        for text in page["public"]
+        if "not public" in text or "confidential" in text or "left out" in text
+    ]
     notes = [text for text in made.manifest["public"].values() if isinstance(text, str)]
     assert len(page["public"]) + len(page["confidential"]) + len(page["counting"]) == len(notes)
 
@@ -62,16 +68,21 @@ def test_the_guarantee_is_said_in_plain_words_first() -> None:
     bet, letter = in_full(privacy)
     # Even odds become e : 1 at most, 2.718 in 3.718.
     assert bet == (
-        "Take any one row: whoever bets on whether the data include that wins half of the time without these numbers, and at "
+        "Take any one row: whoever bets on whether the data include that wins half of the time "
+        "without these numbers, and at "
         "most 73.1 % of the time with them."
     )
     assert letter == f"To the letter: {privacy['statement']}"
 
 
-@pytest.mark.parametrize("options", [{"neighbours": "replace"}, {"epsilon": None, "rho": "0.5", "definition": "zcdp"}])
+@pytest.mark.parametrize(
+    "options", [{"neighbours": "replace"}, {"epsilon": None, "rho": "0.5", "definition": "zcdp"}]
+)
 def test_no_bet_is_stated_where_it_would_not_hold(options: dict[str, Any]) -> None:
     counts = tt.read(pa.table({"g": [1, 2, 2]}), group="g", levels=[], public="groups")
-    made = tt.release(counts, **{"epsilon": "1", "insecure_seed": 1, "mechanism": "matching", **options})
+    made = tt.release(
+        counts, **{"epsilon": "1", "insecure_seed": 1, "mechanism": "matching", **options}
+    )
     assert [text[:14] for text in in_full(made.manifest["privacy"])] == ["To the letter:"]
 
 
@@ -81,7 +92,9 @@ def test_options_of_the_program_are_left_out_of_notes() -> None:
 
 
 def test_levels_are_called_as_told() -> None:
-    payload = group_sizes_payload(released(0.0, 1), None, PageOptions(level_names=["state=Land/Länder"]))
+    payload = group_sizes_payload(
+        released(0.0, 1), None, PageOptions(level_names=["state=Land/Länder"])
+    )
     assert payload["lead"].endswith(" and its parts: 2 Länder, 8 counties.")
     assert [part["name"] for part in payload["budget"]][:3] == ["total", "Länder", "counties"]
 
@@ -89,7 +102,8 @@ def test_levels_are_called_as_told() -> None:
 @pytest.mark.parametrize("told", ["land=country", "state", "state="])
 def test_a_name_of_no_level_is_refused(told: str) -> None:
     with pytest.raises(
-        RequestError, match="LEVEL=ONE/MANY, for example county=county/counties; levels are US, state, county"
+        RequestError,
+        match="LEVEL=ONE/MANY, for example county=county/counties; levels are US, state, county",
     ):
         level_words([told], ["US", "state", "county"])
 
@@ -110,7 +124,9 @@ def test_how_to_read_a_page_is_said_for_each_kind() -> None:
     assert read[-1] == FITS
     assert "thin line" not in read[0]
     assert FITS not in degrees_payload(degrees)["read"]
-    with_lines = group_sizes_payload(tt.with_intervals(sizes, copies=2), None, PageOptions())["read"]
+    with_lines = group_sizes_payload(tt.with_intervals(sizes, copies=2), None, PageOptions())[
+        "read"
+    ]
     assert with_lines[0] == f"{read[0]} The thin line on a bar shows how far off it may be."
 
 
@@ -122,7 +138,11 @@ def test_how_to_use_the_numbers_of_a_map() -> None:
 
 def test_classes_are_told_with_their_ends() -> None:
     table = pa.table({"state": ["a", "b"], "small": [3, 4], "large": [2, 0]})
-    counts = tt.read(table, sizes={"small": "1-4", "large": "5+"}, levels=["state"], public="groups")
-    words = group_sizes_payload(tt.release(counts, epsilon=1, insecure_seed=1), None, PageOptions())["words"]
+    counts = tt.read(
+        table, sizes={"small": "1-4", "large": "5+"}, levels=["state"], public="groups"
+    )
+    words = group_sizes_payload(
+        tt.release(counts, epsilon=1, insecure_seed=1), None, PageOptions()
+    )["words"]
     assert words["spans"] == [[1, 4], [5, None]]
     assert words["bin"] == ["1-4", "5+"]

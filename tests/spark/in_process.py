@@ -1,4 +1,6 @@
-"""Counts that behave as if Spark held them: every task runs in this process, packed and unpacked as on a cluster."""
+"""Counts that behave as if Spark held them: every task runs in this process, packed and unpacked as
+on a cluster.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,36 +25,50 @@ class NoTable:
 
 def in_this_process(truth: ConfidentialCounts, cut: int, n_pieces: int) -> SparkCounts:
     """Counts that tasks in this process look up."""
-    bounds = np.unique(np.linspace(0, truth.hierarchy.level_size(cut), n_pieces + 1).astype(np.int64))
+    bounds = np.unique(
+        np.linspace(0, truth.hierarchy.level_size(cut), n_pieces + 1).astype(np.int64)
+    )
     return SparkCounts(NoTable(), truth.hierarchy, truth.n_groups, cut, bounds)
 
 
 def running_on(held: list[ConfidentialCounts]) -> Callable[..., list[Arrays]]:
     """What runs a task on the rows of every piece of the counts that are held."""
 
-    def run(rows: object, public: list[bytes], job: tasks.Job, task: str, **how: bool) -> list[Arrays]:
+    def run(
+        rows: object, public: list[bytes], job: tasks.Job, task: str, **how: bool
+    ) -> list[Arrays]:
         truth = held[0]
         made = []
         for packed in public:
             piece = piece_from_arrays(unpack(packed))
             regions = piece.regions(piece.bottom)
             start = truth.hierarchy.level_starts[piece.bottom]
-            here = truth.counts_on_levels.regions(slice(int(start) + regions.start, int(start) + regions.stop))
-            order = np.random.default_rng(1).permutation(len(here.size))  # rows of a Spark table come in any order
+            here = truth.counts_on_levels.regions(
+                slice(int(start) + regions.start, int(start) + regions.stop)
+            )
+            order = np.random.default_rng(1).permutation(
+                len(here.size)
+            )  # rows of a Spark table come in any order
             columns = [here.region_of_run() + regions.start, here.size, here.count]
-            made.append(unpack(getattr(tasks, task)(job, [column[order] for column in columns], packed)))
+            made.append(
+                unpack(getattr(tasks, task)(job, [column[order] for column in columns], packed))
+            )
         return made
 
     return run
 
 
 @contextmanager
-def run_alone(session: Any, public: Sequence[bytes], job: object, task: str, **how: bool) -> Iterator[Iterator[Arrays]]:
+def run_alone(
+    session: Any, public: Sequence[bytes], job: object, task: str, **how: bool
+) -> Iterator[Iterator[Arrays]]:
     """Run a task on what is public, piece by piece."""
     yield (unpack(getattr(leaf_tasks, task)(job, each)) for each in public)
 
 
-def held_in_process(counts: ConfidentialCounts, patch: pytest.MonkeyPatch, parallelism: int = 3) -> SparkCounts:
+def held_in_process(
+    counts: ConfidentialCounts, patch: pytest.MonkeyPatch, parallelism: int = 3
+) -> SparkCounts:
     """Counts as Spark would hold them, whose tasks write to the folder of a release."""
     for module in (on_spark, leaves):
         patch.setattr(module, "run_on_rows", running_on([counts]))

@@ -1,4 +1,5 @@
-"""Run in a process of its own: a local release and Spark releases on two executor processes; prints what was seen as JSON.
+"""Run in a process of its own: a local release and Spark releases on two executor processes; prints
+what was seen as JSON.
 
 Usage: python spark_driver.py FOLDER
 """
@@ -35,7 +36,12 @@ from tallytree.spark import running
 from tallytree.spark.session import spark_session
 
 MASTER = "local-cluster[2,1,1024]"
-READING: dict[str, Any] = {"group": "household", "levels": ["state", "county"], "root": "US", "public": "groups"}
+READING: dict[str, Any] = {
+    "group": "household",
+    "levels": ["state", "county"],
+    "root": "US",
+    "public": "groups",
+}
 PRIVATE: dict[str, Any] = {**READING, "public": "regions"}
 BOUNDED: dict[str, Any] = {**PRIVATE, "unit": "owner", "contributions": 2}
 HOW: dict[str, Any] = {"epsilon": 1}
@@ -49,44 +55,70 @@ def people(n_households: int = 6_000) -> pa.Table:
     household = np.repeat(np.arange(n_households), size)
     owner = rng.integers(0, len(household) // 4, len(household))
     labels = {"state": [f"s{c // 10}" for c in county], "county": [f"c{c:02d}" for c in county]}
-    # Which rows of an owner count follows from how numbers are written, and engines write some small ones differently.
+    # Which rows of an owner count follows from how numbers are written, and engines write some
+    # small ones differently.
     measures = {
         "age": rng.integers(0, 10**6, len(household)) / 8192,
         "far": rng.integers(-300, 300, len(household)) / 64,
     }
     tenure = np.array(["owned", "rented", "lent"])[household % 7 // 3]
     sex = np.array(["f", "m"])[rng.integers(0, 2, len(household))]
-    return pa.table({"household": household, "owner": owner, "tenure": tenure, "sex": sex, **measures, **labels})
+    return pa.table(
+        {"household": household, "owner": owner, "tenure": tenure, "sex": sex, **measures, **labels}
+    )
 
 
 BOUND: dict[str, Any] = {"epsilon": 1, "unit": "owner", "contributions": 2}
-GRID: dict[str, Any] = {"columns": ["age", "far"], "box": [(0, 100), (-3, 3)], "resolution": 16, "outside": "drop"}
+GRID: dict[str, Any] = {
+    "columns": ["age", "far"],
+    "box": [(0, 100), (-3, 3)],
+    "resolution": 16,
+    "outside": "drop",
+}
 # A histogram of numbers and of names, a map, and degrees: what each publishes about one table.
 KINDS: dict[str, Callable[[Any], Any]] = {
-    "histogram": lambda t: tt.histogram(t, column="age", edges=[0, 0.5, 1, 20, 65, 110], outside="clip", **BOUND),
-    "categories": lambda t: tt.histogram(t, column="state", categories=["s0", "s3"], outside="drop", epsilon=1),
+    "histogram": lambda t: tt.histogram(
+        t, column="age", edges=[0, 0.5, 1, 20, 65, 110], outside="clip", **BOUND
+    ),
+    "categories": lambda t: tt.histogram(
+        t, column="state", categories=["s0", "s3"], outside="drop", epsilon=1
+    ),
     "map": lambda t: tt.spatial(t, **GRID, **BOUND),
     "degrees": lambda t: tt.degrees(t, column="owner", public="groups", epsilon=1),
     "graph": lambda t: tt.degrees(t, edges=["household", "owner"], public="nodes", epsilon=1),
 }
 
 
-# What is counted on the executors and estimated here: tables by attributes and of people, whole groups, and classes.
+# What is counted on the executors and estimated here: tables by attributes and of people, whole
+# groups, and classes.
 COUNTIES = range(60)
 TOTALS = pa.table(
-    {"state": [f"s{c // 10}" for c in COUNTIES], "county": [f"c{c:02d}" for c in COUNTIES], "groups": [200] * 60}
+    {
+        "state": [f"s{c // 10}" for c in COUNTIES],
+        "county": [f"c{c:02d}" for c in COUNTIES],
+        "groups": [200] * 60,
+    }
 )
 TENURE: dict[str, Any] = {"by": {"tenure": ["owned", "rented"]}}
 COUNTED_HERE: dict[str, dict[str, Any]] = {
     "attributes": {**TENURE, "public": "cells", "people": ["sex=f,m"], "people_by": ["tenure"]},
-    "whole groups": {**TENURE, "public": "regions", "unit": "group", "people": ["sex=f,m"], "contributions": 9},
+    "whole groups": {
+        **TENURE,
+        "public": "regions",
+        "unit": "group",
+        "people": ["sex=f,m"],
+        "contributions": 9,
+    },
     "classes": {"classes": ["1", "2", "3-9", "10+"]},
     "totals": {"group_totals": TOTALS, "public": None},
 }
 
 
 def digests(folder: Path) -> dict[str, str]:
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.iterdir())
+    }
 
 
 def executors() -> list[int]:
@@ -95,7 +127,9 @@ def executors() -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                parents[int(entry.name)] = int(
+                    (entry / "stat").read_text().rsplit(")", 1)[1].split()[1]
+                )
                 commands[int(entry.name)] = (entry / "cmdline").read_bytes()
             except (OSError, IndexError):
                 continue
@@ -107,13 +141,18 @@ def executors() -> list[int]:
             pid = parents.get(pid, 0)
         return False
 
-    return [pid for pid, command in commands.items() if b"CoarseGrainedExecutorBackend" in command and is_ours(pid)]
+    return [
+        pid
+        for pid, command in commands.items()
+        if b"CoarseGrainedExecutorBackend" in command and is_ours(pid)
+    ]
 
 
 def kill_one_in_mid_run(context: Any, killed: list[int]) -> None:
     tracker = context.statusTracker()
     while not any(
-        (facts := tracker.getStageInfo(stage)) and facts.numActiveTasks for stage in tracker.getActiveStageIds()
+        (facts := tracker.getStageInfo(stage)) and facts.numActiveTasks
+        for stage in tracker.getActiveStageIds()
     ):
         time.sleep(0.02)
     pid = executors()[0]
@@ -122,9 +161,21 @@ def kill_one_in_mid_run(context: Any, killed: list[int]) -> None:
 
 
 def watch_what_reaches_the_driver(frame: Any, n_rows: list[int]) -> list[list[str]]:
-    """Columns of every table that is collected, fetched or turned into something local, and the rows of Arrow tables."""
+    """Columns of every table that is collected, fetched or turned into something local, and the
+    rows of Arrow tables.
+    """
     seen: list[list[str]] = []
-    for name in ("collect", "toArrow", "toPandas", "toLocalIterator", "take", "head", "first", "tail", "show"):
+    for name in (
+        "collect",
+        "toArrow",
+        "toPandas",
+        "toLocalIterator",
+        "take",
+        "head",
+        "first",
+        "tail",
+        "show",
+    ):
         original = getattr(type(frame), name)
 
         def watched(self: Any, *arguments: Any, original: Any = original, **options: Any) -> Any:
@@ -138,7 +189,9 @@ def watch_what_reaches_the_driver(frame: Any, n_rows: list[int]) -> list[list[st
 
 
 class FailsTwice:
-    """Pickles as what raises an error in the first two attempts of a task, and as a job in the third."""
+    """Pickles as what raises an error in the first two attempts of a task, and as a job in the
+    third.
+    """
 
     def __init__(self, job: Any) -> None:
         self.job = pickle.dumps(job)
@@ -178,11 +231,17 @@ def main(folder: Path) -> dict[str, Any]:
     }
     for name, how in options.items():
         tt.release(here, **HOW, **how).save(folder / f"{name} local")
-    tt.release(tt.read(str(folder / "people.parquet"), **BOUNDED), **HOW, mechanism="matching").save(
-        folder / "unit local"
+    tt.release(
+        tt.read(str(folder / "people.parquet"), **BOUNDED), **HOW, mechanism="matching"
+    ).save(folder / "unit local")
+    tt.release(tt.read(str(folder / "people.parquet"), **PRIVATE), **HOW).save(
+        folder / "private local"
     )
-    tt.release(tt.read(str(folder / "people.parquet"), **PRIVATE), **HOW).save(folder / "private local")
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.speculation": "true"}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.speculation": "true",
+    }
     session = spark_session(MASTER, settings)
     context = session.sparkContext
     context.setLogLevel("OFF")
@@ -193,16 +252,28 @@ def main(folder: Path) -> dict[str, Any]:
     cached = {"read": n_cached(context)}
     for name, how in options.items():
         tt.release(there, **HOW, **how).save(folder / f"{name} spark")
-    with_code, running.MOST_BYTES_WITH_CODE = running.MOST_BYTES_WITH_CODE, 0  # as if pieces had much to be told
+    with_code, running.MOST_BYTES_WITH_CODE = (
+        running.MOST_BYTES_WITH_CODE,
+        0,
+    )  # as if pieces had much to be told
     tt.release(tt.read(table, **BOUNDED), **HOW, mechanism="matching").save(folder / "unit spark")
     running.MOST_BYTES_WITH_CODE = with_code
     n_seen = len(seen)
     tt.release(tt.read(table, **PRIVATE), **HOW).save(folder / "private spark")
     collected_privately = seen[n_seen:]
     cached["released"] = n_cached(context)
-    refused_reading = {**READING, "group": "state", "levels": ["county", "household"]}  # a group in many regions
+    refused_reading = {
+        **READING,
+        "group": "state",
+        "levels": ["county", "household"],
+    }  # a group in many regions
     for name, refused in (
-        ("refused release", lambda: tt.release(tt.read(table, **READING), epsilon=1, mechanism="tree-dp", max_size=5)),
+        (
+            "refused release",
+            lambda: tt.release(
+                tt.read(table, **READING), epsilon=1, mechanism="tree-dp", max_size=5
+            ),
+        ),
         ("refused table", lambda: tt.read(table, **refused_reading)),
     ):
         try:
@@ -217,7 +288,9 @@ def main(folder: Path) -> dict[str, Any]:
     def killing(step_of_kill: str) -> Callable[[int, int, str], None]:
         def progress(done: int, total: int, step: str) -> None:
             if step.startswith(step_of_kill):
-                threading.Thread(target=kill_one_in_mid_run, args=(context, killed), daemon=True).start()
+                threading.Thread(
+                    target=kill_one_in_mid_run, args=(context, killed), daemon=True
+                ).start()
 
         return progress
 
@@ -229,7 +302,8 @@ def main(folder: Path) -> dict[str, Any]:
     }
     with tasks_failing_twice():
         after_failures = tt.release(there, **HOW)
-    # Part files that executors write, once undisturbed, once with an executor killed, once with tasks that fail.
+    # Part files that executors write, once undisturbed, once with an executor killed, once with
+    # tasks that fail.
     there.release_to(folder / "parts", **HOW)
     there.release_to(folder / "parts after a kill", **HOW, progress=killing("measuring county"))
     with tasks_failing_twice():
@@ -237,16 +311,25 @@ def main(folder: Path) -> dict[str, Any]:
     collected = list(seen)
     for name, reading in COUNTED_HERE.items():
         for engine, source in (("local", str(folder / "people.parquet")), ("spark", table)):
-            tt.release(tt.read(source, **READING | reading), **HOW).save(folder / f"{name} {engine}")
+            tt.release(tt.read(source, **READING | reading), **HOW).save(
+                folder / f"{name} {engine}"
+            )
     facts = {
         "executors": n_executors,
         "killed": len(killed),
         "same after a kill": {
-            name: made.table().equals(tt.load(folder / f"{name} local").table()) for name, made in after_kill.items()
+            name: made.table().equals(tt.load(folder / f"{name} local").table())
+            for name, made in after_kill.items()
         },
-        "same after failures": after_failures.table().equals(tt.load(folder / "adaptive local").table()),
-        "parts": [digests(folder / f"parts{when}") for when in ("", " after a kill", " after failures")],
-        "parts equal local": tt.load(folder / "parts").table().equals(tt.load(folder / "adaptive local").table()),
+        "same after failures": after_failures.table().equals(
+            tt.load(folder / "adaptive local").table()
+        ),
+        "parts": [
+            digests(folder / f"parts{when}") for when in ("", " after a kill", " after failures")
+        ],
+        "parts equal local": tt.load(folder / "parts")
+        .table()
+        .equals(tt.load(folder / "adaptive local").table()),
         "parts verify": bool(tt.verify(folder / "parts")),
         "collected privately": collected_privately,
         "ledger": [[entry.kind, str(entry.amount)] for entry in read_history(ledger, "people")],
@@ -266,7 +349,10 @@ def main(folder: Path) -> dict[str, Any]:
     for name, make in KINDS.items():
         n_rows.clear()
         spark, local = make(table), make(pq.read_table(folder / "people.parquet"))
-        facts["kinds"][name], facts["fetched"][name] = spark.table().equals(local.table()), max(n_rows)
+        facts["kinds"][name], facts["fetched"][name] = (
+            spark.table().equals(local.table()),
+            max(n_rows),
+        )
     session.stop()
     return facts
 

@@ -1,4 +1,6 @@
-"""Releases in part files: equal to those of one machine, whole or not there, and finished from what was measured."""
+"""Releases in part files: equal to those of one machine, whole or not there, and finished from what
+was measured.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -68,7 +70,9 @@ def noisy_table(folder: Path) -> pa.Table:
 def test_tables_are_those_of_one_machine(
     public: str, budget: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Released rows in the same order, and all answers; where leaves alone are measured they tell what is chosen once."""
+    """Released rows in the same order, and all answers; where leaves alone are measured they tell
+    what is chosen once.
+    """
     here = counts_of(public=public)
     local = tt.release(here, **HOW, budget=budget)
     local.save(tmp_path / "local")
@@ -79,9 +83,15 @@ def test_tables_are_those_of_one_machine(
         assert made.verify()
         assert made.n_rows == local.n_rows
         assert made.table().equals(local.table())
-        assert open_folder(out).table("counts.parquet").equals(open_folder(tmp_path / "local").table("counts.parquet"))
+        assert (
+            open_folder(out)
+            .table("counts.parquet")
+            .equals(open_folder(tmp_path / "local").table("counts.parquet"))
+        )
         assert noisy_table(out).equals(noisy_table(tmp_path / "local"))
-        assert (out / "regions.parquet").read_bytes() == (tmp_path / "local" / "regions.parquet").read_bytes()
+        assert (out / "regions.parquet").read_bytes() == (
+            tmp_path / "local" / "regions.parquet"
+        ).read_bytes()
         assert tt.verify(out)
         assert tt.re_estimate(out).table().equals(local.table())
         assert not list(tmp_path.glob(".*"))
@@ -120,25 +130,40 @@ def test_confidential_numbers_of_groups_are_paid_for_once_though_a_run_dies(
         held_in_process(private, monkeypatch).release_to(tmp_path / "more", **paid)
 
 
-def test_a_folder_has_a_part_for_every_piece_and_one_for_the_levels_above(held: SparkCounts, tmp_path: Path) -> None:
+def test_a_folder_has_a_part_for_every_piece_and_one_for_the_levels_above(
+    held: SparkCounts, tmp_path: Path
+) -> None:
     held.release_to(tmp_path / "out", **HOW)
     n_pieces = len(held.bounds) - 1
     assert n_pieces > 2
     files = read_manifest(tmp_path / "out")
     assert files["format_version"] == 3
     for table in ("counts", "noisy"):
-        assert files["parts"][f"{table}.parquet"] == [f"{table}-{number:05d}.parquet" for number in range(1 + n_pieces)]
+        assert files["parts"][f"{table}.parquet"] == [
+            f"{table}-{number:05d}.parquet" for number in range(1 + n_pieces)
+        ]
     assert {file.name for file in (tmp_path / "out").iterdir()} == {MANIFEST, *files["files"]}
 
 
-def test_every_command_reads_parts(held: SparkCounts, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_reads_parts(
+    held: SparkCounts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What commands say of a folder in parts is what they say of the same release in whole tables."""
     out, whole = tmp_path / "out", tmp_path / "whole"
     held.release_to(out, **HOW)
     tt.release(counts_of(), **HOW).save(whole)
     people_file = tmp_path / "people.parquet"
     pq.write_table(people(), people_file)
-    truth = ["--group", "household", "--levels", "state,county,tract", "--root", "US", "--public", "groups"]
+    truth = [
+        "--group",
+        "household",
+        "--levels",
+        "state,county,tract",
+        "--root",
+        "US",
+        "--public",
+        "groups",
+    ]
 
     def said(folder: Path, *words: str) -> str:
         with pytest.raises(SystemExit) as ended:
@@ -179,7 +204,9 @@ def test_a_copy_of_a_release_in_parts_has_whole_tables(held: SparkCounts, tmp_pa
 
 
 @pytest.mark.parametrize("table", ["counts", "noisy"])
-def test_verify_finds_a_flipped_bit_in_any_part(table: str, held: SparkCounts, tmp_path: Path) -> None:
+def test_verify_finds_a_flipped_bit_in_any_part(
+    table: str, held: SparkCounts, tmp_path: Path
+) -> None:
     held.release_to(tmp_path / "out", **HOW)
     for part in sorted((tmp_path / "out").glob(f"{table}-*.parquet")):
         whole = part.read_bytes()
@@ -196,7 +223,9 @@ FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "one twice": lambda parts: parts["counts.parquet"].append(parts["counts.parquet"][1]),
     "one of another table": lambda parts: parts["counts.parquet"].append(parts["noisy.parquet"][1]),
     "one that is none": lambda parts: parts["counts.parquet"].append("counts-00099.parquet"),
-    "out of the folder": lambda parts: parts["counts.parquet"].append("../out/counts-00001.parquet"),
+    "out of the folder": lambda parts: parts["counts.parquet"].append(
+        "../out/counts-00001.parquet"
+    ),
     "none": lambda parts: parts.update({"counts.parquet": []}),
 }
 
@@ -205,7 +234,9 @@ FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_verify_finds_lists_of_parts_that_were_changed(
     change: Callable[[dict[str, Any]], Any], held: SparkCounts, tmp_path: Path
 ) -> None:
-    """The checksum of the manifest is made anew: the list is refused, or rows are missing or there twice."""
+    """The checksum of the manifest is made anew: the list is refused, or rows are missing or there
+    twice.
+    """
     held.release_to(tmp_path / "out", **HOW)
     manifest = read_manifest(tmp_path / "out")
     del manifest["sha256"]
@@ -216,7 +247,11 @@ def test_verify_finds_lists_of_parts_that_were_changed(
 
 
 def dying(
-    monkeypatch: pytest.MonkeyPatch, module: Any, task: str, call: int, of: type[BaseException] = OSError
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    task: str,
+    call: int,
+    of: type[BaseException] = OSError,
 ) -> None:
     """Let a task die in one of its calls, as often as it is called from then on."""
     function, calls = getattr(module, task), 0
@@ -238,7 +273,9 @@ def work_of(out: Path) -> Path:
 def test_a_run_that_dies_while_it_measures_leaves_nothing_that_loads_and_no_answers_for_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers of two keys for one payment would double the loss: those of the first are gone before there is another key."""
+    """Answers of two keys for one payment would double the loss: those of the first are gone before
+    there is another key.
+    """
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         held = held_in_process(counts_of(), patch)
@@ -250,7 +287,9 @@ def test_a_run_that_dies_while_it_measures_leaves_nothing_that_loads_and_no_answ
         resume(out)
     left = [file for place in work_of(out).glob("parts-*") for file in place.iterdir()]
     assert left
-    assert all(not (work_of(out).stat().st_mode | file.parent.stat().st_mode) & 0o077 for file in left)
+    assert all(
+        not (work_of(out).stat().st_mode | file.parent.stat().st_mode) & 0o077 for file in left
+    )
     seen: list[bool] = []
     original = tasks.measure_look
 
@@ -286,7 +325,9 @@ def test_a_run_that_dies_after_it_measured_is_finished_from_its_answers(
     assert not work_of(out).exists()
 
 
-@pytest.mark.parametrize(("module", "task"), [(tasks, "measure_leaves"), (leaf_tasks, "release_leaves")])
+@pytest.mark.parametrize(
+    ("module", "task"), [(tasks, "measure_leaves"), (leaf_tasks, "release_leaves")]
+)
 def test_a_driver_that_is_stopped_while_executors_write_leaves_what_can_be_dropped(
     module: Any, task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,7 +349,9 @@ def test_a_task_that_outlives_its_run_writes_nothing(tmp_path: Path) -> None:
     folder.mkdir()
     shutil.rmtree(folder)
     with pytest.raises(OSError, match="parts-1"):
-        write_part(folder, "counts-00001.parquet", pa.RecordBatchReader.from_batches(COUNTS_SCHEMA, []))
+        write_part(
+            folder, "counts-00001.parquet", pa.RecordBatchReader.from_batches(COUNTS_SCHEMA, [])
+        )
     assert not folder.exists()
 
 

@@ -1,4 +1,6 @@
-"""Leaves that come from Spark in a stream: the same regions as from a table of all of them, with their names on disk."""
+"""Leaves that come from Spark in a stream: the same regions as from a table of all of them, with
+their names on disk.
+"""
 
 import pickle
 
@@ -18,14 +20,21 @@ LABELS = st.text(alphabet="a/%é𝔸\0", min_size=0, max_size=2)
 
 @st.composite
 def leaves(draw: st.DrawFn) -> tuple[pa.Table, int]:
-    """Leaves in the order of their labels, with keys and hashes of their own labels, and how many come at a time."""
+    """Leaves in the order of their labels, with keys and hashes of their own labels, and how many
+    come at a time.
+    """
     n_levels = draw(st.integers(1, 3))
     found = draw(st.sets(st.tuples(*[LABELS] * n_levels), min_size=1, max_size=12))
     rows = sorted(found, key=lambda labels: [label.encode() for label in labels])
-    texts = {f"t{level}": pa.array([row[level] for row in rows], pa.string()) for level in range(n_levels)}
+    texts = {
+        f"t{level}": pa.array([row[level] for row in rows], pa.string())
+        for level in range(n_levels)
+    }
     weak = draw(st.booleans())  # hashes that may agree where labels do not
     own = [len(row[-1]) if weak else int.from_bytes(row[-1].encode()[:7], "big") for row in rows]
-    table = pa.table({"k0": pa.array(range(100, 100 + len(rows))), **texts, "own": pa.array(own, pa.int64())})
+    table = pa.table(
+        {"k0": pa.array(range(100, 100 + len(rows))), **texts, "own": pa.array(own, pa.int64())}
+    )
     return table, draw(st.integers(1, 5))
 
 
@@ -62,7 +71,9 @@ def test_regions_are_those_of_the_whole_table(given: tuple[pa.Table, int]) -> No
 
 
 @given(leaves(), st.integers(1, 4))
-def test_regions_are_written_alike_however_many_are_named_at_once(given: tuple[pa.Table, int], at_once: int) -> None:
+def test_regions_are_written_alike_however_many_are_named_at_once(
+    given: tuple[pa.Table, int], at_once: int
+) -> None:
     tree = regions_from_leaves(given[0].drop_columns(["own"]), named(given[0]), "US").hierarchy
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tallytree.group_sizes.release.tables.LABELS_AT_ONCE", at_once)
@@ -82,7 +93,9 @@ WRONG = {
 
 @pytest.mark.parametrize("rows", WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_what_is_wrong_with_leaves_is_left_to_who_can_say_it(rows: list[tuple[str, str, int]], at_once: int) -> None:
+def test_what_is_wrong_with_leaves_is_left_to_who_can_say_it(
+    rows: list[tuple[str, str, int]], at_once: int
+) -> None:
     t0, t1, keys = zip(*rows) if rows else ((), (), ())
     texts = {"t0": pa.array(t0, pa.string()), "t1": pa.array(t1, pa.string())}
     table = pa.table({"k0": pa.array(keys, pa.int64()), **texts, "own": pa.array(range(len(rows)))})

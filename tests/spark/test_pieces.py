@@ -46,7 +46,11 @@ def assert_equal(one: Release, other: Release) -> None:
     for mine, yours in zip(one.noisy.levels, other.noisy.levels):
         assert [query.name for query in mine.queries] == [query.name for query in yours.queries]
         for a, b in zip(mine.queries, yours.queries):
-            assert (a.noise, a.offsets.tolist(), a.values.tolist()) == (b.noise, b.offsets.tolist(), b.values.tolist())
+            assert (a.noise, a.offsets.tolist(), a.values.tolist()) == (
+                b.noise,
+                b.offsets.tolist(),
+                b.values.tolist(),
+            )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,9 @@ def assert_equal(one: Release, other: Release) -> None:
     ],
     ids=str,
 )
-def test_pieces_release_what_one_machine_does(executors: list[ConfidentialCounts], options: dict[str, Any]) -> None:
+def test_pieces_release_what_one_machine_does(
+    executors: list[ConfidentialCounts], options: dict[str, Any]
+) -> None:
     truth = example()
     executors.append(truth)
     options = {"epsilon": 1, "insecure_seed": 5, **options}
@@ -80,14 +86,18 @@ def test_confidential_numbers_of_groups_are_paid_for(
     options = {"epsilon": 1, "insecure_seed": 5, **options}
     local = release(truth, **options)
     for cut, n_pieces in ((0, 1), (1, 2), (2, 5)):
-        there = replace(in_this_process(truth, cut, n_pieces), n_groups=np.zeros(0, int), groups_public=False)
+        there = replace(
+            in_this_process(truth, cut, n_pieces), n_groups=np.zeros(0, int), groups_public=False
+        )
         made = release(there, **options)
         assert_equal(made, local)
         assert made.n_groups.tolist() == local.n_groups.tolist()
 
 
 def test_the_root_alone_is_one_piece(executors: list[ConfidentialCounts]) -> None:
-    counts = counts_from_runs(np.zeros(3, dtype=np.int64), np.array([1, 2, 9]), np.array([50, 20, 1]), 1)
+    counts = counts_from_runs(
+        np.zeros(3, dtype=np.int64), np.array([1, 2, 9]), np.array([50, 20, 1]), 1
+    )
     truth = ConfidentialCounts(hierarchy_from_leaves([], [()]), counts, counts.n_groups())
     executors.append(truth)
     assert choose_cut(truth.hierarchy, 8) == 0
@@ -110,12 +120,20 @@ def test_pieces_cover_every_region_once(seed: int, parallelism: int) -> None:
     bottom = hierarchy.n_levels - 1
     pieces = [cut_piece(hierarchy, cut, bottom, int(a), int(b)) for a, b in pairwise(bounds)]
     for level in range(cut, bottom + 1):
-        covered = [region for piece in pieces for region in range(hierarchy.level_size(level))[piece.regions(level)]]
+        covered = [
+            region
+            for piece in pieces
+            for region in range(hierarchy.level_size(level))[piece.regions(level)]
+        ]
         assert covered == list(range(hierarchy.level_size(level)))
         if level > cut:
             starts = hierarchy.level_starts
-            parents = np.concatenate([piece.parents(level) + piece.first[level - 1 - cut] for piece in pieces])
-            assert (parents + starts[level - 1] == hierarchy.parent[hierarchy.level_slice(level)]).all()
+            parents = np.concatenate(
+                [piece.parents(level) + piece.first[level - 1 - cut] for piece in pieces]
+            )
+            assert (
+                parents + starts[level - 1] == hierarchy.parent[hierarchy.level_slice(level)]
+            ).all()
 
 
 def test_neither_counts_nor_key_show_themselves() -> None:

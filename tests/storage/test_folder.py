@@ -99,7 +99,9 @@ def test_every_flipped_bit_of_a_manifest_is_noticed(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for place in range(len(whole)):
         for bit in range(8):
-            file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
+            file.write_bytes(
+                whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :]
+            )
             with pytest.raises((VerificationError, RequestError)):
                 folder.read_manifest(tmp_path / "out")
     file.write_bytes(whole)
@@ -117,14 +119,20 @@ def test_what_is_no_manifest_is_said_to_be_none(tmp_path: Path, text: str) -> No
 
 
 def test_a_release_that_was_set_aside_is_named_and_brought_back(tmp_path: Path) -> None:
-    """Where folders cannot be exchanged, a run may die after the old one was set aside: whoever looks is told where it is."""
+    """Where folders cannot be exchanged, a run may die after the old one was set aside: whoever
+    looks is told where it is.
+    """
     target = tmp_path / "out"
     write(target)
     claimed = work.claim(target, overwrite=True)
     claimed.write_note({"state": "measured"})
     target.rename(claimed.path / work.REPLACED)
     claimed.leave()  # the run is dead
-    with pytest.raises(StorageError, match=r"Its release is whole, in .*replaced; tallytree resume .*out puts"):
+    with pytest.raises(
+        StorageError, match=r"Its release is whole, in .*replaced; tallytree resume .*out puts"
+    ):
         folder.read_manifest(target)
-    assert work.left_over(tmp_path) == {target: f"{target} still holds the release that was to be replaced. "}
+    assert work.left_over(tmp_path) == {
+        target: f"{target} still holds the release that was to be replaced. "
+    }
     assert folder.read_manifest(target)["kind"] == "test"

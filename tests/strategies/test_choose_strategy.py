@@ -7,7 +7,14 @@ from tallytree.privacy.noise_variances import NoiseKind, level_variances
 from tallytree.strategies.choose_strategy import choose_strategy
 from tallytree.strategies.matrix_mechanism import expected_error
 from tallytree.strategies.workload_errors import tree_error
-from tallytree.strategies.workloads import AllRanges, Workload, given_ranges, identity, marginals, prefixes
+from tallytree.strategies.workloads import (
+    AllRanges,
+    Workload,
+    given_ranges,
+    identity,
+    marginals,
+    prefixes,
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,8 @@ def test_names_for_typical_sizes(cache: Path) -> None:
 
 
 def test_whole_number_noise_at_a_large_budget_favours_flat_counts(cache: Path) -> None:
-    # At ε = 12 the noise on a bin is 0 but for 1 in 80,000; dividing the budget or refining the unit would undo that.
+    # At ε = 12 the noise on a bin is 0 but for 1 in 80,000; dividing the budget or refining the
+    # unit would undo that.
     choice = choose_strategy(AllRanges(100), budget=12.0, cache=cache)
     assert choice.name == "flat"
     p = math.exp(-12.0)

@@ -1,4 +1,6 @@
-"""The slides' rule that a bin of a flat histogram holds 5/ε on average, in plans, releases and reports."""
+"""The slides' rule that a bin of a flat histogram holds 5/ε on average, in plans, releases and
+reports.
+"""
 
 import json
 from pathlib import Path
@@ -34,7 +36,11 @@ def test_the_rule_by_hand(total, average, dense, fine):
     assert (found.average, found.dense, found.far_too_fine) == (pytest.approx(average), dense, fine)
     assert found.least == pytest.approx(50)
     assert (FINE in str(found)) == fine
-    assert found.to_json() == {"average_count": found.average, "least_count": found.least, "dense": dense}
+    assert found.to_json() == {
+        "average_count": found.average,
+        "least_count": found.least,
+        "dense": dense,
+    }
 
 
 def test_flat_releases_know_their_density_from_noisy_counts_alone():
@@ -43,12 +49,21 @@ def test_flat_releases_know_their_density_from_noisy_counts_alone():
     assert made.density is not None
     assert made.density.average == pytest.approx(max(0.0, made.estimates.sum()) / 64)
     assert made.density.least == pytest.approx(5 * np.sqrt(made.plan.noise[0].variance / 2))  # type: ignore[union-attr]
-    grid = tt.spatial(counts=counts.reshape(8, 8), mechanism="flat", rho="1/2", definition="zcdp", insecure_seed=1)
+    grid = tt.spatial(
+        counts=counts.reshape(8, 8), mechanism="flat", rho="1/2", definition="zcdp", insecure_seed=1
+    )
     assert grid.density is not None
     assert grid.density.average == pytest.approx(grid.estimates.unbiased[0] / 64)
     assert grid.density.least == pytest.approx(5 / np.sqrt(2))  # noise of variance 1
-    assert tt.histogram(counts=counts, mechanism="wavelet", epsilon=1, insecure_seed=1).density is None
-    assert tt.spatial(counts=counts.reshape(8, 8), mechanism="quadtree", epsilon=1, insecure_seed=1).density is None
+    assert (
+        tt.histogram(counts=counts, mechanism="wavelet", epsilon=1, insecure_seed=1).density is None
+    )
+    assert (
+        tt.spatial(
+            counts=counts.reshape(8, 8), mechanism="quadtree", epsilon=1, insecure_seed=1
+        ).density
+        is None
+    )
 
 
 @pytest.mark.parametrize(("count", "warned"), [(1, True), (900, False)])
@@ -65,13 +80,36 @@ def test_plans_and_commands_say_it(tmp_path: Path):
     points.write_text("x,y\n" + "\n".join(f"{number % 16},{number // 16}" for number in range(256)))
     run = CliRunner()
     both = ["--epsilon", "0.01", "--insecure-seed", "1"]
-    how = ["--columns", "x,y", "--box", "0:16,0:16", "--resolution", "16", "--mechanism", "flat", *both]
+    how = [
+        "--columns",
+        "x,y",
+        "--box",
+        "0:16,0:16",
+        "--resolution",
+        "16",
+        "--mechanism",
+        "flat",
+        *both,
+    ]
     released = run.invoke(app, ["spatial", str(points), *how, "--out", str(tmp_path / "map")])
     assert released.exit_code == 0, released.output
     assert FINE in released.output
-    line = ["--column", "x", "--bounds", "0,16", "--bins", "16", "--mechanism", "flat", "--out", str(tmp_path / "line")]
+    line = [
+        "--column",
+        "x",
+        "--bounds",
+        "0,16",
+        "--bins",
+        "16",
+        "--mechanism",
+        "flat",
+        "--out",
+        str(tmp_path / "line"),
+    ]
     assert FINE in run.invoke(app, ["histogram", str(points), *line, *both]).output
-    planned = run.invoke(app, ["plan", "--like", str(tmp_path / "map"), "--epsilon", "0.5", "--runs", "1", "--json"])
+    planned = run.invoke(
+        app, ["plan", "--like", str(tmp_path / "map"), "--epsilon", "0.5", "--runs", "1", "--json"]
+    )
     found = json.loads(planned.stdout)["density"]
     assumed = points_like(tt.load(tmp_path / "map"))
     assert found["average_count"] == assumed.counts.sum() / 256

@@ -22,7 +22,9 @@ SPARSE = np.where(np.arange(N_BINS) % 9 == 0, 30, 0)
 STRATEGIES = {
     "flat": TreeStrategy("flat", RangeTree.flat(N_BINS), equal_shares(1)),
     "tree": TreeStrategy("hierarchical", RangeTree.regular(N_BINS, 4), equal_shares(3)),
-    "total": TreeStrategy("hierarchical", RangeTree.regular(N_BINS, 8, count_total=True), equal_shares(3)),
+    "total": TreeStrategy(
+        "hierarchical", RangeTree.regular(N_BINS, 8, count_total=True), equal_shares(3)
+    ),
     "wavelet": WaveletStrategy(N_BINS, equal_shares(haar_levels(N_BINS))),
     "matrix": matrix_strategy("matrix", np.concatenate([np.eye(N_BINS), np.ones((2, N_BINS)) / 4])),
 }

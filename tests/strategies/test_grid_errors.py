@@ -17,11 +17,15 @@ CASES = [
 
 
 @pytest.mark.parametrize(("shape", "widths", "variances"), CASES)
-def test_grid_errors_equal_brute_force(shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]) -> None:
+def test_grid_errors_equal_brute_force(
+    shape: tuple[int, ...], widths: tuple[int, ...], variances: list[float]
+) -> None:
     expected = slow.consistent_grid_error(shape, widths, variances)
     assert grid_range_error(shape, widths, variances) == pytest.approx(expected, rel=1e-10)
     expected = slow.fewest_nodes_grid_error(shape, widths, variances)
-    assert grid_range_error(shape, widths, variances, consistent=False) == pytest.approx(expected, rel=1e-12)
+    assert grid_range_error(shape, widths, variances, consistent=False) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_one_axis_is_the_range_tree() -> None:
@@ -32,8 +36,12 @@ def test_one_axis_is_the_range_tree() -> None:
 
 
 def test_flat_grid() -> None:
-    assert flat_grid_error((6, 5), 2.0) == pytest.approx(slow.consistent_grid_error((6, 5), (1,), [2.0]))
-    assert flat_grid_error((6, 5), 2.0) == pytest.approx(grid_range_error((6, 5), (1,), [2.0], consistent=False))
+    assert flat_grid_error((6, 5), 2.0) == pytest.approx(
+        slow.consistent_grid_error((6, 5), (1,), [2.0])
+    )
+    assert flat_grid_error((6, 5), 2.0) == pytest.approx(
+        grid_range_error((6, 5), (1,), [2.0], consistent=False)
+    )
 
 
 def equal_grid_error(n: int, d: int, b: int) -> float:
@@ -42,7 +50,8 @@ def equal_grid_error(n: int, d: int, b: int) -> float:
 
 
 def test_when_flat_is_best_as_in_figure_4() -> None:
-    # qardaji2013 §5.3: no hierarchy beats flat at d = 2, N = 2^10 and d = 3, N = 2^12; 8 × 8 does at d = 2, N = 2^12.
+    # qardaji2013 §5.3: no hierarchy beats flat at d = 2, N = 2^10 and d = 3, N = 2^12; 8 × 8 does
+    # at d = 2, N = 2^12.
     flat = flat_grid_error((32, 32))
     assert min(equal_grid_error(32, 2, b) for b in range(2, 32)) > flat
     by_branching = {b: equal_grid_error(64, 2, b) for b in range(2, 64)}

@@ -32,7 +32,11 @@ def test_moments_and_estimates_equal_dense_least_squares(share):
     np.testing.assert_allclose(ours.estimates(noisy), dense.estimates(noisy), rtol=1e-9, atol=1e-9)
 
 
-@given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.5, 0.93, 1.0]), st.sampled_from([1.0, 1e8, 1e10, 1e12]))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([0.0, 0.1, 0.5, 0.93, 1.0]),
+    st.sampled_from([1.0, 1e8, 1e10, 1e12]),
+)
 def test_quantile_intervals_equal_those_of_the_matrix(seed, q, variance):
     sums = np.concatenate([[0.0], np.cumsum(np.random.default_rng(seed).normal(5, 10, 40))])
     noise = variance, 3 * variance**2
@@ -49,7 +53,10 @@ def test_a_histogram_of_many_bins_from_release_to_answer(tmp_path):
     again = tt.load(tmp_path / "out")
     assert again.verify()
     answers = again.ranges([(2000, 3000), (0, 5000), (100, 101)])
-    truth = [np.sum((values >= low) & (values < high)) for low, high in ((2000, 3000), (0, 5000), (100, 101))]
+    truth = [
+        np.sum((values >= low) & (values < high))
+        for low, high in ((2000, 3000), (0, 5000), (100, 101))
+    ]
     assert np.all(np.abs(answers.estimate - truth) < 6 * answers.std_error)
     tree = tt.histogram(values, **how, mechanism="hierarchical").ranges([(2000, 3000)])
     assert answers.std_error[0] < tree.std_error[0]

@@ -43,7 +43,9 @@ def test_fourth_cumulants(noise):
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
-@pytest.mark.parametrize("coefficients", [[1], [1, 1], [1, 0.5, 0.25], [1] * 10, [3, 0.1, 0.1]], ids=str)
+@pytest.mark.parametrize(
+    "coefficients", [[1], [1, 1], [1, 0.5, 0.25], [1] * 10, [3, 0.1, 0.1]], ids=str
+)
 def test_intervals_hold_sums_of_laplace_noise_at_their_level(coefficients, level):
     noise = DiscreteLaplace(Fraction(40))
     sums = np.array(coefficients) @ draws(noise, (len(coefficients), 40_000))
@@ -60,7 +62,9 @@ def test_normal_intervals_would_be_too_narrow_for_one_draw():
     assert np.mean(np.abs(draws(noise, 40_000)) <= narrow) < 0.98
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(2))], ids=str)
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(2))], ids=str
+)
 def test_whole_widths_are_the_smallest_that_hold_the_sum(noise):
     values, law = law_of_one_draw(noise, reach=60)
     several = law

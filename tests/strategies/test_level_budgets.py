@@ -14,17 +14,22 @@ from tallytree.strategies.level_budgets import exact_shares, level_shares, witho
 ALLOCATIONS = ["equal", "geometric", "optimal-blocks", "optimal"]
 
 
-@given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=25).filter(lambda weights: sum(weights) > 0))
+@given(
+    st.lists(st.floats(0.0, 1e6), min_size=1, max_size=25).filter(lambda weights: sum(weights) > 0)
+)
 def test_shares_are_exact(weights: list[float]) -> None:
     shares = exact_shares(weights)
     assert sum(shares) == 1
     assert all((share > 0) == (weight > 0) for share, weight in zip(shares, weights))
     assert all(
-        abs(float(share) - weight / sum(weights)) <= len(weights) / 2**20 for share, weight in zip(shares, weights)
+        abs(float(share) - weight / sum(weights)) <= len(weights) / 2**20
+        for share, weight in zip(shares, weights)
     )
 
 
-@pytest.mark.parametrize("weights", [[], [0.0, 0.0], [-1.0, 2.0], [float("nan")], [float("inf"), 1.0]])
+@pytest.mark.parametrize(
+    "weights", [[], [0.0, 0.0], [-1.0, 2.0], [float("nan")], [float("inf"), 1.0]]
+)
 def test_weights_without_a_meaning_are_refused(weights: list[float]) -> None:
     with pytest.raises(RequestError):
         exact_shares(weights)
@@ -49,23 +54,32 @@ def test_equal_and_geometric() -> None:
 
 
 def least_by_search(tree: RangeTree, noise: NoiseKind, *, consistent: bool) -> float:
-    """Least error over all divisions of the budget, by a general optimiser on the logarithms of the shares."""
+    """Least error over all divisions of the budget, by a general optimiser on the logarithms of the
+    shares.
+    """
 
     def error(logs: list[float]) -> float:
         weights = [2.0**log for log in logs]
         return tree_range_error(
-            tree, level_variances([w / sum(weights) for w in weights], noise=noise), consistent=consistent
+            tree,
+            level_variances([w / sum(weights) for w in weights], noise=noise),
+            consistent=consistent,
         )
 
     found = minimize(
-        error, [0.0] * tree.n_levels, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 4000}
+        error,
+        [0.0] * tree.n_levels,
+        method="Nelder-Mead",
+        options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 4000},
     )
     return float(found.fun)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize(("n_bins", "branching"), [(64, 4), (100, 3), (512, 23)])
-def test_optimal_allocations_cannot_be_improved(n_bins: int, branching: int, noise: NoiseKind) -> None:
+def test_optimal_allocations_cannot_be_improved(
+    n_bins: int, branching: int, noise: NoiseKind
+) -> None:
     tree = RangeTree.regular(n_bins, branching)
     for allocation, consistent in (("optimal-blocks", False), ("optimal", True)):
         variances = level_variances(level_shares(tree, allocation, noise=noise), noise=noise)  # type: ignore[arg-type]
@@ -81,7 +95,9 @@ def test_levels_without_a_share_can_be_dropped() -> None:
     fewer, kept = without_empty_levels(tree, shares)
     assert fewer.widths == (16, 1)
     assert sum(kept) == 1
-    assert tree_range_error(fewer, level_variances(kept)) == tree_range_error(tree, level_variances(shares))
+    assert tree_range_error(fewer, level_variances(kept)) == tree_range_error(
+        tree, level_variances(shares)
+    )
     with pytest.raises(RequestError):
         without_empty_levels(tree, (Fraction(1), Fraction(0), Fraction(0)))
 

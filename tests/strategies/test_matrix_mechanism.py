@@ -20,12 +20,18 @@ from tests.reference import range_errors as slow
 def test_error_is_the_average_variance_of_every_query() -> None:
     strategy = np.random.default_rng(0).integers(-3, 4, size=(9, 6)).astype(float)
     norm = np.abs(strategy).sum(axis=0).max()
-    expected = slow.least_squares_error(strategy, np.full(9, 2.0 * norm**2 / 0.25), slow.all_ranges(6))
+    expected = slow.least_squares_error(
+        strategy, np.full(9, 2.0 * norm**2 / 0.25), slow.all_ranges(6)
+    )
     assert expected_error(strategy, AllRanges(6), budget=0.5) == pytest.approx(expected)
     assert expected_error(5 * strategy, AllRanges(6), budget=0.5) == pytest.approx(expected)
     norm_2 = np.sqrt((strategy**2).sum(axis=0).max())
-    expected = slow.least_squares_error(strategy, np.full(9, norm_2**2 / (2 * 0.3)), slow.all_ranges(6))
-    assert expected_error(strategy, AllRanges(6), budget=0.3, noise="gaussian") == pytest.approx(expected)
+    expected = slow.least_squares_error(
+        strategy, np.full(9, norm_2**2 / (2 * 0.3)), slow.all_ranges(6)
+    )
+    assert expected_error(strategy, AllRanges(6), budget=0.3, noise="gaussian") == pytest.approx(
+        expected
+    )
 
 
 def test_discrete_noise_sees_the_scale_of_whole_numbers() -> None:
@@ -39,9 +45,13 @@ def test_discrete_noise_sees_the_scale_of_whole_numbers() -> None:
 
 def test_trees_flat_and_wavelet_agree_with_their_own_formulas() -> None:
     tree = RangeTree.regular(27, 3)
-    assert expected_error(slow.tree_matrix(tree), AllRanges(27)) == pytest.approx(tree_range_error(tree, [18.0] * 3))
+    assert expected_error(slow.tree_matrix(tree), AllRanges(27)) == pytest.approx(
+        tree_range_error(tree, [18.0] * 3)
+    )
     assert expected_error(np.eye(27), AllRanges(27)) == pytest.approx(flat_range_error(27))
-    assert expected_error(slow.haar_matrix(32), AllRanges(32)) == pytest.approx(wavelet_range_error(32))
+    assert expected_error(slow.haar_matrix(32), AllRanges(32)) == pytest.approx(
+        wavelet_range_error(32)
+    )
 
 
 def test_a_strategy_of_too_low_rank_is_refused_only_where_it_matters() -> None:
@@ -56,7 +66,8 @@ def test_a_strategy_of_too_low_rank_is_refused_only_where_it_matters() -> None:
 
 @pytest.mark.parametrize("n_bins", [4, 16])
 def test_eigen_select_solves_its_convex_program(n_bins: int) -> None:
-    # No small change of the weights that keeps the sensitivity lowers the error; duality gives the same value.
+    # No small change of the weights that keeps the sensitivity lowers the error; duality gives the
+    # same value.
     workload = AllRanges(n_bins)
     strategy = eigen_select(workload)
     assert strategy_norm(strategy) == pytest.approx(1.0)
@@ -68,13 +79,20 @@ def test_eigen_select_solves_its_convex_program(n_bins: int) -> None:
 
 
 def test_eigen_select_is_far_from_good_for_ranges_as_the_paper_found() -> None:
-    # qardaji2013 Table 3 prints 104.74 (N = 16) and 857.96 (N = 64); with optimal weights it is less, and still poor.
+    # qardaji2013 Table 3 prints 104.74 (N = 16) and 857.96 (N = 64); with optimal weights it is
+    # less, and still poor.
     assert 44.0 < expected_error(eigen_select(AllRanges(64)), AllRanges(64)) < 857.96
 
 
-@pytest.mark.parametrize(("n_bins", "printed", "most"), [(16, 20.21, 12.0), (32, 30.85, 21.5), (64, 60.34, 33.5)])
-def test_low_rank_is_better_than_printed_and_never_worse_than_flat(n_bins: int, printed: float, most: float) -> None:
-    """Flat has 12.00, 22.67 and 44.00 (qardaji2013 Table 3): from 32 bins on, bins alone are not the answer."""
+@pytest.mark.parametrize(
+    ("n_bins", "printed", "most"), [(16, 20.21, 12.0), (32, 30.85, 21.5), (64, 60.34, 33.5)]
+)
+def test_low_rank_is_better_than_printed_and_never_worse_than_flat(
+    n_bins: int, printed: float, most: float
+) -> None:
+    """Flat has 12.00, 22.67 and 44.00 (qardaji2013 Table 3): from 32 bins on, bins alone are not
+    the answer.
+    """
     strategy = low_rank(AllRanges(n_bins))
     np.testing.assert_allclose(np.abs(strategy).sum(axis=0), 1.0)
     reached = expected_error(strategy, AllRanges(n_bins))
@@ -88,17 +106,25 @@ def test_low_rank_refuses_workloads_that_leave_bins_open() -> None:
         low_rank(marginals((2, 2), 1))
 
 
-@pytest.mark.parametrize("workload", [AllRanges(24), prefixes(24), marginals((3, 4, 2), 2)], ids=lambda w: w.name)
+@pytest.mark.parametrize(
+    "workload", [AllRanges(24), prefixes(24), marginals((3, 4, 2), 2)], ids=lambda w: w.name
+)
 def test_no_strategy_is_below_the_bound(workload: Workload) -> None:
     bound = error_lower_bound(workload)
-    strategies = [np.eye(24), slow.tree_matrix(RangeTree.regular(24, 3)), np.random.default_rng(5).random((40, 24))]
+    strategies = [
+        np.eye(24),
+        slow.tree_matrix(RangeTree.regular(24, 3)),
+        np.random.default_rng(5).random((40, 24)),
+    ]
     for strategy in [*strategies, gaussian_strategy(workload)]:
         assert relative_error(strategy, workload, noise="gaussian") >= bound
         assert relative_error(strategy, workload) >= bound
 
 
 @pytest.mark.parametrize(
-    "workload", [AllRanges(20), prefixes(20), given_ranges(20, [(0, 9), (3, 20)])], ids=lambda w: w.name
+    "workload",
+    [AllRanges(20), prefixes(20), given_ranges(20, [(0, 9), (3, 20)])],
+    ids=lambda w: w.name,
 )
 def test_gaussian_strategy_is_optimal(workload: Workload) -> None:
     strategy = gaussian_strategy(workload)
@@ -115,6 +141,7 @@ def test_gaussian_strategy_is_optimal(workload: Workload) -> None:
 def test_gaussian_strategy_beats_trees_by_far() -> None:
     workload = AllRanges(64)
     best_tree = min(
-        relative_error(slow.tree_matrix(RangeTree.regular(64, b)), workload, noise="gaussian") for b in (2, 3, 4, 8)
+        relative_error(slow.tree_matrix(RangeTree.regular(64, b)), workload, noise="gaussian")
+        for b in (2, 3, 4, 8)
     )
     assert relative_error(gaussian_strategy(workload), workload, noise="gaussian") < 0.8 * best_tree

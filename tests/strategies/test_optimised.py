@@ -40,7 +40,9 @@ def best_named_error(n_bins: int) -> float:
     return min([*trees, flat_range_error(n_bins), wavelet_range_error(n_bins)])
 
 
-@pytest.mark.parametrize("workload", [AllRanges(7), prefixes(7), marginals((2, 3), 1)], ids=lambda w: w.name)
+@pytest.mark.parametrize(
+    "workload", [AllRanges(7), prefixes(7), marginals((2, 3), 1)], ids=lambda w: w.name
+)
 def test_objective_is_the_expected_error_and_its_gradient_is_right(workload: Workload) -> None:
     objective = BumpObjective(workload, 3)
     bumps = np.random.default_rng(2).random((3, workload.n_bins))
@@ -50,7 +52,8 @@ def test_objective_is_the_expected_error_and_its_gradient_is_right(workload: Wor
     assert wrong < 1e-5 * np.linalg.norm(objective(bumps.ravel())[1])
 
 
-# Errors to reach at N = 64, 256 and 512 are those of an earlier prototype; the last column is qardaji2013's best H_b^c.
+# Errors to reach at N = 64, 256 and 512 are those of an earlier prototype; the last column is
+# qardaji2013's best H_b^c.
 @pytest.mark.parametrize(
     ("n_bins", "reach", "best_tree"),
     [
@@ -60,7 +63,9 @@ def test_objective_is_the_expected_error_and_its_gradient_is_right(workload: Wor
         pytest.param(1024, 133.1, 156.64, marks=pytest.mark.slow),
     ],
 )
-def test_optimised_is_well_below_every_tree(n_bins: int, reach: float, best_tree: float, cache: Path) -> None:
+def test_optimised_is_well_below_every_tree(
+    n_bins: int, reach: float, best_tree: float, cache: Path
+) -> None:
     found = optimised_strategy(AllRanges(n_bins), cache=cache)
     assert isinstance(found, OptimisedMatrix)
     assert found.error < reach
@@ -70,7 +75,9 @@ def test_optimised_is_well_below_every_tree(n_bins: int, reach: float, best_tree
 
 @pytest.mark.parametrize("n_bins", [*range(1, 34), 45, 50, 64, 77, 100, 150, 300, 2500, 10_000])
 def test_optimised_is_never_worse_than_a_named_strategy(n_bins: int, cache: Path) -> None:
-    assert optimised_strategy(AllRanges(n_bins), cache=cache).error <= best_named_error(n_bins) * (1 + 1e-9)
+    assert optimised_strategy(AllRanges(n_bins), cache=cache).error <= best_named_error(n_bins) * (
+        1 + 1e-9
+    )
 
 
 def test_few_bins_are_best_counted_alone(cache: Path) -> None:
@@ -142,7 +149,9 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     assert optimised_matrix(AllRanges(30), cache=blocked).error > 0
 
 
-def test_the_cache_is_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_is_in_the_users_cache_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "tallytree" / "strategies"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
@@ -172,7 +181,9 @@ def test_optimised_tree_is_at_least_as_good_as_every_regular_tree(n_bins: int) -
 
 
 def test_the_search_runs_on_one_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Products of small matrices, spread over cores, cost ten times the processor time; see the comment in the code."""
+    """Products of small matrices, spread over cores, cost ten times the processor time; see the
+    comment in the code.
+    """
     from threadpoolctl import threadpool_info
 
     from tallytree.strategies import optimised
@@ -188,7 +199,9 @@ def test_the_search_runs_on_one_core(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert set(seen) == {1}
 
 
-def test_beyond_two_thousand_bins_all_ranges_still_get_bumps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_beyond_two_thousand_bins_all_ranges_still_get_bumps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """After a few steps already; the whole search takes half a minute at 4,096 bins."""
     monkeypatch.setattr(optimiser, "NEXT_STEPS", 1)
     monkeypatch.setattr(optimiser, "LAST_STEPS", 1)

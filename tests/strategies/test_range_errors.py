@@ -33,12 +33,16 @@ def trees(draw: st.DrawFn) -> tuple[RangeTree, list[float]]:
 @given(trees())
 def test_consistent_error_equals_dense_least_squares(case: tuple[RangeTree, list[float]]) -> None:
     tree, variances = case
-    assert tree_range_error(tree, variances) == pytest.approx(slow.consistent_tree_error(tree, variances), rel=1e-10)
+    assert tree_range_error(tree, variances) == pytest.approx(
+        slow.consistent_tree_error(tree, variances), rel=1e-10
+    )
 
 
 @settings(deadline=None, max_examples=60)
 @given(trees())
-def test_error_without_consistency_equals_covering_every_range(case: tuple[RangeTree, list[float]]) -> None:
+def test_error_without_consistency_equals_covering_every_range(
+    case: tuple[RangeTree, list[float]],
+) -> None:
     tree, variances = case
     expected = slow.fewest_blocks_error(tree, variances)
     assert tree_range_error(tree, variances, consistent=False) == pytest.approx(expected, rel=1e-12)
@@ -46,7 +50,9 @@ def test_error_without_consistency_equals_covering_every_range(case: tuple[Range
 
 @settings(deadline=None, max_examples=60)
 @given(trees())
-def test_level_contributions_add_up_and_are_the_true_derivatives(case: tuple[RangeTree, list[float]]) -> None:
+def test_level_contributions_add_up_and_are_the_true_derivatives(
+    case: tuple[RangeTree, list[float]],
+) -> None:
     tree, variances = case
     parts = level_contributions(tree, variances)
     assert sum(parts) == pytest.approx(tree_range_error(tree, variances), rel=1e-10)
@@ -60,7 +66,9 @@ def test_level_contributions_add_up_and_are_the_true_derivatives(case: tuple[Ran
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 4, 5, 7, 8, 11, 16, 19, 32])
 def test_wavelet_error_equals_the_inverse_transform(n_bins: int) -> None:
-    assert wavelet_range_error(n_bins, 3.0) == pytest.approx(slow.padded_haar_error(n_bins, 3.0), rel=1e-12)
+    assert wavelet_range_error(n_bins, 3.0) == pytest.approx(
+        slow.padded_haar_error(n_bins, 3.0), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 9, 45])
@@ -68,7 +76,9 @@ def test_flat_is_a_tree_of_one_level(n_bins: int) -> None:
     tree = RangeTree.flat(n_bins)
     assert flat_range_error(n_bins, 2.0) == pytest.approx(slow.consistent_tree_error(tree, [2.0]))
     assert tree_range_error(tree, [2.0]) == pytest.approx(flat_range_error(n_bins))
-    assert tree_range_error(tree, [2.0], consistent=False) == pytest.approx(flat_range_error(n_bins))
+    assert tree_range_error(tree, [2.0], consistent=False) == pytest.approx(
+        flat_range_error(n_bins)
+    )
 
 
 def test_a_level_that_is_not_counted_is_left_out() -> None:
@@ -76,7 +86,9 @@ def test_a_level_that_is_not_counted_is_left_out() -> None:
     without = RangeTree(30, (9, 1))
     variances = [2.0, math.inf, math.inf, 5.0]
     assert tree.widths == (27, 9, 3, 1)
-    assert tree_range_error(tree, [math.inf, 2.0, math.inf, 5.0]) == tree_range_error(without, [2.0, 5.0])
+    assert tree_range_error(tree, [math.inf, 2.0, math.inf, 5.0]) == tree_range_error(
+        without, [2.0, 5.0]
+    )
     assert level_contributions(tree, variances)[1:3] == (0.0, 0.0)
 
 
@@ -90,7 +102,8 @@ def test_wrong_variances_are_refused() -> None:
 def test_uses_are_whole_numbers_beyond_64_bits() -> None:
     tree = RangeTree.regular(2**40, 2)
     n, h = tree.n_bins, tree.n_levels
-    # qardaji2013 Prop. 1, summed over levels, plus the two blocks that answer the range of everything.
+    # qardaji2013 Prop. 1, summed over levels, plus the two blocks that answer the range of
+    # everything.
     assert sum(block_uses(tree)) == h * n * n // 2 - n * n + n * h + n + 2
 
 
@@ -99,7 +112,8 @@ def equal_error(exponent: int, branching: int, *, consistent: bool) -> float:
     return tree_range_error(tree, level_variances(level_shares(tree)), consistent=consistent)
 
 
-# qardaji2013 Table 1, V^ex: exponent of N, best b, H_2, H_b (all trees, also ragged ones; exact up to 2^20).
+# qardaji2013 Table 1, V^ex: exponent of N, best b, H_2, H_b (all trees, also ragged ones; exact up
+# to 2^20).
 TABLE_1 = [
     (4, 16, 79.53, 12.00), (5, 32, 163.83, 22.67), (6, 64, 299.15, 44.00), (7, 128, 498.38, 86.67), (8, 16, 773.98, 150.98),
     (9, 23, 1138.11, 221.57), (10, 32, 1602.73, 320.83), (11, 46, 2179.77, 463.83), (12, 16, 2881.12, 606.30),
@@ -109,28 +123,34 @@ TABLE_1 = [
 
 
 @pytest.mark.parametrize(("exponent", "branching", "binary", "best"), TABLE_1)
-def test_table_1_without_consistency(exponent: int, branching: int, binary: float, best: float) -> None:
+def test_table_1_without_consistency(
+    exponent: int, branching: int, binary: float, best: float
+) -> None:
     assert equal_error(exponent, 2, consistent=False) == pytest.approx(binary, abs=0.00501)
     assert equal_error(exponent, branching, consistent=False) == pytest.approx(best, abs=0.00501)
 
 
-# Tables 1 and 3, H_2^c, exact (unsampled) cells, and the exact value at 2^10 and 2^11 where the paper sampled ranges.
+# Tables 1 and 3, H_2^c, exact (unsampled) cells, and the exact value at 2^10 and 2^11 where the
+# paper sampled ranges.
 @pytest.mark.parametrize(
-    ("exponent", "printed"), [(4, 34.46), (5, 61.34), (6, 99.92), (7, 152.18), (8, 220.06), (9, 305.54), (10, 410.58)]
+    ("exponent", "printed"),
+    [(4, 34.46), (5, 61.34), (6, 99.92), (7, 152.18), (8, 220.06), (9, 305.54), (10, 410.58)],
 )
 def test_binary_trees_with_consistency(exponent: int, printed: float) -> None:
     assert equal_error(exponent, 2, consistent=True) == pytest.approx(printed, abs=0.00501)
 
 
 @pytest.mark.parametrize(
-    ("exponent", "branching", "printed"), [(4, 16, 12.0), (6, 8, 37.07), (8, 16, 79.23), (7, 12, 54.17)]
+    ("exponent", "branching", "printed"),
+    [(4, 16, 12.0), (6, 8, 37.07), (8, 16, 79.23), (7, 12, 54.17)],
 )
 def test_wide_trees_with_consistency(exponent: int, branching: int, printed: float) -> None:
     assert equal_error(exponent, branching, consistent=True) == pytest.approx(printed, abs=0.00501)
 
 
 @pytest.mark.parametrize(
-    ("exponent", "printed"), [(4, 28.52), (5, 49.65), (6, 82.60), (7, 133.96), (8, 214.39), (9, 340.92)]
+    ("exponent", "printed"),
+    [(4, 28.52), (5, 49.65), (6, 82.60), (7, 133.96), (8, 214.39), (9, 340.92)],
 )
 def test_quad_is_the_binary_tree_with_geometric_budgets(exponent: int, printed: float) -> None:
     tree = RangeTree.regular(2**exponent, 2)
@@ -140,7 +160,9 @@ def test_quad_is_the_binary_tree_with_geometric_budgets(exponent: int, printed: 
 
 def test_wavelet_values_that_were_computed_by_dense_algebra() -> None:
     measured = [wavelet_range_error(2**exponent) for exponent in range(4, 11)]
-    assert measured == pytest.approx([37.80, 64.23, 102.25, 153.89, 221.13, 305.95, 410.29], abs=0.00501)
+    assert measured == pytest.approx(
+        [37.80, 64.23, 102.25, 153.89, 221.13, 305.95, 410.29], abs=0.00501
+    )
 
 
 def test_least_squares_is_a_little_better_than_perfect_tree_weights_on_a_ragged_tree() -> None:

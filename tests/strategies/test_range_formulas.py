@@ -49,7 +49,9 @@ TABLE_1 = [
 
 
 @pytest.mark.parametrize(("exponent", "binary", "branching", "h", "best"), TABLE_1)
-def test_table_1_estimates_and_choices(exponent: int, binary: float, branching: int, h: int, best: float) -> None:
+def test_table_1_estimates_and_choices(
+    exponent: int, binary: float, branching: int, h: int, best: float
+) -> None:
     n_bins = 2**exponent
     assert tree_error_approximation(n_bins, 2) == pytest.approx(binary, abs=0.00501)
     assert tree_error_approximation(n_bins, branching) == pytest.approx(best, abs=0.00501)
@@ -66,7 +68,9 @@ TABLE_2 = [
 
 
 @pytest.mark.parametrize(("exponent", "branching", "estimate", "exact"), TABLE_2)
-def test_table_2(exponent: int, branching: int, estimate: float | None, exact: float | None) -> None:
+def test_table_2(
+    exponent: int, branching: int, estimate: float | None, exact: float | None
+) -> None:
     n_bins = 2**exponent
     assert best_branching(n_bins, "estimate") == branching
     if estimate is not None:
@@ -78,9 +82,11 @@ def test_table_2(exponent: int, branching: int, estimate: float | None, exact: f
 def test_the_exact_choice_differs_from_the_estimate_at_1024_bins_alone() -> None:
     chosen = [best_branching(2**exponent) for exponent in range(4, 12)]
     assert chosen == [16, 32, 8, 12, 16, 23, 11, 13]
-    # ERRATA: 156.64 belongs to b = 11; the paper sampled ranges, the exact value agrees with it here.
+    # ERRATA: 156.64 belongs to b = 11; the paper sampled ranges, the exact value agrees with it
+    # here.
     assert regular_tree_error(1024, 11) == pytest.approx(156.64, abs=0.00501)
-    # Table 1 has 164.30 and the side table 163.81 for b = 32, both sampled; the exact value lies between.
+    # Table 1 has 164.30 and the side table 163.81 for b = 32, both sampled; the exact value lies
+    # between.
     assert 163.81 < regular_tree_error(1024, 32) < 164.30
 
 
@@ -107,7 +113,9 @@ def test_algorithm_1_against_dense_least_squares(branching: int, h: int) -> None
         node = np.array([1.0] * width + [0.0] * (tree.n_bins - width))
         inside = np.array([stop <= width for _, _, stop in blocks])
         strictly = np.array([stop <= width and stop - start < width for _, start, stop in blocks])
-        subtree = np.linalg.inv((rows[inside].T @ (rows[inside] / own[inside, None]))[:width, :width])
+        subtree = np.linalg.inv(
+            (rows[inside].T @ (rows[inside] / own[inside, None]))[:width, :width]
+        )
         assert below[level] == pytest.approx(subtree.sum())
         rest = rows[~strictly].T @ (rows[~strictly] / own[~strictly, None])
         assert above[level] == pytest.approx(node @ np.linalg.pinv(rest) @ node)

@@ -10,7 +10,10 @@ from tallytree.strategies.optimised import optimised_strategy
 from tallytree.strategies.workloads import AllRanges
 from tests.reference.semidefinite import least_relative_error
 
-pytest.importorskip("clarabel", reason="SKIPPED LOUDLY: install the extra 'test' to compare with a semidefinite solver")
+pytest.importorskip(
+    "clarabel",
+    reason="SKIPPED LOUDLY: install the extra 'test' to compare with a semidefinite solver",
+)
 
 
 @pytest.mark.parametrize("n_bins", [8, 16, 32])
@@ -18,7 +21,9 @@ def test_the_gaussian_strategy_is_the_optimum(n_bins: int) -> None:
     workload = AllRanges(n_bins)
     least = least_relative_error(workload.gram(), workload.n_queries)
     assert error_lower_bound(workload) < least * (1 + 1e-6)
-    assert relative_error(gaussian_strategy(workload), workload, noise="gaussian") == pytest.approx(least, rel=1e-3)
+    assert relative_error(gaussian_strategy(workload), workload, noise="gaussian") == pytest.approx(
+        least, rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("n_bins", [16, 32])

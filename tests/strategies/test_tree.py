@@ -15,14 +15,22 @@ def test_fewest_blocks_are_the_fewest(n_bins, branching, count_total, seed):
     widths = layout.tree.widths
     rng = np.random.default_rng(seed)
     noisy = [rng.integers(-50, 50, layout.tree.n_blocks(level)) for level in range(len(widths))]
-    errors = TreeErrors(layout, np.ones(len(widths)), np.ones(len(widths)))  # so that variances count blocks
+    errors = TreeErrors(
+        layout, np.ones(len(widths)), np.ones(len(widths))
+    )  # so that variances count blocks
     first, last = slow.all_ranges(n_bins)
     estimates, variances, _ = fewest_blocks(errors, noisy, first, last)
     for query in rng.choice(len(first), min(40, len(first)), replace=False):
-        assert variances[query] == len(slow.fewest_blocks(n_bins, widths, first[query], last[query]))
-    exact = [np.add.reduceat(np.arange(n_bins) ** 2, np.arange(0, n_bins, width)) for width in widths]
+        assert variances[query] == len(
+            slow.fewest_blocks(n_bins, widths, first[query], last[query])
+        )
+    exact = [
+        np.add.reduceat(np.arange(n_bins) ** 2, np.arange(0, n_bins, width)) for width in widths
+    ]
     estimates, _, _ = fewest_blocks(errors, exact, first, last)
-    np.testing.assert_array_equal(estimates, slow.range_rows(n_bins, first, last) @ np.arange(n_bins) ** 2)
+    np.testing.assert_array_equal(
+        estimates, slow.range_rows(n_bins, first, last) @ np.arange(n_bins) ** 2
+    )
 
 
 def test_fewest_blocks_pass_over_levels_without_a_count():

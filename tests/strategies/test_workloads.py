@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 from tallytree.errors import RequestError
 from tallytree.model.range_tree import RangeTree
 from tallytree.strategies.workload_errors import tree_error, wavelet_error
-from tallytree.strategies.workloads import AllRanges, Workload, given_ranges, identity, marginals, prefixes
+from tallytree.strategies.workloads import (
+    AllRanges,
+    Workload,
+    given_ranges,
+    identity,
+    marginals,
+    prefixes,
+)
 from tests.reference import range_errors as slow
 
 
@@ -28,17 +35,27 @@ CASES: list[tuple[Workload, np.ndarray]] = [
     (prefixes(7), np.tril(np.ones((7, 7)))),
     (identity(5), np.eye(5)),
     (given_ranges(9, LISTED), queries_of_ranges(9, LISTED)),
-    (marginals((3, 2, 4), 2), np.vstack([cells_of_marginal((3, 2, 4), axes) for axes in ((0, 1), (0, 2), (1, 2))])),
-    (marginals((3, 2), [(), (1,)]), np.vstack([cells_of_marginal((3, 2), ()), cells_of_marginal((3, 2), (1,))])),
+    (
+        marginals((3, 2, 4), 2),
+        np.vstack([cells_of_marginal((3, 2, 4), axes) for axes in ((0, 1), (0, 2), (1, 2))]),
+    ),
+    (
+        marginals((3, 2), [(), (1,)]),
+        np.vstack([cells_of_marginal((3, 2), ()), cells_of_marginal((3, 2), (1,))]),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("workload", "queries"), CASES, ids=lambda case: getattr(case, "key", ""))
-def test_gram_matrices_equal_those_of_the_listed_queries(workload: Workload, queries: np.ndarray) -> None:
+def test_gram_matrices_equal_those_of_the_listed_queries(
+    workload: Workload, queries: np.ndarray
+) -> None:
     assert workload.n_queries == len(queries)
     np.testing.assert_allclose(workload.gram(), queries.T @ queries)
     rows = np.random.default_rng(1).normal(size=(4, workload.n_bins))
-    np.testing.assert_allclose(workload.times_gram(rows), rows @ queries.T @ queries, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        workload.times_gram(rows), rows @ queries.T @ queries, rtol=1e-10, atol=1e-10
+    )
 
 
 def test_keys_tell_workloads_apart() -> None:
@@ -79,8 +96,14 @@ def listed_cases(draw: st.DrawFn) -> tuple[RangeTree, list[float], list[tuple[in
     while draw(st.booleans()) and widths[0] < n_bins:
         widths.insert(0, widths[0] * draw(st.integers(2, 5)))
     variances = draw(st.lists(st.floats(0.1, 9.0), min_size=len(widths), max_size=len(widths)))
-    ends = st.tuples(st.integers(0, n_bins), st.integers(0, n_bins)).filter(lambda pair: pair[0] < pair[1])
-    return RangeTree(n_bins, tuple(widths)), variances, draw(st.lists(ends, min_size=1, max_size=12))
+    ends = st.tuples(st.integers(0, n_bins), st.integers(0, n_bins)).filter(
+        lambda pair: pair[0] < pair[1]
+    )
+    return (
+        RangeTree(n_bins, tuple(widths)),
+        variances,
+        draw(st.lists(ends, min_size=1, max_size=12)),
+    )
 
 
 @settings(max_examples=120)
@@ -95,7 +118,9 @@ def test_tree_errors_over_listed_ranges_equal_brute_force(
     expected = slow.least_squares_error(slow.tree_matrix(tree), row_variances, queries)
     assert tree_error(tree, variances, workload) == pytest.approx(expected, rel=1e-9)
     expected = slow.fewest_blocks_error(tree, variances, ranges)
-    assert tree_error(tree, variances, workload, consistent=False) == pytest.approx(expected, rel=1e-12)
+    assert tree_error(tree, variances, workload, consistent=False) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 5, 8, 13])
@@ -105,7 +130,9 @@ def test_all_ranges_listed_are_all_ranges(n_bins: int) -> None:
     variances = [1.0 + level for level in range(tree.n_levels)]
     for consistent in (True, False):
         expected = tree_error(tree, variances, AllRanges(n_bins), consistent=consistent)
-        assert tree_error(tree, variances, listed, consistent=consistent) == pytest.approx(expected, rel=1e-10)
+        assert tree_error(tree, variances, listed, consistent=consistent) == pytest.approx(
+            expected, rel=1e-10
+        )
     assert wavelet_error(listed) == pytest.approx(wavelet_error(AllRanges(n_bins)), rel=1e-10)
 
 

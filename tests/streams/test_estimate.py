@@ -26,25 +26,34 @@ def test_step_by_step_is_all_at_once(strategy, epochs):
         estimator.push(rows[steps == step])
         now = estimator.counts()
         for name in ("estimate", "variance", "cumulant"):
-            np.testing.assert_allclose(getattr(now, name)[0], getattr(together, name)[step], rtol=1e-9, atol=1e-6)
+            np.testing.assert_allclose(
+                getattr(now, name)[0], getattr(together, name)[step], rtol=1e-9, atol=1e-6
+            )
 
 
 def test_counts_solve_the_triangular_system():
     plan = plan_stream(BUDGETS["square-root"], 60)
     rows = np.random.default_rng(2).integers(-1000, 10**6, 60)
     exact = reference.decoded(square_root_weights(60).tolist(), rows.tolist())
-    np.testing.assert_allclose(estimate_stream(plan, rows, 60).estimate, [float(value) for value in exact], rtol=1e-10)
+    np.testing.assert_allclose(
+        estimate_stream(plan, rows, 60).estimate, [float(value) for value in exact], rtol=1e-10
+    )
 
 
 def test_blocks_average_their_own_count_with_their_parts():
-    """Nine steps in threes: 9 rows of steps, 3 of blocks, 1 of all; each average by inverse variance."""
+    """Nine steps in threes: 9 rows of steps, 3 of blocks, 1 of all; each average by inverse
+    variance.
+    """
     plan = plan_stream(BUDGETS["tree"], 9, branching=3)
     steps, levels = rows_table(plan, 9)
     rows = np.random.default_rng(3).integers(0, 100, len(steps))
     own = plan.epoch(0).noise.variance
     single, triple, nine = rows[levels == 0], rows[levels == 1], rows[levels == 2]
     parts = single.reshape(3, 3).sum(axis=1)
-    blocks, variance = (triple / own + parts / (3 * own)) / (1 / own + 1 / (3 * own)), 1 / (1 / own + 1 / (3 * own))
+    blocks, variance = (
+        (triple / own + parts / (3 * own)) / (1 / own + 1 / (3 * own)),
+        1 / (1 / own + 1 / (3 * own)),
+    )
     whole = (nine[0] / own + blocks.sum() / (3 * variance)) / (1 / own + 1 / (3 * variance))
     found = estimate_stream(plan, rows, 9)
     np.testing.assert_allclose(found.estimate[[1, 2, 7, 8]], [
@@ -74,14 +83,20 @@ def test_published_counts_follow_from_rows_or_do_not(strategy):
 
 @pytest.mark.parametrize(
     ("strategy", "how"),
-    [("square-root", {}), ("tree", {"branching": 3}), ("tree", {"branching": 3, "inference": False})],
+    [
+        ("square-root", {}),
+        ("tree", {"branching": 3}),
+        ("tree", {"branching": 3, "inference": False}),
+    ],
 )
 def test_errors_of_ranges_of_steps_are_those_of_differences(strategy, how):
     """Counts are linear in the rows: the slow way asks what each count takes of every single row."""
     plan = plan_stream(BUDGETS[strategy], None, epochs=(9, 13), **how)
     n_steps = 30
     steps, _ = rows_table(plan, n_steps)
-    taken = np.array([estimate_stream(plan, row, n_steps).estimate for row in np.eye(len(steps), dtype=np.int64)])
+    taken = np.array(
+        [estimate_stream(plan, row, n_steps).estimate for row in np.eye(len(steps), dtype=np.int64)]
+    )
     taken = np.concatenate([np.zeros((len(steps), 1)), taken], axis=1)
     noises = [plan.epoch(plan.epoch_of(int(step))[0]).noise for step in steps]
     variance = np.array([noise.variance for noise in noises])

@@ -32,7 +32,10 @@ def test_errors_are_as_stated_and_intervals_hold_the_truth(inference):
         answers = [counter.add(number) for number in arrivals]
         errors = np.array([answer.estimate for answer in answers]) - np.cumsum(arrivals)
         squared += errors**2
-        held += [answer.low <= truth <= answer.high for answer, truth in zip(answers, np.cumsum(arrivals))]
+        held += [
+            answer.low <= truth <= answer.high
+            for answer, truth in zip(answers, np.cumsum(arrivals))
+        ]
     stated = np.array([answer.std_error**2 for answer in answers])
     assert (squared / runs / stated).mean() == pytest.approx(1, abs=0.1)
     assert held.mean() / runs == pytest.approx(0.95, abs=0.015)
@@ -48,7 +51,8 @@ def test_the_papers_variance_is_one_block_per_binary_digit():
 
 def test_inference_nearly_halves_the_variance_of_large_blocks():
     raw, smart = (
-        StreamCounter(1024, epsilon=1, branching=2, inference=inference, insecure_seed=1) for inference in (False, True)
+        StreamCounter(1024, epsilon=1, branching=2, inference=inference, insecure_seed=1)
+        for inference in (False, True)
     )
     for _ in range(512):
         before, after = raw.add(1), smart.add(1)
@@ -90,7 +94,8 @@ def test_rows_are_the_same_however_steps_are_taken(budget):
     together = measure_steps(plan, arrivals, KeyStream.from_insecure_seed(3), first=0)
     key = KeyStream.from_insecure_seed(3)
     pieces = [
-        measure_steps(plan, arrivals[:stop], key, first=first) for first, stop in [(0, 1), (1, 13), (13, 14), (14, 40)]
+        measure_steps(plan, arrivals[:stop], key, first=first)
+        for first, stop in [(0, 1), (1, 13), (13, 14), (14, 40)]
     ]
     assert together.tolist() == np.concatenate(pieces).tolist()
     assert len(together) == len(rows_table(plan, 40)[0])
@@ -111,7 +116,9 @@ def test_counts_are_exact_without_noise_over_epochs():
     for budget in (Budget("pure", Fraction(10**5)), Budget("zcdp", Fraction(10**14))):
         plan = plan_stream(budget, None, epochs=(7, 20))
         rows = measure_steps(plan, arrivals, KeyStream.from_insecure_seed(1), first=0)
-        np.testing.assert_allclose(estimate_stream(plan, rows, 60).estimate, np.cumsum(arrivals), atol=1e-4)
+        np.testing.assert_allclose(
+            estimate_stream(plan, rows, 60).estimate, np.cumsum(arrivals), atol=1e-4
+        )
 
 
 def test_rows_never_depend_on_what_comes_later():
@@ -120,7 +127,8 @@ def test_rows_never_depend_on_what_comes_later():
     one, other = np.arange(30), np.arange(30)
     other[20:] = 1000
     first, second = (
-        measure_steps(plan, arrivals, KeyStream.from_insecure_seed(1), first=0) for arrivals in (one, other)
+        measure_steps(plan, arrivals, KeyStream.from_insecure_seed(1), first=0)
+        for arrivals in (one, other)
     )
     assert first[:20].tolist() == second[:20].tolist()
     assert np.all(first[20:] != second[20:])
@@ -141,10 +149,18 @@ def test_the_mean_squared_error_is_that_of_theory(budget, strategy):
         squared += (counts.estimate - np.cumsum(arrivals)) ** 2
     assert counts.variance.mean() == pytest.approx(mean_squared_error(plan))
     assert (squared / 2500).mean() == pytest.approx(mean_squared_error(plan), rel=0.03)
-    np.testing.assert_allclose(squared[[0, 30, 200, 364]] / 2500, counts.variance[[0, 30, 200, 364]], rtol=0.15)
+    np.testing.assert_allclose(
+        squared[[0, 30, 200, 364]] / 2500, counts.variance[[0, 30, 200, 364]], rtol=0.15
+    )
 
 
 def test_units_of_several_entities_get_more_noise():
-    one, three = (StreamCounter(50, rho=1, definition="zcdp", contributions=k, insecure_seed=1) for k in (1, 3))
+    one, three = (
+        StreamCounter(50, rho=1, definition="zcdp", contributions=k, insecure_seed=1)
+        for k in (1, 3)
+    )
     assert three.noise.sigma2 == 9 * one.noise.sigma2
-    assert repr(StreamCounter(None, epsilon=1)) == "StreamCounter(0 of any number of steps, epsilon = 1, values hidden)"
+    assert (
+        repr(StreamCounter(None, epsilon=1))
+        == "StreamCounter(0 of any number of steps, epsilon = 1, values hidden)"
+    )

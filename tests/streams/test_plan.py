@@ -13,7 +13,13 @@ from tallytree.streams.errors import (
     decoding_weights,
     n_levels,
 )
-from tallytree.streams.plan import EPOCHS, LONGEST_EPOCH, mean_squared_error, plan_stream, rows_table
+from tallytree.streams.plan import (
+    EPOCHS,
+    LONGEST_EPOCH,
+    mean_squared_error,
+    plan_stream,
+    rows_table,
+)
 from tests.reference import streams as reference
 
 PURE, ZCDP = Budget("pure", Fraction(1)), Budget("zcdp", Fraction(1, 2))
@@ -23,7 +29,9 @@ def test_decoding_inverts_the_rounded_weights_exactly():
     n = 90
     weights = reference.weights(n)
     expected = reference.decoded(weights, [1] + [0] * (n - 1))
-    np.testing.assert_allclose(decoding_weights(n), [float(value) for value in expected], rtol=1e-12)
+    np.testing.assert_allclose(
+        decoding_weights(n), [float(value) for value in expected], rtol=1e-12
+    )
 
 
 def test_decoding_weights_lie_between_0_and_the_first_and_undo_the_sum():
@@ -34,7 +42,9 @@ def test_decoding_weights_lie_between_0_and_the_first_and_undo_the_sum():
     np.testing.assert_allclose(np.convolve(weights, found[:600])[:600], 1.0, rtol=1e-11)
 
 
-@pytest.mark.parametrize(("n_steps", "branching"), [(1, 2), (7, 2), (8, 2), (100, 3), (365, 20), (50, 60)])
+@pytest.mark.parametrize(
+    ("n_steps", "branching"), [(1, 2), (7, 2), (8, 2), (100, 3), (365, 20), (50, 60)]
+)
 def test_uses_of_blocks_are_sums_of_digits(n_steps, branching):
     levels = n_levels(n_steps, branching)
     digits = [reference.digits(step, branching, levels) for step in range(1, n_steps + 1)]
@@ -43,7 +53,9 @@ def test_uses_of_blocks_are_sums_of_digits(n_steps, branching):
 
 @pytest.mark.parametrize(("n_steps", "figure"), [(365, 7.737), (1023, 9.669), (65_536, 19.664)])
 def test_the_square_root_has_the_error_of_the_papers(n_steps, figure):
-    """Per 1/(2ρ), with f_k = C(2k, k)/4^k: Σ f² times its running mean; rounding the weights costs nothing that is seen."""
+    """Per 1/(2ρ), with f_k = C(2k, k)/4^k: Σ f² times its running mean; rounding the weights costs
+    nothing that is seen.
+    """
     f = np.cumprod(np.concatenate([[1.0], 1 - 1 / (2 * np.arange(1, n_steps))]))
     theory = (f**2).sum() * np.cumsum(f**2).mean()
     assert theory == pytest.approx(figure, abs=1e-3)
@@ -54,10 +66,14 @@ def test_the_square_root_beats_the_binary_tree_nearly_three_times():
     for n_steps, tree, root in [(365, 22.0, 7.74), (1023, 29.0, 9.67)]:
         binary = mean_squared_error(plan_stream(ZCDP, n_steps, strategy="tree", branching=2))
         assert binary == pytest.approx(tree, abs=0.3)
-        assert binary / mean_squared_error(plan_stream(ZCDP, n_steps)) == pytest.approx(tree / root, abs=0.1)
+        assert binary / mean_squared_error(plan_stream(ZCDP, n_steps)) == pytest.approx(
+            tree / root, abs=0.1
+        )
 
 
-@pytest.mark.parametrize(("n_steps", "branching", "gain"), [(365, 20, 2.85), (1023, 11, 2.53), (65_536, 17, 2.76)])
+@pytest.mark.parametrize(
+    ("n_steps", "branching", "gain"), [(365, 20, 2.85), (1023, 11, 2.53), (65_536, 17, 2.76)]
+)
 def test_the_best_tree_beats_the_binary_one_under_pure(n_steps, branching, gain):
     plan, binary = plan_stream(PURE, n_steps), plan_stream(PURE, n_steps, branching=2)
     assert plan.branching == (branching,)
@@ -68,7 +84,9 @@ def test_no_branching_is_better_than_the_best():
     def mean(branching):
         levels = n_levels(30, branching)
         variances = block_moments(2.0 * levels**2, 0.0, levels, branching, inference=True).variance
-        return np.mean([np.dot(reference.digits(step, branching, levels), variances) for step in range(1, 31)])
+        return np.mean(
+            [np.dot(reference.digits(step, branching, levels), variances) for step in range(1, 31)]
+        )
 
     best = best_stream_branching(30, True)
     assert mean(best) == pytest.approx(min(mean(branching) for branching in range(2, 32)))
@@ -82,7 +100,9 @@ def test_records_cost_the_budget(budget, horizon):
     record = plan.record("one person")
     assert check_composition(record, budget) == ()
     assert total_loss(record, budget.definition) == budget.total
-    assert len(list(measurements(record))) == sum(plan.epoch(number).n_levels for number in range(len(plan.epochs)))
+    assert len(list(measurements(record))) == sum(
+        plan.epoch(number).n_levels for number in range(len(plan.epochs))
+    )
 
 
 def test_epochs_follow_one_another():

@@ -14,7 +14,13 @@ import pyarrow.compute as pc
 import pytest
 
 import tallytree as tt
-from tallytree.errors import InputError, PaidNotFinishedError, RequestError, StorageError, TallytreeError
+from tallytree.errors import (
+    InputError,
+    PaidNotFinishedError,
+    RequestError,
+    StorageError,
+    TallytreeError,
+)
 from tallytree.kinds.verbs import verify_privacy
 from tallytree.ledger.accounts import create_account, list_accounts
 from tallytree.ledger.payment import Payment
@@ -27,7 +33,10 @@ from tests.forging import forge
 
 ARRIVALS = np.random.default_rng(1).integers(0, 50, 60)
 ONE = Budget("pure", Fraction(1))
-LOSSES: dict[str, dict[str, Any]] = {"pure": {"epsilon": 1}, "zcdp": {"rho": "1/2", "definition": "zcdp"}}
+LOSSES: dict[str, dict[str, Any]] = {
+    "pure": {"epsilon": 1},
+    "zcdp": {"rho": "1/2", "definition": "zcdp"},
+}
 
 
 def assert_starts_with(longer: pa.Table, shorter: pa.Table) -> None:
@@ -36,7 +45,9 @@ def assert_starts_with(longer: pa.Table, shorter: pa.Table) -> None:
 
 @pytest.mark.parametrize("horizon", [64, None])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_three_runs_are_one_and_what_was_released_stays(loss: str, horizon: int | None, tmp_path: Path) -> None:
+def test_three_runs_are_one_and_what_was_released_stays(
+    loss: str, horizon: int | None, tmp_path: Path
+) -> None:
     options = {"horizon": horizon, "insecure_seed": 7, **LOSSES[loss]}
     together = tt.stream(counts=ARRIVALS, **options)
     before: dict[str, pa.Table] = {}
@@ -61,7 +72,9 @@ def test_new_rows_have_fresh_noise(tmp_path: Path) -> None:
     tt.stream(counts=ARRIVALS[:20], horizon=60, epsilon=1, out=tmp_path / "one")
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     one, two = (
-        tt.stream(counts=ARRIVALS, horizon=60, epsilon=1, out=tmp_path / name).tables(noisy=True)["noisy.parquet"]
+        tt.stream(counts=ARRIVALS, horizon=60, epsilon=1, out=tmp_path / name).tables(noisy=True)[
+            "noisy.parquet"
+        ]
         for name in ("one", "two")
     )
     step, same = one["step"].to_numpy(), one["value"].to_numpy() == two["value"].to_numpy()
@@ -111,11 +124,19 @@ def test_what_a_run_that_died_has_drawn_is_released_by_the_next(
     """Whether the first run dies or a later one; and the next one goes further."""
     ledger, out = str(tmp_path / "ledger.db"), tmp_path / "out"
     create_account(ledger, "visits", ONE)
-    options: dict[str, Any] = {"horizon": 60, "epsilon": 1, "out": out, "ledger": ledger, "dataset": "visits"}
+    options: dict[str, Any] = {
+        "horizon": 60,
+        "epsilon": 1,
+        "out": out,
+        "ledger": ledger,
+        "dataset": "visits",
+    }
     if before:
         tt.stream(counts=ARRIVALS[:before], **options)
     with monkeypatch.context() as patch:
-        patch.setattr("tallytree.streams.publish.finish" if where.endswith(".finish") else where, die)
+        patch.setattr(
+            "tallytree.streams.publish.finish" if where.endswith(".finish") else where, die
+        )
         with pytest.raises(PaidNotFinishedError, match="tallytree resume"):
             tt.stream(counts=ARRIVALS[:9], **options)
     assert out.exists() == (DEATHS[where] or before > 0)
@@ -138,7 +159,9 @@ def test_what_a_run_that_died_has_drawn_is_released_by_the_next(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.db", "out"]
 
 
-def test_a_run_that_died_is_finished_without_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_died_is_finished_without_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
     first = tt.stream(counts=ARRIVALS[:5], horizon=60, epsilon=1, out=out)
     with monkeypatch.context() as patch:
@@ -149,7 +172,9 @@ def test_a_run_that_died_is_finished_without_the_data(tmp_path: Path, monkeypatc
     made = tt.resume(out)
     assert made.n_steps == 9
     assert_starts_with(tt.load(out).table(), first.table())
-    assert_starts_with(tt.stream(counts=ARRIVALS[:20], horizon=60, epsilon=1, out=out).table(), made.table())
+    assert_starts_with(
+        tt.stream(counts=ARRIVALS[:20], horizon=60, epsilon=1, out=out).table(), made.table()
+    )
 
 
 def test_another_run_at_the_same_time_is_refused(tmp_path: Path) -> None:
@@ -221,18 +246,24 @@ def test_a_changed_row_is_found_and_no_stream_goes_on_from_it(tmp_path: Path) ->
         values[2] += 1
         changed = table.set_column(table.column_names.index(column), column, [values])
         (tmp_path / "out" / name).write_bytes(b"changed")
-        assert [c.name for c in tt.verify(tmp_path / "out").checks if not c.passed] == ["files match their checksums"]
+        assert [c.name for c in tt.verify(tmp_path / "out").checks if not c.passed] == [
+            "files match their checksums"
+        ]
         with pytest.raises(StorageError, match="was changed"):
             tt.stream(counts=ARRIVALS[:6], **options)
         rewritten(tmp_path / "out", name, changed)
-        assert [check.name for check in tt.verify(tmp_path / "out").checks if not check.passed] == [failed]
+        assert [check.name for check in tt.verify(tmp_path / "out").checks if not check.passed] == [
+            failed
+        ]
         with pytest.raises(TallytreeError):
             tt.stream(counts=ARRIVALS[:6], **options)
         rewritten(tmp_path / "out", name, table)
         assert tt.verify(tmp_path / "out")
 
 
-@pytest.mark.parametrize("route", ["fixed", "levels", "composition", "branching", "horizon", "n_steps", "grows"])
+@pytest.mark.parametrize(
+    "route", ["fixed", "levels", "composition", "branching", "horizon", "n_steps", "grows"]
+)
 def test_a_forged_record_is_found(route: str, tmp_path: Path) -> None:
     folder = tt.stream(counts=ARRIVALS[:5], horizon=60, epsilon=1).save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -266,7 +297,9 @@ def test_a_stream_that_was_set_aside_by_a_run_that_died_goes_on(tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_a_write_that_fails_leaves_the_stream_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_stream_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the system cannot exchange folders, and the disk is full when the old one is set aside."""
     out = tmp_path / "out"
     first = tt.stream(counts=ARRIVALS[:5], horizon=60, epsilon=1, out=out)
@@ -329,7 +362,9 @@ def test_half_a_request_is_refused(options: dict[str, Any], message: str) -> Non
 
 
 def test_ranges_of_steps_are_differences_with_errors_that_hold() -> None:
-    """Intervals of 95 % over 100 seeded streams; of ranges that are often asked, under both strategies."""
+    """Intervals of 95 % over 100 seeded streams; of ranges that are often asked, under both
+    strategies.
+    """
     for loss in LOSSES.values():
         held, squared, stated = 0, 0.0, 0.0
         for seed in range(100):
@@ -358,17 +393,32 @@ def test_epsilon_and_delta_are_kept_and_stated(tmp_path: Path) -> None:
     for many in ({"contributions": 2**20 // 365 + 1, "horizon": 365}, {"contributions": 2}):
         with pytest.raises(RequestError, match="One unit may change"):
             tt.stream(counts=ARRIVALS, **stated, **many)
-    assert tt.stream(counts=ARRIVALS, **stated, contributions=2**20 // 365, horizon=365).n_steps == 60
+    assert (
+        tt.stream(counts=ARRIVALS, **stated, contributions=2**20 // 365, horizon=365).n_steps == 60
+    )
 
 
 def test_dates_name_steps() -> None:
-    made = tt.stream(counts=[5, 6, 7], start="2025-01-06", every="week", horizon=52, epsilon=1000, insecure_seed=1)
+    made = tt.stream(
+        counts=[5, 6, 7],
+        start="2025-01-06",
+        every="week",
+        horizon=52,
+        epsilon=1000,
+        insecure_seed=1,
+    )
     assert made.range("2025-01-13", "2025-01-26").estimate == 13
-    assert [str(day) for day in made.table()["step"].to_pylist()] == ["2025-01-06", "2025-01-13", "2025-01-20"]
+    assert [str(day) for day in made.table()["step"].to_pylist()] == [
+        "2025-01-06",
+        "2025-01-13",
+        "2025-01-20",
+    ]
     asked = tt.ask(made, ranges=["2025-01-06:2025-01-12"]).facts["answers"][0]
     assert asked["estimate"] == 5
     assert "18" in made._repr_html_()
-    assert repr(made) == ("StreamRelease(3 steps, tree, epsilon = 1000, NOT PRIVATE: made with an insecure seed)")
+    assert repr(made) == (
+        "StreamRelease(3 steps, tree, epsilon = 1000, NOT PRIVATE: made with an insecure seed)"
+    )
 
 
 def test_a_counter_is_a_release_too(tmp_path: Path) -> None:
@@ -398,7 +448,9 @@ def test_threads_share_a_counter() -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(counter.add, [1] * 400))
     assert counter.steps == 400
-    np.testing.assert_allclose(sorted(answer.estimate for answer in answers), np.arange(1, 401), atol=1e-3)
+    np.testing.assert_allclose(
+        sorted(answer.estimate for answer in answers), np.arange(1, 401), atol=1e-3
+    )
 
 
 def test_a_forked_process_cannot_count_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""The adaptive method: boxes are split where noisy answers show that what lies inside them is worth the noise of asking."""
+"""The adaptive method: boxes are split where noisy answers show that what lies inside them is worth
+the noise of asking.
+"""
 
 from __future__ import annotations
 
@@ -16,37 +18,45 @@ from tallytree.kernels.trees.divisions import roughness
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
 from tallytree.options.maps import MethodOptions
 
-# What differs between one column and several: a range of a line has two ends, the edge of a box on a map runs through many
-# boxes, so that a line cares more for the noise of its large parts. The first of each pair is for lines.
-#
-# The first question is about quarters of a line, or about eighths of every column, or about fewer where there are many columns;
-# and no finer than the uniform grid that the slides lay over so many points: smaller boxes are noise to begin with.
+# What differs between one column and several: a range of a line has two ends, the edge of a box on
+# a map runs through many boxes, so that a line cares more for the noise of its large parts. The
+# first of each pair is for lines.  The first question is about quarters of a line, or about eighths
+# of every column, or about fewer where there are many columns; and no finer than the uniform grid
+# that the slides lay over so many points: smaller boxes are noise to begin with.
 FIRST_DEPTH = (2, 3)
-# Between two questions boxes are cut into up to 2**4 pieces: few levels with much budget each (qardaji2013 §5, same reason).
+# Between two questions boxes are cut into up to 2**4 pieces: few levels with much budget each
+# (qardaji2013 §5, same reason).
 PIECES_LOG2 = 4
-# A box is split if its count, times how unevenly counts divide, exceeds this many times 1 / ε of what is left of the budget.
+# A box is split if its count, times how unevenly counts divide, exceeds this many times 1 / ε of
+# what is left of the budget.
 WORTH = 1.0
-# Counts may divide more unevenly further down than where we have looked; never believed to be smoother than this.
+# Counts may divide more unevenly further down than where we have looked; never believed to be
+# smoother than this.
 LEAST_ROUGHNESS = 0.15
 MOST_FOR_FIRST = 0.6
-# Questions within reach, per question that evenly spread points would leave: clustered points are told apart further down.
+# Questions within reach, per question that evenly spread points would leave: clustered points are
+# told apart further down.
 DEEPER = (0.75, 1.5)
-# Boxes that are not split are asked together if the noise of their own answers has at most so many times the variance of what
-# is left. Queries of a line cut what is asked together in two places, whatever its size. On a map their edges run along it, and
-# points that lie on lines would be spread over the land beside: only where a second answer would tell little more.
+# Boxes that are not split are asked together if the noise of their own answers has at most so many
+# times the variance of what is left. Queries of a line cut what is asked together in two places,
+# whatever its size. On a map their edges run along it, and points that lie on lines would be spread
+# over the land beside: only where a second answer would tell little more.
 UNITED = (math.inf, 1.5)
 
 
 def adaptive(draft: Draft, options: MethodOptions) -> None:
-    """Ask about boxes, learn how counts divide, split those where that is worth it, and ask what is left about the others.
+    """Ask about boxes, learn how counts divide, split those where that is worth it, and ask what is
+    left about the others.
 
-    Ours. After each question the counts so far are smoothed (:mod:`tallytree.boxes.smoothing`), which tells how unevenly counts
-    divide at the finest boxes. A box of n points is cut as often as n times that unevenness stays above the noise that its
-    pieces will have; where even the first cut is not worth it, the box is asked once more with all of its budget that is
-    left, by itself or as a part of the largest box around it that is not cut either. (How that divides is then known as well as
-    it is going to be: a second answer of every part would tell less about that than one answer for all tells about their
-    sum, which most queries need.) Pieces that will not be cut again are asked with all of it at once. Everything follows from
-    noisy answers and public facts, and every point pays the whole budget once, whatever happens around it.
+    Ours. After each question the counts so far are smoothed (:mod:`tallytree.boxes.smoothing`),
+    which tells how unevenly counts divide at the finest boxes. A box of n points is cut as often as
+    n times that unevenness stays above the noise that its pieces will have; where even the first
+    cut is not worth it, the box is asked once more with all of its budget that is left, by itself
+    or as a part of the largest box around it that is not cut either. (How that divides is then
+    known as well as it is going to be: a second answer of every part would tell less about that
+    than one answer for all tells about their sum, which most queries need.) Pieces that will not be
+    cut again are asked with all of it at once. Everything follows from noisy answers and public
+    facts, and every point pays the whole budget once, whatever happens around it.
     """
     check_nodes(1.4 * math.prod(draft.shape), "Choose a lower resolution.")
     adapt(draft, *noisy_total(draft, options))
@@ -71,30 +81,43 @@ def adapt(draft: Draft, n_points: float, share: Fraction) -> None:
         if left == 0:
             return
         after = sum(shares[step + 2 :], Fraction(0))
-        together = draft.survey.variance(own) <= UNITED[len(draft.shape) > 1] * draft.survey.variance(left)
-        nodes, final = _split(draft, nodes, depths[step + 1] - depths[step], (left, after), query, together)
+        together = draft.survey.variance(own) <= UNITED[
+            len(draft.shape) > 1
+        ] * draft.survey.variance(left)
+        nodes, final = _split(
+            draft, nodes, depths[step + 1] - depths[step], (left, after), query, together
+        )
 
 
 def asked_depths(shape: tuple[int, ...], points_times_epsilon: float) -> tuple[int, ...]:
-    """How often boxes are halved in every dimension before each question: as few questions as pieces allow, evenly apart.
+    """How often boxes are halved in every dimension before each question: as few questions as
+    pieces allow, evenly apart.
 
-    A last question a single halving below the one before would tell little that is new and cost a whole share.
+    A last question a single halving below the one before would tell little that is new and cost a
+    whole share.
     """
     last = halvings(shape)
     even = round(math.log2(grid_size(points_times_epsilon, shape)))
-    first = min(last, FIRST_DEPTH[len(shape) > 1], first_level(points_times_epsilon, len(shape)), even)
+    first = min(
+        last, FIRST_DEPTH[len(shape) > 1], first_level(points_times_epsilon, len(shape)), even
+    )
     n_more = -(-(last - first) // max(1, PIECES_LOG2 // len(shape)))
-    return (first, *(first + round((last - first) * number / n_more) for number in range(1, n_more + 1)))
+    return (
+        first,
+        *(first + round((last - first) * number / n_more) for number in range(1, n_more + 1)),
+    )
 
 
 def depth_shares(
     depths: tuple[int, ...], dimensions: int, points_times_epsilon: float, total: Fraction
 ) -> tuple[Fraction, ...]:
-    """What each question costs: the first an equal part of those within reach, the others nearly alike.
+    """What each question costs: the first an equal part of those within reach, the others nearly
+    alike.
 
-    Evenly spread points can be told apart from noise down to a depth of log₂(N ε) / d. With few points hardly any box is split
-    after the first question, so that it should have much of the budget. With many it has what the best shares of trees of this
-    depth give it: a question weighs as much as the edges of queries cut boxes of its depth (see ``geometric_ratio``).
+    Evenly spread points can be told apart from noise down to a depth of log₂(N ε) / d. With few
+    points hardly any box is split after the first question, so that it should have much of the
+    budget. With many it has what the best shares of trees of this depth give it: a question weighs
+    as much as the edges of queries cut boxes of its depth (see ``geometric_ratio``).
     """
     if len(depths) == 1:
         return (total,)
@@ -106,9 +129,16 @@ def depth_shares(
 
 
 def _split(
-    draft: Draft, nodes: IntArray, most: int, left: tuple[Fraction, Fraction], query: str, together: bool
+    draft: Draft,
+    nodes: IntArray,
+    most: int,
+    left: tuple[Fraction, Fraction],
+    query: str,
+    together: bool,
 ) -> tuple[IntArray, BoolArray]:
-    """Cut boxes up to ``most`` times where that is worth it; ask the others again. Returns pieces, and which are final."""
+    """Cut boxes up to ``most`` times where that is worth it; ask the others again. Returns pieces,
+    and which are final.
+    """
     counts, rough = _seen(draft, nodes)
     epsilon, dimensions = draft.survey.epsilon, len(draft.shape)
     now, after = (float(share) * epsilon for share in left)

@@ -37,15 +37,15 @@ class MapAnswer:
     estimate
         What is published.
     std_error
-        Of the unbiased estimate behind it: noise, and what is not known about the places of points inside boxes that the
-        query cuts (see :mod:`tallytree.boxes.nonuniformity`).
+        Of the unbiased estimate behind it: noise, and what is not known about the places of points
+        inside boxes that the query cuts (see :mod:`tallytree.boxes.nonuniformity`).
     by_area
-        The part of the estimate that comes from boxes the query cuts, by the share of their area inside it: 0 where the
-        uniformity assumption plays no role.
+        The part of the estimate that comes from boxes the query cuts, by the share of their area
+        inside it: 0 where the uniformity assumption plays no role.
     low, high
-        An interval that holds the true count with probability ``confidence``: from the exact law of the noise where the query
-        cuts no box and boxes were laid out beforehand (see :mod:`tallytree.boxes.intervals`), else a normal one of
-        ``std_error``, which is approximate.
+        An interval that holds the true count with probability ``confidence``: from the exact law of
+        the noise where the query cuts no box and boxes were laid out beforehand (see
+        :mod:`tallytree.boxes.intervals`), else a normal one of ``std_error``, which is approximate.
     confidence
         Of the interval.
     """
@@ -62,7 +62,8 @@ class MapAnswer:
 
 @dataclass(frozen=True, eq=False)
 class MapAnswers:
-    """Many answers as arrays, with the fields of :class:`MapAnswer`; all but estimates are worked out when asked for.
+    """Many answers as arrays, with the fields of :class:`MapAnswer`; all but estimates are worked
+    out when asked for.
 
     ``first`` and ``last`` are the corners of the queries, in cells.
     """
@@ -90,7 +91,9 @@ class MapAnswers:
             first, last = self.first[whole], self.last[whole]
             corners = np.rint(first).astype(np.int64), np.rint(last).astype(np.int64)
             widths = self.surface.law.half_widths(*corners, self.confidence)
-            for end, found in zip(ends, whole_interval(centre[whole], widths, self.estimate[whole])):
+            for end, found in zip(
+                ends, whole_interval(centre[whole], widths, self.estimate[whole])
+            ):
                 end[whole] = found
         return ends
 
@@ -118,8 +121,17 @@ class MapAnswers:
         return len(self.estimate)
 
     def __getitem__(self, index: int) -> MapAnswer:
-        estimate, std_error, by_area = (float(part[index]) for part in (self.estimate, self.std_error, self.by_area))
-        return MapAnswer(estimate, std_error, by_area, float(self.low[index]), float(self.high[index]), self.confidence)
+        estimate, std_error, by_area = (
+            float(part[index]) for part in (self.estimate, self.std_error, self.by_area)
+        )
+        return MapAnswer(
+            estimate,
+            std_error,
+            by_area,
+            float(self.low[index]),
+            float(self.high[index]),
+            self.confidence,
+        )
 
     def __iter__(self) -> Iterator[MapAnswer]:
         return (self[index] for index in range(len(self)))
@@ -130,16 +142,24 @@ class MapAnswers:
     def _repr_html_(self) -> str:
         rows = ([a.estimate, a.std_error, a.by_area, a.low, a.high] for a in self)
         columns = ["estimate", "std error", "by area", "low", "high"]
-        return html_table(f"Answers with intervals at {self.confidence:g}", columns, rows, n_rows=len(self))
+        return html_table(
+            f"Answers with intervals at {self.confidence:g}", columns, rows, n_rows=len(self)
+        )
 
     def table(self) -> pa.Table:
         """The answers as an Arrow table: estimate, std_error, by_area, low, high."""
-        return pa.table({name: getattr(self, name) for name in ("estimate", "std_error", "by_area", "low", "high")})
+        return pa.table(
+            {
+                name: getattr(self, name)
+                for name in ("estimate", "std_error", "by_area", "low", "high")
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class MapSurface:
-    """Estimates as a density over the cells of the grid, with running sums: any box takes a few additions.
+    """Estimates as a density over the cells of the grid, with running sums: any box takes a few
+    additions.
 
     ``law`` is that of the errors of whole boxes, where intervals are known.
     """
@@ -167,7 +187,9 @@ class MapSurface:
         return variances_from_below(self.estimates.variances, self.estimates.tree.child_starts)
 
     def answer(self, low: FloatArray, high: FloatArray, *, unbiased: bool = False) -> FloatArray:
-        """Estimates of boxes given in cells, fractions of cells by area: the published ones, or the unbiased ones."""
+        """Estimates of boxes given in cells, fractions of cells by area: the published ones, or the
+        unbiased ones.
+        """
         sums = self._unbiased_sums if unbiased else self.sums
         total = np.zeros(len(low))
         for ends in product((False, True), repeat=sums.ndim):
@@ -178,28 +200,38 @@ class MapSurface:
 
     @cached_property
     def clustering(self) -> float:
-        """ρ of the map: how unevenly points are spread inside boxes, from 0 (evenly) to 1 (all in one place)."""
+        """ρ of the map: how unevenly points are spread inside boxes, from 0 (evenly) to 1 (all in
+        one place).
+        """
         return clustering(self.estimates, self._from_below)
 
     @cached_property
     def along_border(self) -> float:
-        """What boxes along a border share of the error inside them, from 2/(π c₀) of the slides up to 1."""
+        """What boxes along a border share of the error inside them, from 2/(π c₀) of the slides up
+        to 1.
+        """
         return shared_along_borders(self.estimates)
 
     @cached_property
     def _unknown(self) -> tuple[FloatArray, FloatArray]:
         return unknown_inside(self.estimates, self.clustering, self.along_border)
 
-    def uncertainty(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-        """Variance of the unbiased estimate of each box, the part of the published one that rests on uniformity, how many
-        boxes the query cuts, and the variance of what is not known inside them."""
+    def uncertainty(
+        self, low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+        """Variance of the unbiased estimate of each box, the part of the published one that rests
+        on uniformity, how many boxes the query cuts, and the variance of what is not known inside
+        them.
+        """
         part = self.estimates
         noise = part.variances, self._from_below, part.published.astype(np.float64), *self._unknown
         return box_uncertainty(part.tree, part.leaves, noise, low, high)
 
 
 def interpolate(sums: FloatArray, points: FloatArray) -> FloatArray:
-    """Running sums at points between grid points, linear in every dimension: exact for a density constant on cells."""
+    """Running sums at points between grid points, linear in every dimension: exact for a density
+    constant on cells.
+    """
     whole = np.minimum(np.floor(points).astype(np.int64), np.array(sums.shape) - 2)
     rest = points - whole
     total = np.zeros(len(points))
@@ -214,21 +246,29 @@ def boxes_in_cells(
 ) -> tuple[FloatArray, FloatArray]:
     """Queries in coordinates as queries in cells; a category stands for its cell, as either end."""
     try:
-        given = np.asarray(_named(boxes, frame.axes) if frame.axes is not None else boxes, dtype=np.float64)
+        given = np.asarray(
+            _named(boxes, frame.axes) if frame.axes is not None else boxes, dtype=np.float64
+        )
     except (TypeError, ValueError) as error:
         if isinstance(error, RequestError):
             raise
         given = np.empty(0)
     if given.ndim != 3 or given.shape[1:] != (len(frame.shape), 2):
         raise RequestError(
-            f"A box is one pair (low, high) for each of the {len(frame.shape)} columns, and many boxes are a list of these."
+            f"A box is one pair (low, high) for each of the {len(frame.shape)} columns, and many "
+            "boxes are a list of these."
         )
     return frame.to_cells(given[:, :, 0], given[:, :, 1])
 
 
-def _named(boxes: Sequence[Sequence[Sequence[object]]] | FloatArray, axes: Sequence[Bins]) -> list[list[Any]]:
+def _named(
+    boxes: Sequence[Sequence[Sequence[object]]] | FloatArray, axes: Sequence[Bins]
+) -> list[list[Any]]:
     """Queries with the names of categories replaced by their places."""
     return [
-        [bins.span(*side) if bins.categories is not None else side for bins, side in zip(axes, box, strict=True)]
+        [
+            bins.span(*side) if bins.categories is not None else side
+            for bins, side in zip(axes, box, strict=True)
+        ]
         for box in boxes
     ]

@@ -14,7 +14,9 @@ from tallytree.model.box_tree import uniform_density
 
 @dataclass(frozen=True, eq=False)
 class BoxErrors:
-    """How uncertain the estimates of ranges are: noise, and what is not known inside boxes that a range cuts."""
+    """How uncertain the estimates of ranges are: noise, and what is not known inside boxes that a
+    range cuts.
+    """
 
     surface: MapSurface
 
@@ -23,10 +25,14 @@ class BoxErrors:
         """Number of bins."""
         return self.surface.estimates.tree.shape[0]
 
-    def moments(self, first: IntArray, last: IntArray, share: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Variance of the estimate of bins first … last − 1, less ``share`` times that of all bins; no fourth cumulant.
+    def moments(
+        self, first: IntArray, last: IntArray, share: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Variance of the estimate of bins first … last − 1, less ``share`` times that of all bins;
+        no fourth cumulant.
 
-        With T = P + S, a prefix and the rest, cov(P, T) = (var P + var T − var S)/2; a range is the difference of two prefixes.
+        With T = P + S, a prefix and the rest, cov(P, T) = (var P + var T − var S)/2; a range is the
+        difference of two prefixes.
         """
         variance = self._variance(first, last)
         if share:
@@ -52,8 +58,8 @@ class BoxErrors:
 def bin_counts(estimates: MapEstimates) -> FloatArray | IntArray:
     """Published counts of single bins: a box's count spread evenly over its bins.
 
-    Whole counts stay whole: the first i of w bins of a box of n hold i n / w, rounded half up, so that no range inside the box
-    is further off than 1 by rounding, and the box holds what it held.
+    Whole counts stay whole: the first i of w bins of a box of n hold i n / w, rounded half up, so
+    that no range inside the box is further off than 1 by rounding, and the box holds what it held.
     """
     tree = estimates.tree
     if estimates.published.dtype != np.int64:

@@ -1,4 +1,6 @@
-"""From noisy counts to what is published: constrained inference, pruning, nonnegative and whole numbers. Post-processing."""
+"""From noisy counts to what is published: constrained inference, pruning, nonnegative and whole
+numbers. Post-processing.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ from tallytree.kernels.trees.least_squares import (
     tree_least_squares,
     variances_from_below,
 )
-from tallytree.kernels.trees.nonnegative import nonnegative_least_squares, split_downwards, zero_subtrees
+from tallytree.kernels.trees.nonnegative import (
+    nonnegative_least_squares,
+    split_downwards,
+    zero_subtrees,
+)
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.kernels.trees.sparse import split_sparsely
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
@@ -33,7 +39,8 @@ class MapEstimates:
     variances
         Variance of each node's combined measurements; infinite where nothing was measured.
     unbiased
-        Least-squares estimates from all measurements: they add up, and may be negative and fractional.
+        Least-squares estimates from all measurements: they add up, and may be negative and
+        fractional.
     published
         What is published: adds up too; nonnegative and whole where that was asked for.
     leaves
@@ -66,11 +73,12 @@ def estimate_map(
 ) -> MapEstimates:
     """Constrained inference over the whole tree, then what is published.
 
-    ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop still higher. Counts are made
-    nonnegative from coarse to fine, as near to least squares as can be; ``sparse`` does so by how sparse the noisy ones
-    are, ``smoothed`` by how they divide; ``clustered`` has counts of the leaves that are published as they are. The other rules
-    are those of histograms, and "evenly" is that of older flat grids: from coarse to fine too, with the same weight for every
-    box.
+    ``leaves`` tile the map where that is not left to the leaves of the tree; ``prune`` may stop
+    still higher. Counts are made nonnegative from coarse to fine, as near to least squares as can
+    be; ``sparse`` does so by how sparse the noisy ones are, ``smoothed`` by how they divide;
+    ``clustered`` has counts of the leaves that are published as they are. The other rules are those
+    of histograms, and "evenly" is that of older flat grids: from coarse to fine too, with the same
+    weight for every box.
     """
     from_below = variances_from_below(variances, tree.child_starts)
     unbiased = tree_least_squares(values, variances, tree.child_starts, from_below=from_below)
@@ -102,7 +110,9 @@ def nonnegative_counts(
     smoothed: bool = False,
     clustered: FloatArray | None = None,
 ) -> FloatArray:
-    """Counts that add up, from unbiased ones and the noisy values behind them; see :func:`estimate_map` for the rules."""
+    """Counts that add up, from unbiased ones and the noisy values behind them; see
+    :func:`estimate_map` for the rules.
+    """
     starts = tree.child_starts
     if clustered is not None:
         return sums_of_leaves(tree, clustered)
@@ -125,7 +135,9 @@ def nonnegative_counts(
 
 
 def _least_squares(tree: BoxTree, values: FloatArray, variances: FloatArray) -> FloatArray:
-    """The nonnegative optimum, whose kernel wants all leaves on one level: leaves above it get only children down to it."""
+    """The nonnegative optimum, whose kernel wants all leaves on one level: leaves above it get only
+    children down to it.
+    """
     layers, origin, n_children, first = [np.zeros(1, dtype=np.int64)], [], [], 1
     depths = len(tree.layers)
     for depth in range(depths):
@@ -135,12 +147,20 @@ def _least_squares(tree: BoxTree, values: FloatArray, variances: FloatArray) -> 
         n_children.append(np.maximum(children, 1) if depth < depths - 1 else children)
         if depth < depths - 1:
             below = np.repeat(layer, n_children[-1])
-            nth = np.arange(len(below)) - np.repeat(np.cumsum(n_children[-1]) - n_children[-1], n_children[-1])
-            layers.append(np.where(np.repeat(children, n_children[-1]) > 0, tree.child_starts[below] + nth, below))
+            nth = np.arange(len(below)) - np.repeat(
+                np.cumsum(n_children[-1]) - n_children[-1], n_children[-1]
+            )
+            layers.append(
+                np.where(
+                    np.repeat(children, n_children[-1]) > 0, tree.child_starts[below] + nth, below
+                )
+            )
     nodes = np.concatenate(origin)
     level_starts = np.concatenate([[0], np.cumsum([len(layer) for layer in layers])])
     child_starts = first + np.concatenate([[0], np.cumsum(np.concatenate(n_children))])
-    copies = np.concatenate([tree.is_leaf[layer] & (depth < depths - 1) for depth, layer in enumerate(layers)])
+    copies = np.concatenate(
+        [tree.is_leaf[layer] & (depth < depths - 1) for depth, layer in enumerate(layers)]
+    )
     own = np.where(copies, np.inf, variances[nodes])
     found = nonnegative_least_squares(values[nodes], own, child_starts, level_starts)
     result = np.empty(tree.n_nodes)
@@ -156,11 +176,14 @@ def sums_of_leaves(tree: BoxTree, values: Numbers) -> Numbers:
     return sums
 
 
-def pruned_leaves(tree: BoxTree, leaves: BoolArray, estimates: FloatArray, threshold: float) -> BoolArray:
-    """The highest nodes on each way down that have an estimate below the threshold or are leaves already.
+def pruned_leaves(
+    tree: BoxTree, leaves: BoolArray, estimates: FloatArray, threshold: float
+) -> BoolArray:
+    """The highest nodes on each way down that have an estimate below the threshold or are leaves
+    already.
 
-    Cormode et al. 2012 §7: below such a node noise outweighs what finer counts tell. Nodes that were only put in to keep
-    families small count like the others.
+    Cormode et al. 2012 §7: below such a node noise outweighs what finer counts tell. Nodes that
+    were only put in to keep families small count like the others.
     """
     stops = leaves | (estimates < threshold)
     return stops & ~tree.below(stops)

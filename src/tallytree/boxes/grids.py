@@ -1,6 +1,7 @@
 """Methods that lay grids: flat, hierarchical, uniform and adaptive.
 
-Grid lines are rounded to the lines of the fine public grid that points were counted on, and no grid is finer than that.
+Grid lines are rounded to the lines of the fine public grid that points were counted on, and no grid
+is finer than that.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def check_nodes(n_nodes: float, advice: str) -> None:
     """Refuse a tree that would not fit memory, before it grows: some 200 bytes per node."""
     if n_nodes > MOST_NODES:
         raise RequestError(
-            f"This would make {n_nodes:,.0f} boxes, {n_nodes * 200 / 2**30:,.0f} GiB; at most {MOST_NODES:,} fit. {advice}"
+            f"This would make {n_nodes:,.0f} boxes, {n_nodes * 200 / 2**30:,.0f} GiB; at most "
+            f"{MOST_NODES:,} fit. {advice}"
         )
 
 
@@ -58,9 +60,13 @@ def flat(draft: Draft, options: MethodOptions) -> None:
 
 
 def hierarchical(draft: Draft, options: MethodOptions) -> None:
-    """Nested grids down to the cells with equal shares (qardaji2013 §5); the branching factor from public facts."""
+    """Nested grids down to the cells with equal shares (qardaji2013 §5); the branching factor from
+    public facts.
+    """
     check_nodes(math.prod(draft.shape) * 1.6, "Choose a lower resolution.")
-    branching = options.branching if options.branching is not None else best_grid_branching(draft.shape)
+    branching = (
+        options.branching if options.branching is not None else best_grid_branching(draft.shape)
+    )
     n_levels = max(1, math.ceil(math.log(max(draft.shape), branching) - 1e-9))
     nodes = draft.root
     for level in range(n_levels):
@@ -70,13 +76,21 @@ def hierarchical(draft: Draft, options: MethodOptions) -> None:
 
 
 def best_grid_branching(shape: tuple[int, ...]) -> int:
-    """The branching factor with the least average variance over all boxes, worked out on a square grid of this size."""
+    """The branching factor with the least average variance over all boxes, worked out on a square
+    grid of this size.
+    """
     return _least_grid_error(shape)[1]
 
 
 def flat_or_hierarchical(shape: tuple[int, ...]) -> MapMethod:
-    """The one with the least average variance over all boxes; from three columns on nearly always flat (qardaji2013 §5.3)."""
-    return "flat" if flat_grid_error((_side(shape),) * len(shape)) <= _least_grid_error(shape)[0] else "hierarchical"
+    """The one with the least average variance over all boxes; from three columns on nearly always
+    flat (qardaji2013 §5.3).
+    """
+    return (
+        "flat"
+        if flat_grid_error((_side(shape),) * len(shape)) <= _least_grid_error(shape)[0]
+        else "hierarchical"
+    )
 
 
 def _side(shape: tuple[int, ...]) -> int:
@@ -85,7 +99,9 @@ def _side(shape: tuple[int, ...]) -> int:
 
 @lru_cache(maxsize=64)
 def _least_grid_error(shape: tuple[int, ...]) -> tuple[float, int]:
-    """The least average variance over all boxes of nested grids, at ε = 1, and its branching factor."""
+    """The least average variance over all boxes of nested grids, at ε = 1, and its branching
+    factor.
+    """
     side = _side(shape)
     best, least = 2, math.inf
     for branching in range(2, min(side, 16) + 1):
@@ -100,11 +116,15 @@ def _least_grid_error(shape: tuple[int, ...]) -> tuple[float, int]:
 def uniform_grid(draft: Draft, options: MethodOptions) -> None:
     """m × m cells, m = √(N ε / c) (slides, "Determining Grid Size").
 
-    In d dimensions the noise of a query grows with m^(d/2) and its non-uniformity error falls with 1/m, so that the
-    best m is of the order (N ε)^(2/(d+2)); for d = 2 that is the slides' rule.
+    In d dimensions the noise of a query grows with m^(d/2) and its non-uniformity error falls with
+    1/m, so that the best m is of the order (N ε)^(2/(d+2)); for d = 2 that is the slides' rule.
     """
     n_points, share = noisy_total(draft, options) if options.cells is None else (0.0, ALL)
-    cells = options.cells if options.cells is not None else grid_size(n_points * draft.survey.epsilon, draft.shape)
+    cells = (
+        options.cells
+        if options.cells is not None
+        else grid_size(n_points * draft.survey.epsilon, draft.shape)
+    )
     check_nodes(1.4 * float(cells) ** len(draft.shape), "Choose fewer cells.")
     nodes, _ = draft.split_grid(draft.root, cells)
     draft.count(nodes, share, "cell")
@@ -116,16 +136,21 @@ def grid_size(points_times_epsilon: float, shape: tuple[int, ...]) -> int:
 
 
 def adaptive_grid(draft: Draft, options: MethodOptions) -> None:
-    """A coarse grid with αε, each cell split by its noisy count and counted with (1 − α)ε (slides, "Adaptive Grid").
+    """A coarse grid with αε, each cell split by its noisy count and counted with (1 − α)ε (slides,
+    "Adaptive Grid").
 
-    m₁ = max(10, ¼⌈√(N ε / c)⌉) and m₂ = ⌈√(N′ (1 − α) ε / c₂)⌉; a cell that is not split is measured a second time.
+    m₁ = max(10, ¼⌈√(N ε / c)⌉) and m₂ = ⌈√(N′ (1 − α) ε / c₂)⌉; a cell that is not split is
+    measured a second time.
     """
     alpha = options.coarse_share if options.coarse_share is not None else ADAPTIVE_GRID_ALPHA
     if options.cells is not None:
         first, share = options.cells, ALL
     else:
         n_points, share = noisy_total(draft, options)
-        first = max(SMALLEST_FIRST_GRID, math.ceil(grid_size(n_points * draft.survey.epsilon, draft.shape) / 4))
+        first = max(
+            SMALLEST_FIRST_GRID,
+            math.ceil(grid_size(n_points * draft.survey.epsilon, draft.shape) / 4),
+        )
     check_nodes(1.4 * float(first) ** len(draft.shape), "Choose fewer cells.")
     cells, _ = draft.split_grid(draft.root, first)
     noisy = draft.count(cells, alpha * share, "coarse cell")

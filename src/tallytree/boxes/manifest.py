@@ -20,12 +20,14 @@ from tallytree.storage.versions import library_versions
 
 KIND = "map"
 UNIFORMITY = (
-    "Inside a box points count as evenly spread; a query that cuts a box takes the share of its area. Standard errors "
+    "Inside a box points count as evenly spread; a query that cuts a box takes the share of its "
+    "area. Standard errors "
     "include what that may cost, estimated from how unevenly the boxes of the map divide."
 )
 COMPOSITION = {
     "composition": "cells",
-    "meaning": "boxes of one step do not overlap; the shares of the steps that ask about a cell add up to at most 1",
+    "meaning": "boxes of one step do not overlap; the shares of the steps that ask about a cell "
+    "add up to at most 1",
 }
 
 
@@ -51,11 +53,20 @@ class DescribedGrid(Protocol):
 
 
 def planned_manifest(
-    grid: DescribedGrid, budget: Budget, options: MethodOptions, *, published: dict[str, Any], secure: bool
+    grid: DescribedGrid,
+    budget: Budget,
+    options: MethodOptions,
+    *,
+    published: dict[str, Any],
+    secure: bool,
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
     named = ("mechanism", "method")
-    asked = {field.name: getattr(options, field.name) for field in fields(MethodOptions) if field.name not in named}
+    asked = {
+        field.name: getattr(options, field.name)
+        for field in fields(MethodOptions)
+        if field.name not in named
+    }
     return {
         "kind": KIND,
         "mechanism": {"asked_for": options.mechanism}
@@ -74,7 +85,9 @@ def planned_manifest(
         "public": {
             "box": "the bounding box and the resolution of the grid that points are counted on",
             "outside": grid.note,
-            "number_of_points": "not public" if options.n_points is None else f"stated as public: {options.n_points}",
+            "number_of_points": "not public"
+            if options.n_points is None
+            else f"stated as public: {options.n_points}",
         },
         **kept_rows(grid.part),
         "versions": library_versions(),
@@ -96,7 +109,9 @@ def published_way(method: str, nonnegative: object) -> dict[str, bool]:
     """How the counts of a method are made nonnegative, where the method has a way of its own."""
     way = {"sparse": method in SPARSE, "smoothed": method in SMOOTHED}
     chosen = {name: nonnegative is True and chosen for name, chosen in way.items()}
-    return chosen | ({"clustered": True} if method in CLUSTERED and isinstance(nonnegative, bool) else {})
+    return chosen | (
+        {"clustered": True} if method in CLUSTERED and isinstance(nonnegative, bool) else {}
+    )
 
 
 def describe_step(step: Step, budget: Budget) -> dict[str, Any]:

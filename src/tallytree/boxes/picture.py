@@ -14,10 +14,11 @@ from tallytree.model.arrays import FloatArray
 
 PixelArray = npt.NDArray[np.uint8]
 
-# From nothing to the densest place: near-white, yellow, orange, red, dark violet. Lightness falls evenly, so that the
-# picture can be read in grey and by the colour-blind.
+# From nothing to the densest place: near-white, yellow, orange, red, dark violet. Lightness falls
+# evenly, so that the picture can be read in grey and by the colour-blind.
 COLOURS = np.array(
-    [(250, 250, 246), (254, 227, 145), (252, 157, 67), (221, 73, 62), (140, 24, 92), (45, 8, 66)], dtype=np.float64
+    [(250, 250, 246), (254, 227, 145), (252, 157, 67), (221, 73, 62), (140, 24, 92), (45, 8, 66)],
+    dtype=np.float64,
 )
 FRAME = (120, 120, 120)
 
@@ -36,14 +37,20 @@ def colour_map(density: FloatArray) -> PixelArray:
 
 
 def map_pixels(density: FloatArray, *, size: int = 768) -> PixelArray:
-    """A picture of a two-dimensional density: first dimension to the right, second upwards, about ``size`` pixels wide."""
+    """A picture of a two-dimensional density: first dimension to the right, second upwards, about
+    ``size`` pixels wide.
+    """
     if density.ndim != 2:
-        raise RequestError(f"A picture shows two dimensions; this map has {density.ndim}. Add the others up first.")
+        raise RequestError(
+            f"A picture shows two dimensions; this map has {density.ndim}. Add the others up first."
+        )
     if not 16 <= size <= 8192:
         raise RequestError(f"A picture is 16 to 8192 pixels wide, got {size}.")
     width = size
     height = (
-        max(16, round(size * density.shape[1] / density.shape[0])) if density.shape[1] != density.shape[0] else size
+        max(16, round(size * density.shape[1] / density.shape[0]))
+        if density.shape[1] != density.shape[0]
+        else size
     )
     height = min(height, 8192)
     columns = np.arange(width) * density.shape[0] // width
@@ -63,7 +70,8 @@ def encode_png(pixels: PixelArray) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in chunks
     )
 
 
@@ -76,5 +84,7 @@ def save_picture(density: FloatArray, path: str | Path, *, size: int = 768) -> P
     try:
         target.write_bytes(octets)
     except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}. Choose another place.") from None
+        raise StorageError(
+            f"Cannot write {target}: {error.strerror}. Choose another place."
+        ) from None
     return target

@@ -111,7 +111,9 @@ class SpatialRelease(Published):
 
     @property
     def density(self) -> Density | None:
-        """The average count of a cell beside what a flat map needs; None for other mechanisms. From noisy counts."""
+        """The average count of a cell beside what a flat map needs; None for other mechanisms. From
+        noisy counts.
+        """
         if self.mechanism != "flat":
             return None
         (variance,) = noise_variances(self.manifest).values()
@@ -127,10 +129,16 @@ class SpatialRelease(Published):
         """The law of errors of whole boxes, where the boxes do not follow from noisy counts."""
         if self.mechanism not in EXACT or self.manifest["mechanism"]["prune"] is not None:
             return None
-        return BoxLaw(self.estimates.tree, self.estimates.variances, tuple(noise_by_share(self.manifest).values()))
+        return BoxLaw(
+            self.estimates.tree,
+            self.estimates.variances,
+            tuple(noise_by_share(self.manifest).values()),
+        )
 
     def range(self, box: Sequence[Sequence[object]], *, confidence: float = 0.95) -> MapAnswer:
-        """How many points lie in a box, given as one pair (low, high) per column; of categories both are included."""
+        """How many points lie in a box, given as one pair (low, high) per column; of categories
+        both are included.
+        """
         return self.ranges([box], confidence=confidence)[0]
 
     def ranges(
@@ -144,13 +152,21 @@ class SpatialRelease(Published):
     def total(self, *, confidence: float = 0.95) -> MapAnswer:
         """How many points there are."""
         corners = np.zeros((1, len(self.shape))), np.array([self.shape], dtype=np.float64)
-        return MapAnswers(self.surface, *corners, self.surface.answer(*corners), check_confidence(confidence))[0]
+        return MapAnswers(
+            self.surface, *corners, self.surface.answer(*corners), check_confidence(confidence)
+        )[0]
 
     def grid(self, resolution: int | Sequence[int]) -> FloatArray:
-        """Published counts on a regular grid with so many cells per column, whatever boxes were counted."""
-        cells = (resolution,) * len(self.shape) if isinstance(resolution, int) else tuple(resolution)
+        """Published counts on a regular grid with so many cells per column, whatever boxes were
+        counted.
+        """
+        cells = (
+            (resolution,) * len(self.shape) if isinstance(resolution, int) else tuple(resolution)
+        )
         if len(cells) != len(self.shape) or min(cells) < 1 or math.prod(cells) > 1 << 26:
-            raise RequestError(f"A grid has at least one cell per column, {1 << 26:,} at most in all; got {cells}.")
+            raise RequestError(
+                f"A grid has at least one cell per column, {1 << 26:,} at most in all; got {cells}."
+            )
         lines = [np.arange(n + 1) * (extent / n) for n, extent in zip(cells, self.shape)]
         corners = np.stack([axis.ravel() for axis in np.meshgrid(*lines, indexing="ij")], axis=1)
         sums = interpolate(self.surface.sums, corners).reshape([n + 1 for n in cells])
@@ -159,7 +175,9 @@ class SpatialRelease(Published):
         return sums
 
     def table(self) -> pa.Table:
-        """The boxes as an Arrow table: node, parent, depth, leaf, low and high per column, count, estimate, variance."""
+        """The boxes as an Arrow table: node, parent, depth, leaf, low and high per column, count,
+        estimate, variance.
+        """
         return boxes_table(self.estimates, self.columns, self.frame)
 
     def picture(self, path: str | Path, *, size: int = 768) -> Path:
@@ -167,7 +185,9 @@ class SpatialRelease(Published):
         return save_picture(self.surface.density, path, size=size)
 
     def verify(self) -> Verification:
-        """Check that boxes tile the map, that counts add up and follow from the raw measurements, and what they cost."""
+        """Check that boxes tile the map, that counts add up and follow from the raw measurements,
+        and what they cost.
+        """
         return check_map(self.estimates, self.manifest, self.noisy)
 
     def _reply(self, question: Question) -> Reply:
@@ -175,11 +195,18 @@ class SpatialRelease(Published):
         confidence = 0.95 if question.confidence is None else question.confidence
         columns = ("box", "estimate", "std_error", "by_area", "low", "high")
         found = [
-            (text, self.range([value_range(side) for side in text.split(",")], confidence=confidence))
+            (
+                text,
+                self.range([value_range(side) for side in text.split(",")], confidence=confidence),
+            )
             for text in question.ranges
         ] or [("everything", self.total(confidence=confidence))]
         rows = [[text, *(getattr(answer, name) for name in columns[1:])] for text, answer in found]
-        facts = {"note": self.note, "confidence": confidence, "answers": [dict(zip(columns, row)) for row in rows]}
+        facts = {
+            "note": self.note,
+            "confidence": confidence,
+            "answers": [dict(zip(columns, row)) for row in rows],
+        }
         return Reply("boxes", columns, rows, facts, note=self.note)
 
     def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
@@ -193,7 +220,10 @@ class SpatialRelease(Published):
         return self._described(f"{' x '.join(self.columns)}, {self.estimates.leaves.sum():,} boxes")
 
     def _repr_html_(self) -> str:
-        rows = [[name, low, high, cells] for name, (low, high), cells in zip(self.columns, self.box, self.shape)]
+        rows = [
+            [name, low, high, cells]
+            for name, (low, high), cells in zip(self.columns, self.box, self.shape)
+        ]
         caption = f"Map of {int(self.estimates.leaves.sum()):,} boxes, {self.mechanism}"
         note = self.manifest["privacy"]["statement"]
         return html_table(caption, ["column", "from", "to", "cells"], rows, note=note)

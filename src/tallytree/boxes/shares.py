@@ -11,8 +11,11 @@ import numpy as np
 UNITS = 1_000_000
 
 
-def proportional_shares(weights: Sequence[float], total: Fraction = Fraction(1)) -> tuple[Fraction, ...]:
-    """Shares of ``total`` close to the weights, each at least a millionth of it, adding up to it exactly.
+def proportional_shares(
+    weights: Sequence[float], total: Fraction = Fraction(1)
+) -> tuple[Fraction, ...]:
+    """Shares of ``total`` close to the weights, each at least a millionth of it, adding up to it
+    exactly.
 
     Examples
     --------
@@ -27,6 +30,8 @@ def proportional_shares(weights: Sequence[float], total: Fraction = Fraction(1))
     return tuple(total * Fraction(unit, UNITS) for unit in units)
 
 
-def geometric_shares(n_levels: int, ratio: float, total: Fraction = Fraction(1)) -> tuple[Fraction, ...]:
+def geometric_shares(
+    n_levels: int, ratio: float, total: Fraction = Fraction(1)
+) -> tuple[Fraction, ...]:
     """Shares of levels, the coarsest first, each ``ratio`` times the one before."""
     return proportional_shares([ratio**level for level in range(n_levels)], total)

@@ -1,4 +1,6 @@
-"""Counts of a tree of boxes, drawn to even shares as far as the noisy counts bear it. Post-processing."""
+"""Counts of a tree of boxes, drawn to even shares as far as the noisy counts bear it.
+Post-processing.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tallytree.kernels.trees.divisions import divide, even_prior, fit_divisions
-from tallytree.kernels.trees.least_squares import combined_from_below, tree_least_squares, variances_from_below
+from tallytree.kernels.trees.least_squares import (
+    combined_from_below,
+    tree_least_squares,
+    variances_from_below,
+)
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 
-# Stands for "not measured" where variances are summed, and for the least variance that a weight can be made of.
+# Stands for "not measured" where variances are summed, and for the least variance that a weight can
+# be made of.
 LARGEST_VARIANCE, LEAST_VARIANCE = 1e30, 1e-9
-# Boxes along the edge of a query that err together, at most: further down it cuts more boxes, but they differ more.
+# Boxes along the edge of a query that err together, at most: further down it cuts more boxes, but
+# they differ more.
 MOST_AGREEING = 16.0
 
 
@@ -28,11 +36,12 @@ class Smoothed:
 def smooth_tree(tree: BoxTree, values: FloatArray, variances: FloatArray) -> Smoothed:
     """Divide the root's count down the tree, family by family, each in halves of halves.
 
-    Upwards all noisy counts are combined without bias (hay2010 §4.1). Downwards a parent's count is divided between the first
-    and the second half of its children, and so on down to single ones: a half's noisy count is its own children's sum and
-    what the other half's leaves of the parent's, by inverse variance, as in least squares. Each depth has a mixture of its
-    own (see :mod:`tallytree.kernels.trees.divisions`), which begins from that of the depth above. On maps, what
-    neighbours lose together by that is given back to them (:func:`give_back`).
+    Upwards all noisy counts are combined without bias (hay2010 §4.1). Downwards a parent's count is
+    divided between the first and the second half of its children, and so on down to single ones: a
+    half's noisy count is its own children's sum and what the other half's leaves of the parent's,
+    by inverse variance, as in least squares. Each depth has a mixture of its own (see
+    :mod:`tallytree.kernels.trees.divisions`), which begins from that of the depth above. On maps,
+    what neighbours lose together by that is given back to them (:func:`give_back`).
     """
     starts = tree.child_starts
     from_below = variances_from_below(variances, starts)
@@ -55,7 +64,9 @@ def smooth_tree(tree: BoxTree, values: FloatArray, variances: FloatArray) -> Smo
             one = np.zeros(len(first))
             live = np.flatnonzero(total > 0)
             if len(live):
-                noisy, variance, share = sums.halves(first[live], middle[live], last[live], total[live])
+                noisy, variance, share = sums.halves(
+                    first[live], middle[live], last[live], total[live]
+                )
                 mixture = fit_divisions(noisy, variance, total[live], share, prior)
                 one[live] = divide(noisy, variance, total[live], share, mixture, agreeing)
                 if len(tree.shape) > 1:
@@ -68,23 +79,31 @@ def smooth_tree(tree: BoxTree, values: FloatArray, variances: FloatArray) -> Smo
 
 
 def give_back(
-    drawn: FloatArray, noisy: FloatArray, variance: FloatArray, total: FloatArray, order: IntArray, starts: IntArray
+    drawn: FloatArray,
+    noisy: FloatArray,
+    variance: FloatArray,
+    total: FloatArray,
+    order: IntArray,
+    starts: IntArray,
 ) -> FloatArray:
     """First halves of boxes, with what neighbouring ones lose together given back to them.
 
-    Where points lie on a line, the boxes along it divide alike, and what draws each of them to even shares, or to one side,
-    errs with the same sign in all: the edge of a query that runs along them adds that up. Their noisy halves are free of it,
-    and in a sum over many boxes it exceeds the noise. So for stretches of two neighbours, then of four, and so on up to whole
-    strips, what the noisy halves have more than the drawn ones is given back, divided by the variances of their noise, within
-    0 … total; of it that part by which the squares of such differences, over all stretches of a length, exceed those of noise
-    alone and a standard deviation of these.
+    Where points lie on a line, the boxes along it divide alike, and what draws each of them to even
+    shares, or to one side, errs with the same sign in all: the edge of a query that runs along them
+    adds that up. Their noisy halves are free of it, and in a sum over many boxes it exceeds the
+    noise. So for stretches of two neighbours, then of four, and so on up to whole strips, what the
+    noisy halves have more than the drawn ones is given back, divided by the variances of their
+    noise, within 0 … total; of it that part by which the squares of such differences, over all
+    stretches of a length, exceed those of noise alone and a standard deviation of these.
 
     Parameters
     ----------
     drawn, noisy, variance, total
-        Halves as they were drawn, their unbiased noisy counts, the variances of these, and what was divided.
+        Halves as they were drawn, their unbiased noisy counts, the variances of these, and what was
+        divided.
     order, starts
-        The boxes strip by strip, neighbours side by side, and where in that order each strip begins.
+        The boxes strip by strip, neighbours side by side, and where in that order each strip
+        begins.
     """
     lengths = np.diff(np.append(starts, len(order)))
     place = np.arange(len(order)) - np.repeat(starts, lengths)
@@ -104,10 +123,14 @@ def give_back(
     return result
 
 
-def _strips(tree: BoxTree, first: IntArray, middle: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
-    """Order and starts for :func:`give_back`: boxes of a strip are cut in the same place of the same stretch of a column.
+def _strips(
+    tree: BoxTree, first: IntArray, middle: IntArray, last: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Order and starts for :func:`give_back`: boxes of a strip are cut in the same place of the
+    same stretch of a column.
 
-    Nodes of a depth stand in the order in which halving made them, so that neighbours in a strip are neighbours on the map.
+    Nodes of a depth stand in the order in which halving made them, so that neighbours in a strip
+    are neighbours on the map.
     """
     low, cut, high = tree.low[first], tree.low[middle], tree.high[last - 1]
     column = np.argmax(cut > low, axis=1)
@@ -134,7 +157,9 @@ class _Sums:
     def halves(
         self, first: IntArray, middle: IntArray, last: IntArray, total: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Noisy first half, its variance and its share of the area, for the nodes first … last − 1 cut before ``middle``."""
+        """Noisy first half, its variance and its share of the area, for the nodes first … last − 1
+        cut before ``middle``.
+        """
         one, other = self.noisy[middle] - self.noisy[first], self.noisy[last] - self.noisy[middle]
         spread_one = np.maximum(self.variance[middle] - self.variance[first], LEAST_VARIANCE)
         spread_other = np.maximum(self.variance[last] - self.variance[middle], LEAST_VARIANCE)

@@ -22,8 +22,9 @@ AXES = "axes.parquet"
 def boxes_table(estimates: MapEstimates, columns: tuple[str, ...], frame: Frame) -> pa.Table:
     """One row per box, parents before children.
 
-    ``first_`` and ``end_`` columns are in cells of the fine grid, ``low_`` and ``high_`` in coordinates. ``leaf`` marks
-    the boxes that tile the map. ``variance`` is that of the box's own measurements, null where there is none.
+    ``first_`` and ``end_`` columns are in cells of the fine grid, ``low_`` and ``high_`` in
+    coordinates. ``leaf`` marks the boxes that tile the map. ``variance`` is that of the box's own
+    measurements, null where there is none.
     """
     tree = estimates.tree
     table: dict[str, pa.Array] = {
@@ -57,7 +58,11 @@ def noisy_table(measurements: tuple[Measurement, ...]) -> pa.Table:
     """Step, query, share, node, value: every raw noisy count."""
     lengths = [len(one.nodes) for one in measurements]
     step = np.repeat(np.arange(len(lengths)), lengths)
-    names = [pa.array([text], pa.string()) for one in measurements for text in (one.query, str(one.share))]
+    names = [
+        pa.array([text], pa.string())
+        for one in measurements
+        for text in (one.query, str(one.share))
+    ]
     zeros = [np.zeros(length, dtype=np.int64) for length in lengths]
     return pa.table(
         {
@@ -66,7 +71,8 @@ def noisy_table(measurements: tuple[Measurement, ...]) -> pa.Table:
                 [names[2 * i].take(pa.array(zeros[i])) for i in range(len(lengths))], pa.string()
             ),
             "share": pa.chunked_array(
-                [names[2 * i + 1].take(pa.array(zeros[i])) for i in range(len(lengths))], pa.string()
+                [names[2 * i + 1].take(pa.array(zeros[i])) for i in range(len(lengths))],
+                pa.string(),
             ),
             "node": pa.array(np.concatenate([one.nodes for one in measurements])),
             "value": pa.array(np.concatenate([one.values for one in measurements])),
@@ -74,12 +80,16 @@ def noisy_table(measurements: tuple[Measurement, ...]) -> pa.Table:
     )
 
 
-def estimates_from_table(table: pa.Table, columns: list[str], shape: tuple[int, ...]) -> MapEstimates:
+def estimates_from_table(
+    table: pa.Table, columns: list[str], shape: tuple[int, ...]
+) -> MapEstimates:
     """The estimates that :func:`boxes_table` wrote."""
     tree, leaves = tree_from_table(table, columns, shape)
     variance = table["variance"].to_numpy(zero_copy_only=False).astype(np.float64)
     count = table["count"].to_numpy()
-    published: FloatArray | IntArray = count.astype(np.int64 if count.dtype.kind == "i" else np.float64)
+    published: FloatArray | IntArray = count.astype(
+        np.int64 if count.dtype.kind == "i" else np.float64
+    )
     return MapEstimates(
         tree,
         np.where(np.isnan(variance), np.inf, variance),
@@ -89,7 +99,9 @@ def estimates_from_table(table: pa.Table, columns: list[str], shape: tuple[int, 
     )
 
 
-def tree_from_table(table: pa.Table, columns: list[str], shape: tuple[int, ...]) -> tuple[BoxTree, BoolArray]:
+def tree_from_table(
+    table: pa.Table, columns: list[str], shape: tuple[int, ...]
+) -> tuple[BoxTree, BoolArray]:
     """The boxes of a table, and which of them tile the map."""
     low = np.stack([table[f"first_{name}"].to_numpy() for name in columns], axis=1).astype(np.int64)
     high = np.stack([table[f"end_{name}"].to_numpy() for name in columns], axis=1).astype(np.int64)
@@ -100,31 +112,61 @@ def tree_from_table(table: pa.Table, columns: list[str], shape: tuple[int, ...])
     return BoxTree(shape, low, high, child_starts), leaves
 
 
-def measurements_from_table(table: pa.Table, variances: dict[str, float]) -> tuple[Measurement, ...]:
-    """The measurements that :func:`noisy_table` wrote; ``variances`` by share, worked out from the budget."""
-    step, node, value = (table[name].to_numpy().astype(np.int64) for name in ("step", "node", "value"))
-    starts = np.searchsorted(step, np.arange(int(step[-1]) + 2)) if len(step) else np.zeros(1, dtype=np.int64)
+def measurements_from_table(
+    table: pa.Table, variances: dict[str, float]
+) -> tuple[Measurement, ...]:
+    """The measurements that :func:`noisy_table` wrote; ``variances`` by share, worked out from the
+    budget.
+    """
+    step, node, value = (
+        table[name].to_numpy().astype(np.int64) for name in ("step", "node", "value")
+    )
+    starts = (
+        np.searchsorted(step, np.arange(int(step[-1]) + 2))
+        if len(step)
+        else np.zeros(1, dtype=np.int64)
+    )
     found = []
     for first, last in pairwise(starts.tolist()):
         share = table["share"][first].as_py()
         query = table["query"][first].as_py()
-        found.append(Measurement(query, written_fraction(share), node[first:last], value[first:last], variances[share]))
+        found.append(
+            Measurement(
+                query,
+                written_fraction(share),
+                node[first:last],
+                value[first:last],
+                variances[share],
+            )
+        )
     return tuple(found)
 
 
 def axes_tables(axes: tuple[Bins, ...] | None) -> dict[str, pa.Table]:
-    """Where edges were stated, a file of one row per bin of each axis: axis, bin, low, high, category."""
+    """Where edges were stated, a file of one row per bin of each axis: axis, bin, low, high,
+    category.
+    """
     if axes is None:
         return {}
     rows = [
-        (number, place, axis.edges[place], axis.edges[place + 1], axis.categories[place] if axis.categories else None)
+        (
+            number,
+            place,
+            axis.edges[place],
+            axis.edges[place + 1],
+            axis.categories[place] if axis.categories else None,
+        )
         for number, axis in enumerate(axes)
         for place in range(axis.n_bins)
     ]
     columns = zip(*rows)
     names = ("axis", "bin", "low", "high", "category")
     types = (pa.int64(), pa.int64(), pa.float64(), pa.float64(), pa.string())
-    return {AXES: pa.table({name: pa.array(column, kind) for name, column, kind in zip(names, columns, types)})}
+    return {
+        AXES: pa.table(
+            {name: pa.array(column, kind) for name, column, kind in zip(names, columns, types)}
+        )
+    }
 
 
 def axes_of_folder(folder: Folder) -> tuple[Bins, ...] | None:

@@ -1,4 +1,6 @@
-"""Methods that split recursively: quadtrees, kd-trees, hybrids of both (slides, "Recursive Partition"), adaptive trees."""
+"""Methods that split recursively: quadtrees, kd-trees, hybrids of both (slides, "Recursive
+Partition"), adaptive trees.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,19 @@ def tree_depth(shape: tuple[int, ...], options: MethodOptions, leaves_log2: int)
 
 
 def geometric_ratio(dimensions: int) -> float:
-    """Ratio between the budgets of a level and the next: a box query cuts 2^(d−1) times as many nodes per level.
+    """Ratio between the budgets of a level and the next: a box query cuts 2^(d−1) times as many
+    nodes per level.
 
-    Minimising Σ n_i / ε_i² under Σ ε_i = ε gives ε_i ∝ n_i^(1/3) (Cormode et al. 2012 §4.2; cube root of 2 for d = 2).
+    Minimising Σ n_i / ε_i² under Σ ε_i = ε gives ε_i ∝ n_i^(1/3) (Cormode et al. 2012 §4.2; cube
+    root of 2 for d = 2).
     """
     return 2.0 ** ((dimensions - 1) / 3)
 
 
 def quadtree(draft: Draft, options: MethodOptions) -> None:
-    """Halves in every dimension, fixed depth, every level with the same share (``quad-opt``: geometric shares)."""
+    """Halves in every dimension, fixed depth, every level with the same share (``quad-opt``:
+    geometric shares).
+    """
     depth = tree_depth(draft.shape, options, QUADTREE_LEAVES_LOG2)
     ratio = 1.0 if options.mechanism == "quadtree" else geometric_ratio(len(draft.shape))
     nodes = draft.root
@@ -53,7 +59,9 @@ def quadtree(draft: Draft, options: MethodOptions) -> None:
 
 
 def kd_tree(draft: Draft, options: MethodOptions) -> None:
-    """Halves at private medians, one dimension after the other; ``kd-hybrid`` halves the area on the first levels."""
+    """Halves at private medians, one dimension after the other; ``kd-hybrid`` halves the area on
+    the first levels.
+    """
     depth = tree_depth(draft.shape, options, KD_LEAVES_LOG2)
     first_kd = 0 if options.mechanism == "kd-tree" else -(-depth // 2)
     n_medians = (depth - first_kd) * len(draft.shape)
@@ -66,11 +74,15 @@ def kd_tree(draft: Draft, options: MethodOptions) -> None:
             nodes, _ = draft.split_grid(nodes, 2)
         else:
             for axis in range(len(draft.shape)):
-                nodes = split_at_medians(draft, nodes, axis, MEDIANS / n_medians, f"median {level} {axis}")
+                nodes = split_at_medians(
+                    draft, nodes, axis, MEDIANS / n_medians, f"median {level} {axis}"
+                )
         draft.count(nodes, shares[level + 1], f"level {level + 1}")
 
 
-def split_at_medians(draft: Draft, nodes: IntArray, axis: int, share: Fraction, query: str) -> IntArray:
+def split_at_medians(
+    draft: Draft, nodes: IntArray, axis: int, share: Fraction, query: str
+) -> IntArray:
     """Split every node that can be split along the axis; the others stay."""
     low, high = draft.boxes(nodes)
     wide = high[:, axis] - low[:, axis] >= 2
@@ -87,17 +99,21 @@ LEVEL_RATIO = 2.0 ** (1 / 12)
 
 
 def first_level(points_times_epsilon: float, dimensions: int) -> int:
-    """The depth of the first boxes: 64 of them or fewer, so that each may expect ``WORTH_SPLITTING`` / 2 points per 1 / ε."""
+    """The depth of the first boxes: 64 of them or fewer, so that each may expect
+    ``WORTH_SPLITTING`` / 2 points per 1 / ε.
+    """
     room = math.log2(max(1.0, 2 * points_times_epsilon / WORTH_SPLITTING))
     return int(min(FIRST_CELLS_LOG2, room) / dimensions)
 
 
 def adaptive_tree(draft: Draft, options: MethodOptions) -> None:
-    """Halves in every dimension where the noisy count is worth it; the others keep their budget for a second look.
+    """Halves in every dimension where the noisy count is worth it; the others keep their budget for
+    a second look.
 
-    Ours. Like the adaptive grid, but level by level: a node is split if its noisy count is several times what the noise
-    of its children will be; otherwise it is measured once more with all that is left of its budget, since nothing
-    below it will be asked. Every point pays the whole budget once, whatever happens around it.
+    Ours. Like the adaptive grid, but level by level: a node is split if its noisy count is several
+    times what the noise of its children will be; otherwise it is measured once more with all that
+    is left of its budget, since nothing below it will be asked. Every point pays the whole budget
+    once, whatever happens around it.
     """
     last = halvings(draft.shape)
     n_points, share = noisy_total(draft, options)

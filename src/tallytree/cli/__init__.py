@@ -34,10 +34,12 @@ def program() -> NoReturn:
 
 
 def _leave_at_once(codes: list[int]) -> None:
-    """End the process with the code of its command, the last thing that Python was asked to do at its end.
+    """End the process with the code of its command, the last thing that Python was asked to do at
+    its end.
 
-    Python would look through all objects and free each of them first, a fifth of the time of a short command. Files are
-    closed by then; where something cannot be printed, or the command broke off, Python's own way tells about it.
+    Python would look through all objects and free each of them first, a fifth of the time of a
+    short command. Files are closed by then; where something cannot be printed, or the command broke
+    off, Python's own way tells about it.
     """
     try:
         for stream in (sys.stdout, sys.stderr):
@@ -52,10 +54,12 @@ def _leave_at_once(codes: list[int]) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line.
 
-    A request to stop (SIGTERM, SIGHUP) ends a run as Ctrl-C does: what was paid for is kept, and how to go on is said. That
-    holds from the first line on: loading the program takes longest of all that a short command does.
+    A request to stop (SIGTERM, SIGHUP) ends a run as Ctrl-C does: what was paid for is kept, and
+    how to go on is said. That holds from the first line on: loading the program takes longest of
+    all that a short command does.
     """
-    # Libraries make some 10⁵ objects that all stay. Looking for garbage at every 700th takes a tenth of a start.
+    # Libraries make some 10⁵ objects that all stay. Looking for garbage at every 700th takes a
+    # tenth of a start.
     gc.set_threshold(500_000)
     with _stopping() as asked:
         try:
@@ -67,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 _say_stopped()
             raise
         except (KeyboardInterrupt, Exception):
-            # Libraries make other errors of a request to stop: a query was interrupted, a module came only half.
+            # Libraries make other errors of a request to stop: a query was interrupted, a module
+            # came only half.
             if not asked.is_set():
                 raise
             _say_stopped()
@@ -75,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _say_stopped() -> None:
-    """What is told where nothing was paid, or everything was finished; a run that has paid tells how to go on."""
+    """What is told where nothing was paid, or everything was finished; a run that has paid tells
+    how to go on.
+    """
     sys.stderr.write("tallytree: stopped; nothing is left unfinished.\n")
 
 
@@ -83,8 +90,8 @@ def _say_stopped() -> None:
 def _stopping() -> Iterator[threading.Event]:
     """Have every request to stop raise KeyboardInterrupt, and tell whether there was one.
 
-    Where raising would do harm, or would be lost, the request is made again a moment later. Outside the block signals do
-    what they did before.
+    Where raising would do harm, or would be lost, the request is made again a moment later. Outside
+    the block signals do what they did before.
     """
     asked, over, before = threading.Event(), threading.Event(), sys.unraisablehook
     pressing = threading.Lock()  # so that no request is made again after the block
@@ -109,7 +116,9 @@ def _stopping() -> Iterator[threading.Event]:
                 _interrupt()
 
     def notice(lost: Any) -> None:
-        """Where the request hit a finaliser or a callback, Python would show a traceback and go on as if nobody had asked."""
+        """Where the request hit a finaliser or a callback, Python would show a traceback and go on
+        as if nobody had asked.
+        """
         if issubclass(lost.exc_type, KeyboardInterrupt):
             ask_again()
         else:
@@ -131,7 +140,9 @@ def _stopping() -> Iterator[threading.Event]:
 
 
 def _is_compiling(frame: FrameType | None) -> bool:
-    """Whether the compiler is at work: stopped midway it leaves half-made objects, which end the process when freed."""
+    """Whether the compiler is at work: stopped midway it leaves half-made objects, which end the
+    process when freed.
+    """
     while frame is not None:
         if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numba", "llvmlite"):
             return True

@@ -41,7 +41,10 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """Take options that belong to no command."""
@@ -54,7 +57,11 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
             stream.reconfigure(errors="backslashreplace")  # a console may lack a letter
     warnings.showwarning = lambda message, *origin, **more: say(f"tallytree: {message}")
     try:
-        app(args=list(arguments) if arguments is not None else None, prog_name="tallytree", standalone_mode=True)
+        app(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="tallytree",
+            standalone_mode=True,
+        )
         code: Any = DONE
     except SystemExit as end:
         code = end.code
@@ -79,7 +86,9 @@ def _output_failed(error: OSError) -> int:
 
 
 def exit_code(error: TallytreeError) -> int:
-    """1 a check failed, 3 the ledger refused, 4 paid and not finished, 2 the request or the data is wrong."""
+    """1 a check failed, 3 the ledger refused, 4 paid and not finished, 2 the request or the data is
+    wrong.
+    """
     if isinstance(error, PaidNotFinishedError):
         return NOT_FINISHED
     if isinstance(error, VerificationError):
@@ -107,7 +116,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
-    numeric = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(columns))]
+    numeric = [
+        bool(rows) and all(isinstance(row[i], (int, float)) for row in rows)
+        for i in range(len(columns))
+    ]
     for name, right in zip(columns, numeric):
         table.add_column(name, justify="right" if right else "left")
     for row in rows:
@@ -117,11 +129,20 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar on a terminal; silence otherwise. Yields what :func:`tallytree.release` takes as ``progress``."""
+    """A progress bar on a terminal; silence otherwise. Yields what :func:`tallytree.release` takes
+    as ``progress``.
+    """
     if not messages.is_terminal:
         yield lambda done, total, step: None
         return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from tallytree.kernels.jit import telling
 
@@ -142,7 +163,9 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
             bar.update(task, completed=done, total=total, description=step)
 
         def compiling() -> None:
-            bar.update(task, description=f"{step_under_way} (compiling, once per machine)", refresh=True)
+            bar.update(
+                task, description=f"{step_under_way} (compiling, once per machine)", refresh=True
+            )
 
         with telling(compiling):
             yield update

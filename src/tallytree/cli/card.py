@@ -13,9 +13,11 @@ from tallytree.options.card import CardOptions
 
 @command(app)
 def card(folder: Folder, said: CardOptions) -> None:
-    """Write card.json and card.md into a release folder: what it is and promises, as registries of deployments ask for it.
+    """Write card.json and card.md into a release folder: what it is and promises, as registries of
+    deployments ask for it.
 
-    Example: tallytree card out --name "Households of Ohio" --curator "Statistics Office" --published 2026-11-16
+    Example: tallytree card out --name "Households of Ohio" --curator "Statistics Office"
+    --published 2026-11-16
     """
     facts, text, *records = write_card(folder, said)
     for record in records:

@@ -1,7 +1,8 @@
-"""Commands made from groups of options: Typer sees a flat list of flags, a handler gets the groups filled in.
+"""Commands made from groups of options: Typer sees a flat list of flags, a handler gets the groups
+filled in.
 
-A releasing command also takes a ``CONFIG.toml`` instead of its source. Flags that are given win over it, whatever their
-value; it wins over defaults.
+A releasing command also takes a ``CONFIG.toml`` instead of its source. Flags that are given win
+over it, whatever their value; it wins over defaults.
 """
 
 from __future__ import annotations
@@ -41,26 +42,43 @@ def command(app: typer.Typer, *, needs: Sequence[str] = ()) -> Callable[[Handler
     def register(handler: Handler) -> Handler:
         hints = get_type_hints(handler, include_extras=True)
         own = inspect.signature(handler).parameters
-        groups: dict[str, type[Options]] = {name: hints[name] for name in own if _is_group(hints[name])}
+        groups: dict[str, type[Options]] = {
+            name: hints[name] for name in own if _is_group(hints[name])
+        }
         fields = {field.name: field for group in groups.values() for field in fields_of(group)}
         types = {name: kind for group in groups.values() for name, kind in types_of(group).items()}
-        shown = [parameter.replace(annotation=hints[name]) for name, parameter in own.items() if name not in groups]
-        shown += [_parameter(field, types[name], needed=name in needs) for name, field in fields.items()]
+        shown = [
+            parameter.replace(annotation=hints[name])
+            for name, parameter in own.items()
+            if name not in groups
+        ]
+        shown += [
+            _parameter(field, types[name], needed=name in needs) for name, field in fields.items()
+        ]
 
         def run(**given: Any) -> None:
             told = _explicit(given.pop(CONTEXT), given, fields)
             plain = {name: given[name] for name in own if name not in groups}
-            if any(issubclass(group, Releasing) for group in groups.values()) and plain[SOURCE].endswith(".toml"):
+            if any(issubclass(group, Releasing) for group in groups.values()) and plain[
+                SOURCE
+            ].endswith(".toml"):
                 config = read_config(plain[SOURCE], fields)
                 plain[SOURCE] = config.pop(SOURCE)
                 told = {**config, **told}
             for name in needs:
                 if name not in told:
-                    raise RequestError(f"--{name.replace('_', '-')} is missing: {spelling_of(fields[name]).help}")
+                    raise RequestError(
+                        f"--{name.replace('_', '-')} is missing: {spelling_of(fields[name]).help}"
+                    )
             handler(**plain, **{name: _filled(group, told) for name, group in groups.items()})
 
-        context = inspect.Parameter(CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        flat = [context, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown)]
+        context = inspect.Parameter(
+            CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
+        )
+        flat = [
+            context,
+            *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown),
+        ]
         run.__name__, run.__doc__ = handler.__name__, handler.__doc__
         run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
@@ -93,7 +111,9 @@ def flag_of(options: Options, name: str) -> str:
 
 
 def read_config(path: str, fields: Mapping[str, Field[Any]]) -> dict[str, Any]:
-    """The source and the options of a TOML file, named like flags or Python's keywords: ``max-size`` or ``max_size``."""
+    """The source and the options of a TOML file, named like flags or Python's keywords:
+    ``max-size`` or ``max_size``.
+    """
     try:
         config = parse_toml(Path(path).read_bytes())
     except OSError as error:
@@ -112,7 +132,9 @@ def read_config(path: str, fields: Mapping[str, Field[Any]]) -> dict[str, Any]:
         if name != SOURCE and field is None:
             known = sorted({SOURCE, *fields, *flags})
             hint = did_you_mean(name, known)
-            raise RequestError(f"{path} has an unknown option: {key}.{hint} Known: {', '.join(known)}.")
+            raise RequestError(
+                f"{path} has an unknown option: {key}.{hint} Known: {', '.join(known)}."
+            )
         if field is not None and name != field.name and spelling_of(field).flips:
             value = _flipped(name, value)
         target = SOURCE if field is None else field.name
@@ -130,7 +152,9 @@ def _flipped(flag: str, value: Any) -> bool:
     return not value
 
 
-def _explicit(context: Any, given: Mapping[str, Any], fields: Mapping[str, Field[Any]]) -> dict[str, Any]:
+def _explicit(
+    context: Any, given: Mapping[str, Any], fields: Mapping[str, Field[Any]]
+) -> dict[str, Any]:
     """What was said by flags or by the environment, under the names of the fields."""
     told = {}
     for name, field in fields.items():
@@ -147,7 +171,9 @@ def _is_group(hint: Any) -> bool:
 
 
 def _parameter(field: Field[Any], kind: Any, *, needed: bool) -> inspect.Parameter:
-    """What Typer sees of an option. Text is read, and everything checked, by the group of options itself."""
+    """What Typer sees of an option. Text is read, and everything checked, by the group of options
+    itself.
+    """
     spelling = spelling_of(field)
     name = spelling.flag or field.name
     default = None if field.default == () else field.default
@@ -158,7 +184,9 @@ def _parameter(field: Field[Any], kind: Any, *, needed: bool) -> inspect.Paramet
         shown = shown | None
     help_text = f"{spelling.help} (needed)" if needed else spelling.help
     annotation = Annotated[shown, _flag(name, spelling, help_text)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def _flag(name: str, spelling: Spelling, help_text: str) -> Any:

@@ -20,16 +20,20 @@ from tallytree.releases.report.html import changes_page
 from tallytree.storage.folder import MANIFEST
 
 Second = Annotated[
-    str, typer.Argument(help="Folder of the other release, or a table of published numbers.", metavar="OTHER")
+    str,
+    typer.Argument(
+        help="Folder of the other release, or a table of published numbers.", metavar="OTHER"
+    ),
 ]
 
 
 @command(app)
 def compare(folder: Folder, second: Second, how: CompareOptions, data: ReadOptions) -> None:
-    """Compare two releases, or a release and a published table: differences with intervals, and which are clear of noise.
+    """Compare two releases, or a release and a published table: differences with intervals, and
+    which are clear of noise.
 
-    Example: tallytree compare out2012 out2014 --out changes.csv --page changes.html
-    Example: tallytree compare out published.csv --size size --count n --levels state,county --root US
+    Example: tallytree compare out2012 out2014 --out changes.csv --page changes.html Example:
+    tallytree compare out published.csv --size size --count n --levels state,county --root US
     """
     is_release = (Path(second) / MANIFEST).exists()
     other: Any = load(second) if is_release else second
@@ -48,7 +52,10 @@ def compare(folder: Folder, second: Second, how: CompareOptions, data: ReadOptio
     rows = [[one.level, one.counts, one.clear_alone, one.clear] for one in found.levels]
     head = ["level", "counts", "clear on their own", "clear among all"]
     print_table(f"Changes from {folder} to {second}", head, rows)
-    say(f"Of the changes that are clear among all counts of a level, at most {how.rate:.0%} are expected to be noise.")
+    say(
+        f"Of the changes that are clear among all counts of a level, at most {how.rate:.0%} are "
+        "expected to be noise."
+    )
     if found.left_out:
         say(f"{found.left_out:,} regions are in one of the two only and were left out.")
     say(found.note)

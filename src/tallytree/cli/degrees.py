@@ -17,14 +17,23 @@ from tallytree.options.groups import Output
 def degrees(source: SourceOrConfig, where: Output, how: DegreesOptions) -> None:
     """Release how large groups are, or the degrees of a graph, without saying which is which.
 
-    Example: tallytree degrees friends.csv --edges from,to --public nodes --graphical --epsilon 0.5 --out degrees
+    Example: tallytree degrees friends.csv --edges from,to --public nodes --graphical --epsilon 0.5
+    --out degrees
     """
     if how.edges is None and how.column is None and how.size is None:
-        raise RequestError("Say what the rows are with one of --edges FROM,TO, --column COL or --size COL.")
-    made, found = publish(how, where, lambda keeping: make_degrees(source, how, keeping), load_degrees)
+        raise RequestError(
+            "Say what the rows are with one of --edges FROM,TO, --column COL or --size COL."
+        )
+    made, found = publish(
+        how, where, lambda keeping: make_degrees(source, how, keeping), load_degrees
+    )
     privacy = made.manifest["privacy"]
     if where.json:
-        facts = {"groups": len(made.degrees), "mechanism": made.manifest["mechanism"], "total": made.total()}
+        facts = {
+            "groups": len(made.degrees),
+            "mechanism": made.manifest["mechanism"],
+            "total": made.total(),
+        }
         print_json(
             {
                 "out": where.out,

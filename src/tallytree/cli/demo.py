@@ -22,12 +22,19 @@ LEVELS = ("state", "county")
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the data and the release.")] = Path("tallytree-demo"),
-    households: Annotated[int, typer.Option(help="Number of synthetic households.", min=10_000)] = 1_000_000,
+    out: Annotated[Path, typer.Option(help="Folder for the data and the release.")] = Path(
+        "tallytree-demo"
+    ),
+    households: Annotated[
+        int, typer.Option(help="Number of synthetic households.", min=10_000)
+    ] = 1_000_000,
     epsilon: Annotated[str, typer.Option(help="Privacy loss.")] = "1.0",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier demo.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an earlier demo.")
+    ] = False,
 ) -> None:
-    """Make a US-like housing data set, release it, verify it, measure its error and write its report.
+    """Make a US-like housing data set, release it, verify it, measure its error and write its
+    report.
 
     Example: tallytree demo --out demo
     """
@@ -37,7 +44,9 @@ def demo(
         progress(0, 4, "making synthetic households")
         n_people = write_people(housing_counts(households), people, groups)
         progress(1, 4, "counting")
-        counts = read(people, group="household", levels=LEVELS, groups=groups, root="US", entity="person")
+        counts = read(
+            people, group="household", levels=LEVELS, groups=groups, root="US", entity="person"
+        )
         made = release(counts, epsilon=epsilon, progress=progress)
         made.save(target)
         verify(target).raise_if_failed()
@@ -58,9 +67,14 @@ def _prepare(out: Path, *, overwrite: bool) -> None:
         if not overwrite:
             raise StorageError(f"{out} already exists. Choose another folder, or pass --overwrite.")
         if any(out.iterdir()) and not (out / "people.parquet").exists():
-            raise StorageError(f"{out} does not hold an earlier demo, so it is not overwritten. Choose another folder.")
+            raise StorageError(
+                f"{out} does not hold an earlier demo, so it is not overwritten. Choose another "
+                "folder."
+            )
         shutil.rmtree(out)
     try:
         out.mkdir(parents=True)
     except OSError as error:
-        raise StorageError(f"Cannot write to {out}: {error.strerror}. Choose another folder.") from None
+        raise StorageError(
+            f"Cannot write to {out}: {error.strerror}. Choose another folder."
+        ) from None

@@ -55,7 +55,8 @@ class Finding:
 def doctor(where: LedgerOptions, how: Printing) -> None:
     """Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work here.
 
-    Ends with 1 if something that tallytree needs does not work; what is optional is only listed as missing.
+    Ends with 1 if something that tallytree needs does not work; what is optional is only listed as
+    missing.
 
     Example: tallytree doctor
     """
@@ -66,14 +67,22 @@ def doctor(where: LedgerOptions, how: Printing) -> None:
     else:
         rows = [[finding.what, finding.state, finding.detail] for finding in findings]
         print_table("tallytree doctor", ["what", "state", "detail"], rows)
-        say(f"{len(failed)} of {len(findings)} failed." if failed else "Everything that tallytree needs works.")
+        say(
+            f"{len(failed)} of {len(findings)} failed."
+            if failed
+            else "Everything that tallytree needs works."
+        )
     if failed:
         raise typer.Exit(CHECK_FAILED)
 
 
 def examine(ledger: str | None = None) -> list[Finding]:
     """Look at everything; nothing is written but a file that is removed at once."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0.0
+    memory = (
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+        if hasattr(os, "sysconf")
+        else 0.0
+    )
     machine = f"{os.cpu_count()} processors" + (f", {memory:.0f} GiB of memory" if memory else "")
     findings = [
         _needed("tallytree"),
@@ -153,7 +162,9 @@ def _cache() -> Finding:
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if os.access(there, os.W_OK):
         return Finding("cache folder", "ok", str(folder))
-    return Finding("cache folder", "missing", f"{folder} cannot be written; optimised strategies take longer")
+    return Finding(
+        "cache folder", "missing", f"{folder} cannot be written; optimised strategies take longer"
+    )
 
 
 def _java() -> Finding:
@@ -163,10 +174,16 @@ def _java() -> Finding:
     if program is None:
         return Finding("Java", "missing", advice)
     try:
-        told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        told = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, timeout=30, check=False
+        ).stderr
     except (OSError, subprocess.TimeoutExpired):
         return Finding("Java", "missing", f"{program} does not run; {advice}")
     found = re.search(r'version "(\d+)([^"]*)"', told)
     if found is None or int(found[1]) < OLDEST_JAVA:
-        return Finding("Java", "missing", f"{found[1] + found[2] if found else 'unknown version'} is too old; {advice}")
+        return Finding(
+            "Java",
+            "missing",
+            f"{found[1] + found[2] if found else 'unknown version'} is too old; {advice}",
+        )
     return Finding("Java", "ok", f"{found[1]}{found[2]}, for Spark")

@@ -1,4 +1,6 @@
-"""``tallytree export`` and ``microdata``: a release for other programs, as tables and as synthetic rows."""
+"""``tallytree export`` and ``microdata``: a release for other programs, as tables and as synthetic
+rows.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from tallytree.options.exporting import ExportOptions, MicrodataOptions
 
 @command(app, needs=("out",))
 def export(folder: Folder, how: ExportOptions) -> None:
-    """Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.
+    """Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless,
+    GeoJSON, GeoParquet.
 
     Example: tallytree export out --out counts.xlsx
     Example: tallytree export out --format geojson --shapes counties.json --out counties.geojson
@@ -28,4 +31,7 @@ def microdata(folder: Folder, how: MicrodataOptions) -> None:
     Example: tallytree microdata out --out synthetic
     """
     target = write_microdata(folder, how)
-    say(f"Wrote {target}: synthetic rows, none of a real group or entity, that tabulate to the release.")
+    say(
+        f"Wrote {target}: synthetic rows, none of a real group or entity, that tabulate to the "
+        "release."
+    )

@@ -19,9 +19,12 @@ from tallytree.ranges.release import RangeHistogram, load_histogram
 def histogram(source: SourceOrConfig, where: Output, how: HistogramOptions) -> None:
     """Release a histogram of one column that answers any range, with error bars.
 
-    Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon 1.0 --out ages
+    Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon 1.0
+    --out ages
     """
-    made, found = publish(how, where, lambda keeping: make_histogram(source, how, keeping), load_histogram)
+    made, found = publish(
+        how, where, lambda keeping: make_histogram(source, how, keeping), load_histogram
+    )
     facts = summary(made)
     if where.json:
         print_json({"out": where.out, "already_released": found, **facts})
@@ -31,7 +34,10 @@ def histogram(source: SourceOrConfig, where: Output, how: HistogramOptions) -> N
         say(facts["statement"])
         if made.density is not None and made.density.far_too_fine:
             say(str(made.density))
-        say(f"A range of half of all bins has a standard error of about {facts['std_error_of_half']:.3g}.")
+        say(
+            "A range of half of all bins has a standard error of about "
+            f"{facts['std_error_of_half']:.3g}."
+        )
 
 
 def summary(made: RangeHistogram) -> dict[str, Any]:

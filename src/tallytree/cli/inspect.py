@@ -27,14 +27,19 @@ from tallytree.releases.questions import Question
 def verify(
     folder: Folder,
     privacy: Annotated[
-        bool, typer.Option("--privacy", help="Recompute the privacy loss from the manifest instead.")
+        bool,
+        typer.Option("--privacy", help="Recompute the privacy loss from the manifest instead."),
     ] = False,
     public_key: Annotated[
-        Path | None, typer.Option(help="The release must be signed with this key: an Ed25519 key, PEM.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            help="The release must be signed with this key: an Ed25519 key, PEM.", metavar="FILE"
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.
+    """Check a release: checksums, integers, nonnegativity, group totals, and that children add up
+    to parents.
 
     With --privacy: recompute the privacy loss from the measurements that the manifest records.
 
@@ -42,7 +47,9 @@ def verify(
     Example: tallytree verify out --public-key office.pem.pub
     """
     if privacy:
-        result = Verification((*verify_privacy(folder).checks, *check_signature(folder, public_key)))
+        result = Verification(
+            (*verify_privacy(folder).checks, *check_signature(folder, public_key))
+        )
     else:
         result = verify_release(folder, public_key=public_key)
     if json:
@@ -50,7 +57,10 @@ def verify(
         print_json({"passed": result.passed, "checks": checks, "notes": list(result.notes)})
     else:
         for check in result.checks:
-            say(f"{'ok    ' if check.passed else 'FAILED'}  {check.name}{': ' + check.detail if check.detail else ''}")
+            say(
+                f"{'ok    ' if check.passed else 'FAILED'}  "
+                f"{check.name}{': ' + check.detail if check.detail else ''}"
+            )
         for note in result.notes if result.passed else ():
             say(f"note    {note}")
     if not result.passed:
@@ -59,7 +69,8 @@ def verify(
 
 @command(app)
 def query(folder: Folder, asked: QueryOptions) -> None:
-    """Answer questions about a release: one region, ranges, boxes, degrees; without a question, show its counts.
+    """Answer questions about a release: one region, ranges, boxes, degrees; without a question,
+    show its counts.
 
     Example: tallytree query out --region US/Georgia --at-least 7 --quantile 0.5
     Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
@@ -78,7 +89,8 @@ def query(folder: Folder, asked: QueryOptions) -> None:
 
 @command(app)
 def evaluate(folder: Folder, source: Source, data: ReadOptions, how: EvaluateOptions) -> None:
-    """Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.
+    """Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by
+    length and area.
 
     Example: tallytree evaluate out people.parquet --group household --levels state,county
     Example: tallytree evaluate ages people.parquet --column age --range 18:65
@@ -88,12 +100,21 @@ def evaluate(folder: Folder, source: Source, data: ReadOptions, how: EvaluateOpt
     kind = kind_of(release)
     kind.verb("evaluate")
     given = {
-        name: (value, options) for options in (data, how) for name, value in options.given().items() if name != "json"
+        name: (value, options)
+        for options in (data, how)
+        for name, value in options.given().items()
+        if name != "json"
     }
-    beyond = [flag_of(options, name) for name, (_, options) in given.items() if name not in kind.evaluates_with]
+    beyond = [
+        flag_of(options, name)
+        for name, (_, options) in given.items()
+        if name not in kind.evaluates_with
+    ]
     if beyond:
         raise RequestError(f"{folder} holds {kind.title}; {', '.join(beyond)} do not go with it.")
-    result = evaluate_release(release, source, **{name: value for name, (value, _) in given.items()})
+    result = evaluate_release(
+        release, source, **{name: value for name, (value, _) in given.items()}
+    )
     if how.json:
         print_json(result.to_json())
         return

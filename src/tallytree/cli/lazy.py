@@ -1,6 +1,8 @@
-"""Commands by name: a command's module is imported when the command is asked for, not to list it in the help.
+"""Commands by name: a command's module is imported when the command is asked for, not to list it in
+the help.
 
-Together the modules load everything that any command needs, over a second; the help needs names and one line each.
+Together the modules load everything that any command needs, over a second; the help needs names and
+one line each.
 """
 
 from __future__ import annotations
@@ -11,46 +13,62 @@ from typing import Any
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-# Command, the module of this folder that registers it, and the first line of its help, in the order of the help.
+# Command, the module of this folder that registers it, and the first line of its help, in the order
+# of the help.
 COMMANDS = {
-    "degrees": ("degrees", "Release how large groups are, or the degrees of a graph, without saying which is which."),
+    "degrees": (
+        "degrees",
+        "Release how large groups are, or the degrees of a graph, without saying which is which.",
+    ),
     "demo": (
         "demo",
-        "Make a US-like housing data set, release it, verify it, measure its error and write its report.",
+        "Make a US-like housing data set, release it, verify it, measure its error and write its "
+        "report.",
     ),
     "doctor": (
         "doctor",
-        "Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work here.",
+        "Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work "
+        "here.",
     ),
-    "histogram": ("histogram", "Release a histogram of one column that answers any range, with error bars."),
+    "histogram": (
+        "histogram",
+        "Release a histogram of one column that answers any range, with error bars.",
+    ),
     "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
     "stream": (
         "stream",
-        "Release how many rows came so far, after every step; run it again, with a later --until, to go on.",
+        "Release how many rows came so far, after every step; run it again, with a later --until, "
+        "to go on.",
     ),
     "verify": (
         "inspect",
-        "Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.",
+        "Check a release: checksums, integers, nonnegativity, group totals, and that children add "
+        "up to parents.",
     ),
     "query": (
         "inspect",
-        "Answer questions about a release: one region, ranges, boxes, degrees; without a question, show its counts.",
+        "Answer questions about a release: one region, ranges, boxes, degrees; without a question, "
+        "show its counts.",
     ),
     "evaluate": (
         "inspect",
-        "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.",
+        "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes "
+        "by length and area.",
     ),
     "compare": (
         "compare",
-        "Compare two releases, or a release and a published table: differences with intervals, and which are clear of noise.",
+        "Compare two releases, or a release and a published table: differences with intervals, and "
+        "which are clear of noise.",
     ),
     "export": (
         "export",
-        "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
+        "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, "
+        "GeoJSON, GeoParquet.",
     ),
     "card": (
         "card",
-        "Write card.json and card.md into a release folder: what it is and promises, as registries of deployments ask for it.",
+        "Write card.json and card.md into a release folder: what it is and promises, as registries "
+        "of deployments ask for it.",
     ),
     "microdata": (
         "export",
@@ -66,17 +84,23 @@ COMMANDS = {
     ),
     "clean": (
         "finish",
-        "Drop what an unfinished release has left. What was paid for it stays paid, and its answers are lost.",
+        "Drop what an unfinished release has left. What was paid for it stays paid, and its "
+        "answers are lost.",
     ),
     "sign": (
         "finish",
-        "Sign a release that verifies, so that whoever has your public key can check that it is yours and unchanged.",
+        "Sign a release that verifies, so that whoever has your public key can check that it is "
+        "yours and unchanged.",
     ),
-    "plan": ("plan", "Predict the error of a release from public facts alone, or find the ε that a target needs."),
+    "plan": (
+        "plan",
+        "Predict the error of a release from public facts alone, or find the ε that a target needs.",
+    ),
     "release": ("release", "Release how many groups have each size, at every level."),
     "report": (
         "report",
-        "Write one self-contained HTML file that opens offline: regions to click through, charts, budget, checks.",
+        "Write one self-contained HTML file that opens offline: regions to click through, charts, "
+        "budget, checks.",
     ),
     "reproduce": ("reproduce", "Print a paper's figures beside ours."),
     "ledger": ("ledger", "Budget accounts of data sets."),
@@ -84,7 +108,9 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """All commands; those whose module is not imported yet stand there with their line of help only."""
+    """All commands; those whose module is not imported yet stand there with their line of help
+    only.
+    """
 
     def __init__(self, *, commands: dict[str, Any] | None = None, **options: Any) -> None:
         registered = dict(commands or {})

@@ -13,7 +13,13 @@ import typer
 from tallytree.cli.app import app, print_json, print_table, say
 from tallytree.cli.options import AsJson
 from tallytree.errors import InputError, RequestError, VerificationError
-from tallytree.ledger.accounts import close_account, create_account, list_accounts, migrate_account, read_history
+from tallytree.ledger.accounts import (
+    close_account,
+    create_account,
+    list_accounts,
+    migrate_account,
+    read_history,
+)
 from tallytree.ledger.chain import (
     SYMBOL,
     Account,
@@ -36,25 +42,33 @@ ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data set
 app.add_typer(ledger_app, name="ledger")
 
 LedgerOption = Annotated[
-    str, typer.Option("--ledger", envvar="TALLYTREE_LEDGER", help="A file (ledger.db) or postgresql://host/database.")
+    str,
+    typer.Option(
+        "--ledger",
+        envvar="TALLYTREE_LEDGER",
+        help="A file (ledger.db) or postgresql://host/database.",
+    ),
 ]
 DatasetOption = Annotated[str, typer.Option("--dataset", help="Name of the account.")]
 
 UnitOption = Annotated[
     str,
     typer.Option(
-        help="Name of what is protected: of one row (person) or of the column that names it; or any row: entity."
+        help="Name of what is protected: of one row (person) or of the column that names it; or "
+        "any row: entity."
     ),
 ]
 PartsOption = Annotated[
     str | None,
     typer.Option(
-        help="Public column and its labels, whose parts are paid for side by side: state=Georgia,Ohio or state=@FILE.",
+        help="Public column and its labels, whose parts are paid for side by side: "
+        "state=Georgia,Ohio or state=@FILE.",
         metavar="COLUMN=LABEL,LABEL",
     ),
 ]
 OnePartOption = Annotated[
-    bool, typer.Option("--units-in-one-part", help="Declare that all rows of a unit lie in one part.")
+    bool,
+    typer.Option("--units-in-one-part", help="Declare that all rows of a unit lie in one part."),
 ]
 
 DEFAULT_LEDGER = "ledger.db"
@@ -75,7 +89,9 @@ def create(
     epsilon: Annotated[
         str | None, typer.Option(help="Total under pure differential privacy, such as 3 or 1/3.")
     ] = None,
-    rho: Annotated[str | None, typer.Option(help="Total under zero-concentrated differential privacy.")] = None,
+    rho: Annotated[
+        str | None, typer.Option(help="Total under zero-concentrated differential privacy.")
+    ] = None,
     unit: UnitOption = ENTITY,
     parts: PartsOption = None,
     units_in_one_part: OnePartOption = False,
@@ -88,9 +104,15 @@ def create(
     """
     if (epsilon is None) == (rho is None):
         raise RequestError("Give the account's total as either --epsilon or --rho.")
-    budget = Budget("pure", exact(epsilon, "epsilon")) if rho is None else Budget("zcdp", exact(rho, "rho"))
+    budget = (
+        Budget("pure", exact(epsilon, "epsilon"))
+        if rho is None
+        else Budget("zcdp", exact(rho, "rho"))
+    )
     fixed = _parts(parts, units_in_one_part)
-    _print_account(create_account(ledger, dataset, budget, unit=unit, parts=fixed, note=note), json=json)
+    _print_account(
+        create_account(ledger, dataset, budget, unit=unit, parts=fixed, note=note), json=json
+    )
 
 
 @ledger_app.command()
@@ -122,14 +144,18 @@ def _parts(text: str | None, units_in_one_part: bool) -> Parts | None:
     else:
         labels = [label.strip() for label in listed.split(",")]
     if not column or not all(labels):
-        raise RequestError(f"--parts is {text!r}; write it as COLUMN=LABEL,LABEL,…, such as state=Georgia,Ohio.")
+        raise RequestError(
+            f"--parts is {text!r}; write it as COLUMN=LABEL,LABEL,…, such as state=Georgia,Ohio."
+        )
     return Parts(column, tuple(labels), units_in_one_part)
 
 
 @ledger_app.command()
 def status(
     ledger: LedgerOption = DEFAULT_LEDGER,
-    dataset: Annotated[str | None, typer.Option("--dataset", help="One account; all of them when left out.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="One account; all of them when left out.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Show what each account has left.
@@ -150,10 +176,13 @@ def status(
 def history(
     dataset: DatasetOption,
     ledger: LedgerOption = DEFAULT_LEDGER,
-    layout: Annotated[HistoryFormat, typer.Option("--format", help="How to print it.")] = HistoryFormat.table,
+    layout: Annotated[
+        HistoryFormat, typer.Option("--format", help="How to print it.")
+    ] = HistoryFormat.table,
     json: AsJson = False,
 ) -> None:
-    """Show every row of an account; JSON and CSV hold all fields, so that anyone can check the hash chain.
+    """Show every row of an account; JSON and CSV hold all fields, so that anyone can check the hash
+    chain.
 
     Example: tallytree ledger history --ledger ledger.db --dataset census --format csv
     """
@@ -184,17 +213,26 @@ def close(
 def verify(
     dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the account.")] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
-    exported: Annotated[Path | None, typer.Option("--history", help="Check an exported JSON history instead.")] = None,
-    releases: Annotated[list[Path] | None, typer.Option("--release", help="A release paid for from it.")] = None,
+    exported: Annotated[
+        Path | None, typer.Option("--history", help="Check an exported JSON history instead.")
+    ] = None,
+    releases: Annotated[
+        list[Path] | None, typer.Option("--release", help="A release paid for from it.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check an account: hash chain, sums, and that it still holds what the given releases paid and their manifests say.
+    """Check an account: hash chain, sums, and that it still holds what the given releases paid and
+    their manifests say.
 
     Example: tallytree ledger verify --ledger ledger.db --dataset census --release out
     """
     if (dataset is None) == (exported is None):
-        raise RequestError("Name the account with --dataset, or give an exported history with --history.")
-    rows = history_from_json(_read_text(exported)) if exported else read_history(ledger, dataset or "")
+        raise RequestError(
+            "Name the account with --dataset, or give an exported history with --history."
+        )
+    rows = (
+        history_from_json(_read_text(exported)) if exported else read_history(ledger, dataset or "")
+    )
     failures = check_history(rows)
     for folder in releases or []:
         receipt, digest = _receipt_of(folder)
@@ -202,7 +240,9 @@ def verify(
     if json:
         print_json({"ok": not failures, "rows": len(rows), "failures": failures})
     if failures:
-        raise VerificationError(f"The account does not hold together: {'; '.join(failures)}.", tuple(failures))
+        raise VerificationError(
+            f"The account does not hold together: {'; '.join(failures)}.", tuple(failures)
+        )
     if not json:
         say(f"{len(rows)} rows hold together.")
 
@@ -212,13 +252,18 @@ def _receipt_of(folder: Path) -> tuple[Receipt, str]:
     manifest = _read_bytes(folder / "manifest.json")
     try:
         receipt = json_text.loads(manifest)["privacy"]["ledger"]
-        if not all(isinstance(name, str) and isinstance(value, str | int) for name, value in receipt.items()):
+        if not all(
+            isinstance(name, str) and isinstance(value, str | int)
+            for name, value in receipt.items()
+        ):
             raise TypeError
         if not {"dataset", "position", "key", "hash"} <= set(receipt):
             raise KeyError
         return dict(receipt), lasting_digest(manifest)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        raise InputError(f"The manifest of {folder} names no ledger; it was not paid for from one.") from None
+        raise InputError(
+            f"The manifest of {folder} names no ledger; it was not paid for from one."
+        ) from None
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -266,19 +311,38 @@ def _print_accounts(accounts: list[Account]) -> None:
     rows = []
     for account in accounts:
         symbol = SYMBOL[account.definition]
-        amounts = [f"{symbol} = {plain_number(amount)}" for amount in (account.total, account.spent, account.remaining)]
+        amounts = [
+            f"{symbol} = {plain_number(amount)}"
+            for amount in (account.total, account.spent, account.remaining)
+        ]
         state = "closed" if account.closed else "open"
         counts = [account.n_reservations, len(account.unfinished)]
-        parts = "" if account.parts is None else f"{len(account.parts.labels)} of {account.parts.column}"
+        parts = (
+            ""
+            if account.parts is None
+            else f"{len(account.parts.labels)} of {account.parts.column}"
+        )
         rows.append([account.dataset, account.unit, parts, *amounts, *counts, state])
-    columns = ["dataset", "unit", "parts", "total", "spent", "remaining", "reservations", "not reported", "state"]
+    columns = [
+        "dataset",
+        "unit",
+        "parts",
+        "total",
+        "spent",
+        "remaining",
+        "reservations",
+        "not reported",
+        "state",
+    ]
     print_table("Accounts", columns, rows)
 
 
 def _print_history(history: list[Entry]) -> None:
     rows = []
     for entry in history:
-        amount = f"{SYMBOL[entry.definition]} = {plain_number(entry.amount)}" if entry.amount else ""
+        amount = (
+            f"{SYMBOL[entry.definition]} = {plain_number(entry.amount)}" if entry.amount else ""
+        )
         part = f"{entry.part_of} = {entry.part}" if entry.part_of else ""
         spent = f"{SYMBOL[history[0].definition]} = {plain_number(entry.spent)}"
         words = [entry.key or "", part, entry.purpose, entry.hash[:12]]

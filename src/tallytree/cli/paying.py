@@ -32,5 +32,8 @@ def publish(
     if found:
         say("This release was made before, under the same idempotency key. Nothing was charged.")
     elif options.ledger is None and made.private:
-        say("No ledger was named: the losses of all releases from the same data add up, and nobody keeps the sum here.")
+        say(
+            "No ledger was named: the losses of all releases from the same data add up, and nobody "
+            "keeps the sum here."
+        )
     return made, found

@@ -40,17 +40,19 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> None:
     """Predict the error of a release from public facts alone, or find the ε that a target needs.
 
-    Reads no confidential data: it runs the real mechanisms on assumed data with the same regions and group totals.
+    Reads no confidential data: it runs the real mechanisms on assumed data with the same regions
+    and group totals.
 
-    Example: tallytree plan --groups households.parquet --group household --levels state,county --epsilon 1.0
-    Example: tallytree plan --like trips --epsilon 0.5
+    Example: tallytree plan --groups households.parquet --group household --levels state,county
+    --epsilon 1.0 Example: tallytree plan --like trips --epsilon 0.5
     """
     epsilon, target = what.epsilon, what.target
     earlier = load(data.like) if data.like is not None else None
     if isinstance(earlier, SpatialRelease):
         if epsilon is None or target is not None or what.chart is not None:
             raise RequestError(
-                "Errors of a map are predicted at a given --epsilon; it takes no --target and no --chart."
+                "Errors of a map are predicted at a given --epsilon; it takes no --target and no "
+                "--chart."
             )
         plan_map(earlier, epsilon=epsilon, asked=variant, runs=what.runs, json=what.json)
         return
@@ -58,7 +60,9 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     if data.unit == "group" and not assumed.unit.group:
         assumed = protecting_groups(assumed)
     if (epsilon is None) == (target is None):
-        raise RequestError("Say either --epsilon, to predict errors, or --target, to find the smallest epsilon.")
+        raise RequestError(
+            "Say either --epsilon, to predict errors, or --target, to find the smallest epsilon."
+        )
     options = {name: value for name, value in vars(variant).items() if value is not None}
     only_default = assumed.unit.group or assumed.attributes or assumed.people
     usual = {"default": VARIANTS["default"]} if only_default else VARIANTS
@@ -80,9 +84,13 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     if target is not None:
         say(f"The smallest privacy loss that meets {target!r}: epsilon = {float(found):g}")
         if predictions[0].share is not None:
-            say(f"Predicted there: {predictions[0].share:.1%} of the regions that have such groups.")
+            say(
+                f"Predicted there: {predictions[0].share:.1%} of the regions that have such groups."
+            )
     head = ["release", "level", "regions", "EMD", "half below", "9 in 10 below", "L1", "one count"]
-    print_table("Predicted error per region: means, and how single regions spread", head, _rows(predictions))
+    print_table(
+        "Predicted error per region: means, and how single regions spread", head, _rows(predictions)
+    )
     for prediction in predictions:
         if prediction.cost is not None:
             say(f"A release ({prediction.name}): {prediction.cost.told()}.")
@@ -101,30 +109,49 @@ def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
     given = [name for name in ("like", "groups", "group_totals") if getattr(data, name) is not None]
     if len(given) != 1:
         raise RequestError(
-            "Say one of --like DIR (an earlier release), --groups TABLE (the public table of groups) and --group-totals TABLE "
+            "Say one of --like DIR (an earlier release), --groups TABLE (the public table of "
+            "groups) and --group-totals TABLE "
             "(the public table of regions and their numbers of groups)."
         )
     if data.like is None:
         public = read_public(data)
         groups = public.n_groups if public.cell_counts is None else public.cell_counts.n_groups()
-        assumed = assumed_counts(public.hierarchy, groups, named_shape(data.shape), attributes=public.attributes)
+        assumed = assumed_counts(
+            public.hierarchy, groups, named_shape(data.shape), attributes=public.attributes
+        )
         return assumed if data.classes is None else in_classes(assumed, classes_from(data.classes))
     if data.by:
         raise RequestError("--by goes with --groups; an earlier release has attributes of its own.")
     if data.classes is not None:
-        raise RequestError("--classes goes with a public table; an earlier release has classes or sizes of its own.")
+        raise RequestError(
+            "--classes goes with a public table; an earlier release has classes or sizes of its "
+            "own."
+        )
     if not isinstance(earlier, Release):
-        raise RequestError(f"{data.like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map.")
+        raise RequestError(
+            f"{data.like} holds {kind_of(earlier).title}: plan --like takes group sizes or a map."
+        )
     return data_like(earlier)
 
 
 def read_public(data: AssumedOptions) -> ConfidentialCounts:
-    """The regions and numbers of groups of a public table: of groups, one row each, or of regions with their totals."""
+    """The regions and numbers of groups of a public table: of groups, one row each, or of regions
+    with their totals.
+    """
     if data.groups is not None:
         public: Public = "cells" if data.by else "groups"
-        return read(data.groups, group=data.group, levels=data.levels, root=data.root, by=data.by, public=public)
+        return read(
+            data.groups,
+            group=data.group,
+            levels=data.levels,
+            root=data.root,
+            by=data.by,
+            public=public,
+        )
     if data.by:
-        raise RequestError("--by goes with --groups, a public table of groups with the attributes as columns.")
+        raise RequestError(
+            "--by goes with --groups, a public table of groups with the attributes as columns."
+        )
     return read_totals(data.group_totals, levels=data.levels, root=data.root)
 
 
@@ -145,5 +172,7 @@ def _rows(predictions: list[Prediction]) -> list[list[object]]:
 
 
 def _ends(prediction: Prediction, level: str) -> tuple[object, object]:
-    """What half and nine in ten of the regions stay below; tables by attributes have no spread of their own."""
+    """What half and nine in ten of the regions stay below; tables by attributes have no spread of
+    their own.
+    """
     return next(((one.half, one.most) for one in prediction.spread if one.name == level), ("", ""))

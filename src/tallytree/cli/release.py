@@ -36,8 +36,9 @@ def release(
 ) -> None:
     """Release how many groups have each size, at every level.
 
-    Example: tallytree release people.parquet --public groups --group household --levels state,county --epsilon 1.0 --out out
-    Example: tallytree release people.parquet --public groups --group household --levels state,county --epsilon 1.0 --dry-run
+    Example: tallytree release people.parquet --public groups --group household --levels
+    state,county --epsilon 1.0 --out out Example: tallytree release people.parquet --public groups
+    --group household --levels state,county --epsilon 1.0 --dry-run
     """
 
     data = replace(data, where=rows_to_read(data.where, how))
@@ -70,7 +71,9 @@ def refuse_doubts(counts: Description, where: GroupSizesOutput) -> None:
         raise RequestError(f"{' '.join(doubts)} Nothing was paid. If it is meant so, say --sure.")
 
 
-def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: GroupSizesOutput) -> None:
+def show_preview(
+    source: str, data: ReadOptions, how: ReleaseOptions, where: GroupSizesOutput
+) -> None:
     """Tell what is known about a release before it is paid for."""
     with progress_bar() as progress:
         seen = preview(source, data, how, shape=where.shape, progress=progress)
@@ -79,7 +82,10 @@ def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: Gro
         print_json(facts)
         return
     say("Nothing was paid or written, and no size was read.")
-    say("Regions: " + ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"]))
+    say(
+        "Regions: "
+        + ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])
+    )
     for name, note in facts["public"].items():
         say(f"Public, {name.replace('_', ' ')}: {note}.")
     for doubt in seen.doubts:
@@ -87,12 +93,22 @@ def show_preview(source: str, data: ReadOptions, how: ReleaseOptions, where: Gro
     for assumption in seen.assumptions:
         say(f"Assumed: {assumption}")
     if seen.prediction is None:
-        say("Errors: not tried, which would take as long as the release; `tallytree plan` predicts them.")
+        say(
+            "Errors: not tried, which would take as long as the release; `tallytree plan` predicts "
+            "them."
+        )
     else:
         levels = seen.prediction.levels
-        rows = [[level.name, level.regions, level.emd, level.l1, level.count_error] for level in levels]
-        print_table("Predicted mean error per region", ["level", "regions", "EMD", "L1", "one count"], rows)
-        say(f"Tried on assumed data: {seen.seconds:,.1f} s of CPU time and {seen.peak_bytes / 1e6:,.0f} MB of memory.")
+        rows = [
+            [level.name, level.regions, level.emd, level.l1, level.count_error] for level in levels
+        ]
+        print_table(
+            "Predicted mean error per region", ["level", "regions", "EMD", "L1", "one count"], rows
+        )
+        say(
+            f"Tried on assumed data: {seen.seconds:,.1f} s of CPU time and "
+            f"{seen.peak_bytes / 1e6:,.0f} MB of memory."
+        )
     say(f"The release: {seen.cost.told()}.")
 
 
@@ -121,12 +137,15 @@ def say_summary(made: Release | WrittenRelease, out: Path) -> None:
         say(f"Note: {'the numbers of groups are ' if hidden else ''}{facts['public'][name]}.")
     for above, below in doubtful_levels(made.hierarchy):
         say(
-            f"Note: most {above} regions hold a single {below}. --levels goes from the largest regions to the smallest."
+            f"Note: most {above} regions hold a single {below}. --levels goes from the largest "
+            "regions to the smallest."
         )
 
 
 def doubtful_levels(hierarchy: Hierarchy) -> list[tuple[str, str]]:
-    """Pairs of levels that may stand in the wrong order: most regions of the upper one hold a single region of the lower."""
+    """Pairs of levels that may stand in the wrong order: most regions of the upper one hold a
+    single region of the lower.
+    """
     doubtful = []
     for level in range(1, hierarchy.n_levels - 1):
         below = hierarchy.parent[hierarchy.level_slice(level + 1)]

@@ -14,10 +14,11 @@ from tallytree.options.reading import ReadOptions
 
 @command(app)
 def report(folder: Folder, where: ReportOptions, data: ReadOptions) -> None:
-    """Write one self-contained HTML file that opens offline: regions to click through, charts, budget, checks.
+    """Write one self-contained HTML file that opens offline: regions to click through, charts,
+    budget, checks.
 
-    Example: tallytree report out
-    Example: tallytree report out --group-name household/households --shapes counties.json --shapes-id fips
+    Example: tallytree report out Example: tallytree report out --group-name household/households
+    --shapes counties.json --shapes-id fips
     """
     evaluation = None
     if where.truth is not None:

@@ -29,12 +29,16 @@ class Paper(StrEnum):
 def reproduce(
     paper: Annotated[Paper, typer.Argument(help="Which paper.")],
     data: Annotated[
-        Path | None, typer.Option(help="Folder of the real data sets; the built-in generator otherwise.")
+        Path | None,
+        typer.Option(help="Folder of the real data sets; the built-in generator otherwise."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and smaller data.")] = False,
-    json: Annotated[Path | None, typer.Option(help="Write every cell to this file.", metavar="FILE")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write every cell to this file.", metavar="FILE")
+    ] = None,
     plots: Annotated[
-        Path | None, typer.Option(help="Write the figures as Vega-Lite files into this folder.", metavar="DIR")
+        Path | None,
+        typer.Option(help="Write the figures as Vega-Lite files into this folder.", metavar="DIR"),
     ] = None,
 ) -> None:
     """Print a paper's figures beside ours.
@@ -56,7 +60,10 @@ def reproduce(
         print_table(
             name,
             ["table", "row", "column", "paper", "ours", "±", "unit"],
-            [[c.table, c.row, c.column, *map(_shown, (c.paper, c.ours, c.spread)), c.unit] for c in rows],
+            [
+                [c.table, c.row, c.column, *map(_shown, (c.paper, c.ours, c.spread)), c.unit]
+                for c in rows
+            ],
         )
     if json is not None:
         write_cells(cells, json, settings)

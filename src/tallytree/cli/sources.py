@@ -15,22 +15,32 @@ from tallytree.options.reading import EngineOptions, ReadOptions
 from tallytree.spark.counts import SparkCounts
 from tallytree.spark.reading import read_with_spark
 
-Source = Annotated[str, typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql.")]
+Source = Annotated[
+    str,
+    typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql."),
+]
 SourceOrConfig = Annotated[
     str,
     typer.Argument(
-        help="Parquet or CSV file or glob, a database URL with --table or --sql, or a CONFIG.toml that names everything."
+        help="Parquet or CSV file or glob, a database URL with --table or --sql, or a CONFIG.toml "
+        "that names everything."
     ),
 ]
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")]
 
 
-def read_data(source: str, options: ReadOptions, engine: EngineOptions) -> ConfidentialCounts | SparkCounts:
-    """Read and aggregate the data: in this process, or on the executors of a Spark cluster, where it then stays."""
+def read_data(
+    source: str, options: ReadOptions, engine: EngineOptions
+) -> ConfidentialCounts | SparkCounts:
+    """Read and aggregate the data: in this process, or on the executors of a Spark cluster, where
+    it then stays.
+    """
     if engine.engine == "spark":
         # Said, once per use, of functions that take and give pandas tables, of which none is used.
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        warnings.filterwarnings(
+            "ignore", "PySpark does not yet fully support pandas", FutureWarning
+        )
         return read_with_spark(source, options, master=engine.master)
     if engine.master is not None:
         raise RequestError("--master goes with --engine spark.")

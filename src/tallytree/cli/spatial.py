@@ -24,8 +24,9 @@ from tallytree.releases.query_evaluation import error_rows
 def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     """Release a map of points that answers how many lie in any box.
 
-    Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
-    Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
+    Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon
+    1.0 --out trips Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0
+    --out trips
     """
     made, found = publish(how, where, lambda keeping: make_map(source, how, keeping), load_map)
     if where.picture is not None:
@@ -54,23 +55,35 @@ def summary(made: SpatialRelease) -> dict[str, Any]:
     }
 
 
-def plan_map(earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, runs: int, json: bool) -> None:
+def plan_map(
+    earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, runs: int, json: bool
+) -> None:
     """Show predicted errors of an earlier map's points, by mechanism."""
     if asked.view is not None or asked.budget is not None:
         raise RequestError("A map has a --mechanism; --view and --budget go with group sizes.")
     known = LINE_METHODS if len(earlier.shape) == 1 else METHODS
     with progress_bar() as progress:
         mechanisms = (
-            known if asked.mechanism is None else (MethodOptions(mechanism=cast(Any, asked.mechanism)).mechanism,)
+            known
+            if asked.mechanism is None
+            else (MethodOptions(mechanism=cast(Any, asked.mechanism)).mechanism,)
         )
         assumed = points_like(earlier)
-        predictions = compare_maps(assumed, mechanisms, epsilon=epsilon, runs=runs, progress=progress)
+        predictions = compare_maps(
+            assumed, mechanisms, epsilon=epsilon, runs=runs, progress=progress
+        )
     density = flat_density(assumed, epsilon)
     if json:
-        print_json({"predictions": [prediction.to_json() for prediction in predictions], "density": density.to_json()})
+        print_json(
+            {
+                "predictions": [prediction.to_json() for prediction in predictions],
+                "density": density.to_json(),
+            }
+        )
         return
     say(
-        "No confidential data were read: the mechanisms ran on points spread at random in the boxes of the earlier map."
+        "No confidential data were read: the mechanisms ran on points spread at random in the "
+        "boxes of the earlier map."
     )
     say(str(density))
     rows = [[one.name, *row] for one in predictions for row in error_rows(one.classes)]

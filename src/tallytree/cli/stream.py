@@ -16,17 +16,23 @@ from tallytree.streams.release import StreamRelease
 
 @command(app, needs=("out", "column", "until"))
 def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> None:
-    """Release how many rows came so far, after every step; run it again, with a later --until, to go on.
+    """Release how many rows came so far, after every step; run it again, with a later --until, to
+    go on.
 
-    The budget is spent once, at the first run. Rows must not move from one step to another between runs.
+    The budget is spent once, at the first run. Rows must not move from one step to another between
+    runs.
 
-    Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1 --out visits
+    Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1 --out
+    visits
     """
     facts = summary(release_stream(source, how))
     if printed.json:
         print_json({"out": how.out, **facts})
     else:
-        say(f"{how.out} holds {facts['steps']:,} steps, up to {facts['last']} ({facts['mechanism']})")
+        say(
+            f"{how.out} holds {facts['steps']:,} steps, up to {facts['last']} "
+            f"({facts['mechanism']})"
+        )
         say(facts["statement"])
         say(f"So far: {facts['so_far']}.")
 

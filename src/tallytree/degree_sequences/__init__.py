@@ -1,1 +1,3 @@
-"""Sorted degree sequences: how many nodes of a graph have each degree. Start reading in ``kind.py``."""
+"""Sorted degree sequences: how many nodes of a graph have each degree. Start reading in
+``kind.py``.
+"""

@@ -1,4 +1,6 @@
-"""Unattributed histograms: from noisy sorted counts to counts that are sorted, whole and not negative (hay2010 §3)."""
+"""Unattributed histograms: from noisy sorted counts to counts that are sorted, whole and not
+negative (hay2010 §3).
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ def check_method(method: str) -> DegreeMethod:
 def estimate_sorted_counts(noisy: IntArray, method: DegreeMethod) -> FloatArray:
     """Counts in rising order from noisy counts that were sorted before the noise was added.
 
-    The isotonic fit is cut off at 0, which for bounded values is again the least-squares fit; rounding it to whole
-    numbers gives the best whole fit. ``noisy`` leaves the values as they are.
+    The isotonic fit is cut off at 0, which for bounded values is again the least-squares fit;
+    rounding it to whole numbers gives the best whole fit. ``noisy`` leaves the values as they are.
     """
     match method:
         case "isotonic":
@@ -37,7 +39,9 @@ def estimate_sorted_counts(noisy: IntArray, method: DegreeMethod) -> FloatArray:
 
 
 def publishable_degrees(noisy: IntArray, method: DegreeMethod, *, graphical: bool) -> IntArray:
-    """Whole counts to publish; with ``graphical`` the nearest sequence that is the degrees of some simple graph."""
+    """Whole counts to publish; with ``graphical`` the nearest sequence that is the degrees of some
+    simple graph.
+    """
     if graphical and method == "noisy":
         raise RequestError("A graphical sequence needs method 'isotonic' or 'sorted'.")
     whole = np.rint(estimate_sorted_counts(noisy, method)).astype(np.int64)

@@ -17,10 +17,14 @@ from tallytree.releases.query_evaluation import QueryEvaluation
 from tallytree.releases.report.html import degrees_page
 
 
-def evaluate(release: DegreeSequence, truth: Any, *, threshold: float | None = None, **source: Any) -> QueryEvaluation:
+def evaluate(
+    release: DegreeSequence, truth: Any, *, threshold: float | None = None, **source: Any
+) -> QueryEvaluation:
     """Errors of the sorted degrees, and of how many nodes have each, against the true ones."""
     if source:
-        public: PublicDegrees | None = "groups" if "edges" not in source else None if "nodes" in source else "nodes"
+        public: PublicDegrees | None = (
+            "groups" if "edges" not in source else None if "nodes" in source else "nodes"
+        )
         options = DegreesOptions(epsilon=1, public=public, where=kept_part(release), **source)
         return evaluate_degrees(release, true_degrees(truth, options), threshold=threshold)
     return evaluate_degrees(release, true_degrees(truth, None), threshold=threshold)
@@ -37,7 +41,9 @@ KIND = Kind(
     plot=plot_degrees,
     estimate=estimate_degrees,
     evaluate=evaluate,
-    evaluates_with=frozenset({"column", "edges", "directed", "nodes", "size", "table", "sql", "encoding", "threshold"}),
+    evaluates_with=frozenset(
+        {"column", "edges", "directed", "nodes", "size", "table", "sql", "encoding", "threshold"}
+    ),
     plan=No("its error depends on how many degrees are alike, which is not public."),
     intervals=No("the isotonic fit has no simple error law."),
     spark="nodes by degree, counted on the executors",

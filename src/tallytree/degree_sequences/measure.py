@@ -46,9 +46,11 @@ class ConfidentialSizes(Confidential):
     part
         The rows that were read: those of one part, or all of them (None).
     number
-        Sensitivity of how many groups or nodes there are, where that is confidential; None where it is public.
+        Sensitivity of how many groups or nodes there are, where that is confidential; None where it
+        is public.
     alone
-        In words, where a unit that is alone is not covered; see :class:`~tallytree.model.confidential.ConfidentialCounts`.
+        In words, where a unit that is alone is not covered; see
+        :class:`~tallytree.model.confidential.ConfidentialCounts`.
     altered
         Confidential: what was done to values outside public bounds.
     """
@@ -68,8 +70,10 @@ class ConfidentialSizes(Confidential):
     def __post_init__(self) -> None:
         if (self.n_groups or 0) > MOST_SORTED:
             raise InputError(
-                f"Sorted counts are released of at most {MOST_SORTED:,} groups. Say public='none' (--public "
-                f"none), and the {MOST_SORTED:,} largest are released, or release the sizes of groups "
+                f"Sorted counts are released of at most {MOST_SORTED:,} groups. Say public='none' "
+                "(--public "
+                f"none), and the {MOST_SORTED:,} largest are released, or release the sizes of "
+                "groups "
                 "instead (tallytree release)."
             )
 
@@ -89,8 +93,8 @@ def measure_sorted_counts(
 ) -> IntArray:
     """The sorted query S (hay2010 §3) with noise: one value per group, in the true order.
 
-    With ``of_number`` the number of groups is measured first; then as many of the largest values are, filled up with zeros
-    (hay2010 App. C, footnote 1).
+    With ``of_number`` the number of groups is measured first; then as many of the largest values
+    are, filled up with zeros (hay2010 App. C, footnote 1).
     """
     n_groups = int(sizes.counts.count.sum())
     if of_number is not None:

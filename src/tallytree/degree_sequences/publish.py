@@ -1,4 +1,6 @@
-"""Releasing an unattributed histogram: sorted counts, such as the degree sequence of a graph (hay2010 §3)."""
+"""Releasing an unattributed histogram: sorted counts, such as the degree sequence of a graph
+(hay2010 §3).
+"""
 
 from __future__ import annotations
 
@@ -67,18 +69,20 @@ def degrees(
     overwrite: bool = False,
     noisy: bool = True,
 ) -> DegreeSequence:
-    """Release the sorted counts of groups, or the degrees of a graph, with a differential privacy guarantee.
+    """Release the sorted counts of groups, or the degrees of a graph, with a differential privacy
+    guarantee.
 
-    How many groups or nodes there are counts as public unless ``public="none"``; which of them has which count is not
-    released at all.
+    How many groups or nodes there are counts as public unless ``public="none"``; which of them has
+    which count is not released at all.
 
     Parameters
     ----------
     source
-        Counts of the groups, in any order; exact counts from :func:`tallytree.read`; or a table (anything that ``read``
-        takes) together with ``column``, ``edges`` or ``size``.
+        Counts of the groups, in any order; exact counts from :func:`tallytree.read`; or a table
+        (anything that ``read`` takes) together with ``column``, ``edges`` or ``size``.
     options
-        What the rows are and how to release; may be spelled as keywords, ``degrees(source, epsilon=1, …)``.
+        What the rows are and how to release; may be spelled as keywords, ``degrees(source,
+        epsilon=1, …)``.
     out, overwrite, noisy
         As for :func:`tallytree.release`.
 
@@ -100,10 +104,14 @@ def make_degrees(source: Any, options: DegreesOptions, keeping: Keeping) -> Degr
     budget = options.loss()
     private = options.public == "none"
     sizes = confidential_sizes(_read(source, options), options.contributions, private=private)
-    refuse_many_changes(budget, [sizes.sensitivity] if sizes.number is None else [sizes.number, sizes.sensitivity])
+    refuse_many_changes(
+        budget, [sizes.sensitivity] if sizes.number is None else [sizes.number, sizes.sensitivity]
+    )
     queries = planned_queries(sizes, budget)
     promised = {"name": options.mechanism, "graphical": options.graphical}
-    manifest = degrees_manifest(sizes, budget, queries, mechanism=promised, secure=options.insecure_seed is None)
+    manifest = degrees_manifest(
+        sizes, budget, queries, mechanism=promised, secure=options.insecure_seed is None
+    )
     noise, of_number = queries[-1].noise, queries[0].noise if sizes.number is not None else None
     tell = sizes.altered if options.tell_owner else None
     with paid_noise(keeping, manifest, options.insecure_seed, read=sizes, tell=tell) as paid:
@@ -113,9 +121,15 @@ def make_degrees(source: Any, options: DegreesOptions, keeping: Keeping) -> Degr
 
 
 def planned_queries(sizes: ConfidentialSizes, budget: Budget) -> list[PlannedQuery]:
-    """What is measured at which cost: the number of groups where it is confidential, then the sorted counts."""
+    """What is measured at which cost: the number of groups where it is confidential, then the
+    sorted counts.
+    """
     if sizes.number is None:
-        return [PlannedQuery(sizes.query, sizes.sensitivity, noise_for(budget, sizes.sensitivity), budget.total)]
+        return [
+            PlannedQuery(
+                sizes.query, sizes.sensitivity, noise_for(budget, sizes.sensitivity), budget.total
+            )
+        ]
     asked = (
         (
             "group totals" if sizes.query == "sizes" and sizes.unit.entity != "edge" else "nodes",
@@ -126,7 +140,8 @@ def planned_queries(sizes: ConfidentialSizes, budget: Budget) -> list[PlannedQue
     )
     parts = [Budget(budget.definition, budget.total * share) for _, _, share in asked]
     return [
-        PlannedQuery(query, bound, noise_for(part, bound), part.total) for (query, bound, _), part in zip(asked, parts)
+        PlannedQuery(query, bound, noise_for(part, bound), part.total)
+        for (query, bound, _), part in zip(asked, parts)
     ]
 
 
@@ -136,7 +151,9 @@ def _read(source: Any, options: DegreesOptions) -> Any:
     place: dict[str, Any] = {**asdict(options.place()), "where": rows}
     held: Public = "regions" if options.public == "none" else "groups"
     if options.edges is not None:
-        return read_degrees(source, *options.edges, directed=options.directed, nodes=options.nodes, **place)
+        return read_degrees(
+            source, *options.edges, directed=options.directed, nodes=options.nodes, **place
+        )
     if options.column is not None:
         bound: dict[str, Any] = {"unit": options.unit, "contributions": options.contributions}
         bound = {} if options.unit == ENTITY else bound
@@ -151,14 +168,18 @@ def _read(source: Any, options: DegreesOptions) -> Any:
 def true_degrees(source: Any, options: DegreesOptions | None) -> IntArray:
     """The exact sorted degrees, for the owner who compares a release with them: confidential."""
     private = options is not None and options.public == "none"
-    sizes = confidential_sizes(source if options is None else _read(source, options), 1, private=private)
+    sizes = confidential_sizes(
+        source if options is None else _read(source, options), 1, private=private
+    )
     return np.repeat(sizes.counts.size, sizes.counts.count)
 
 
 def degrees_from_noisy(noisy: IntArray, noise: Noise, manifest: Manifest) -> DegreeSequence:
     """The sequence that follows from raw measurements: post-processing only."""
     promised = manifest["mechanism"]
-    counts = publishable_degrees(noisy, check_method(promised["name"]), graphical=promised["graphical"])
+    counts = publishable_degrees(
+        noisy, check_method(promised["name"]), graphical=promised["graphical"]
+    )
     return DegreeSequence(counts, noise, manifest, noisy)
 
 
@@ -167,35 +188,51 @@ def estimate_degrees(folder: Folder) -> DegreeSequence:
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
     noisy = np.array(folder.table("noisy.parquet")["value"].to_numpy(), dtype=np.int64)
-    return degrees_from_noisy(noisy, noise_from_json(facts_of_degrees(folder.manifest["privacy"])), folder.manifest)
+    return degrees_from_noisy(
+        noisy, noise_from_json(facts_of_degrees(folder.manifest["privacy"])), folder.manifest
+    )
 
 
-def confidential_sizes(source: Any, contributions: int, *, private: bool = False) -> ConfidentialSizes:
-    """Sorted counts of any source, with their sensitivity and what is protected; ``private`` where their number is."""
+def confidential_sizes(
+    source: Any, contributions: int, *, private: bool = False
+) -> ConfidentialSizes:
+    """Sorted counts of any source, with their sensitivity and what is protected; ``private`` where
+    their number is.
+    """
     if isinstance(source, ConfidentialDegrees):
-        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(contributions=contributions)
+        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(
+            contributions=contributions
+        )
         query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
         # Edges listed again count once, so that one edge may have several rows.
         unit = Unit("edge", "", contributions, one_row=False)
         if private:
             number = edge_nodes_sensitivity(contributions=contributions)
-            return ConfidentialSizes(source.counts, query, bound, unit, None, PRIVATE, part=source.part, number=number)
-        return ConfidentialSizes(source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part)
+            return ConfidentialSizes(
+                source.counts, query, bound, unit, None, PRIVATE, part=source.part, number=number
+            )
+        return ConfidentialSizes(
+            source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part
+        )
     if isinstance(source, ConfidentialCounts):
         if source.classes is not None:
             raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
         if source.unit.group:
             raise RequestError(
-                "Degrees protect entities, and a group of any size would change them by its size. Read the counts without "
+                "Degrees protect entities, and a group of any size would change them by its size. "
+                "Read the counts without "
                 "unit='group', or release them with tallytree.release."
             )
         unit = source.unit
         if unit.column and contributions not in (1, unit.contributions):
             raise RequestError(
-                f"The counts were read with at most {unit.contributions} rows per {unit.column}; leave contributions out."
+                f"The counts were read with at most {unit.contributions} rows per {unit.column}; "
+                "leave contributions out."
             )
         unit = unit if unit.column else replace(unit, contributions=contributions)
-        bound = sizes_sensitivity(max_quantity=source.max_quantity, contributions=unit.contributions)
+        bound = sizes_sensitivity(
+            max_quantity=source.max_quantity, contributions=unit.contributions
+        )
         public = source.groups_public
         return ConfidentialSizes(
             source.counts_on_levels.region(0),
@@ -216,4 +253,6 @@ def confidential_sizes(source: Any, contributions: int, *, private: bool = False
     runs = counts_from_runs(np.zeros_like(counts), counts, np.ones_like(counts), 1)
     bound = sizes_sensitivity(contributions=contributions)
     unit = Unit(ENTITY, "", contributions)
-    return ConfidentialSizes(runs, "sizes", bound, unit, FIXED_GROUPS, "one count per group was given")
+    return ConfidentialSizes(
+        runs, "sizes", bound, unit, FIXED_GROUPS, "one count per group was given"
+    )

@@ -1,5 +1,6 @@
-"""A released unattributed histogram: sorted counts, such as the degrees of a graph, and the manifest of their
-origin."""
+"""A released unattributed histogram: sorted counts, such as the degrees of a graph, and the
+manifest of their origin.
+"""
 
 from __future__ import annotations
 
@@ -91,18 +92,28 @@ class DegreeSequence(Published):
         return pa.table({"degree": degree, "count": count})
 
     def verify(self) -> Verification:
-        """Check that degrees are as promised and follow from the raw measurements, where these are at hand."""
+        """Check that degrees are as promised and follow from the raw measurements, where these are
+        at hand.
+        """
         promised = self.manifest["mechanism"]
         n_nodes = self.manifest["public"]["groups"]
-        checks = [] if n_nodes is None else [Check("there is one degree per group", len(self.degrees) == int(n_nodes))]
+        checks = (
+            []
+            if n_nodes is None
+            else [Check("there is one degree per group", len(self.degrees) == int(n_nodes))]
+        )
         if promised["name"] != "noisy":
             checks.append(Check("degrees are not negative", bool(self.degrees.min(initial=0) >= 0)))
         if promised["graphical"]:
             checks.append(Check("some graph has these degrees", self.is_graphical()))
         if self.noisy is not None:
-            again = publishable_degrees(self.noisy, check_method(promised["name"]), graphical=promised["graphical"])
+            again = publishable_degrees(
+                self.noisy, check_method(promised["name"]), graphical=promised["graphical"]
+            )
             # A tie may be rounded the other way on another machine.
-            follow = len(again) == len(self.degrees) and bool(np.abs(again - self.degrees).max(initial=0) <= 1)
+            follow = len(again) == len(self.degrees) and bool(
+                np.abs(again - self.degrees).max(initial=0) <= 1
+            )
             checks.append(Check("degrees follow from the noisy answers", follow))
         return Verification(tuple(checks))
 
@@ -114,9 +125,16 @@ class DegreeSequence(Published):
         if question.at_least is not None:
             found[f"nodes of at least {question.at_least}"] = self.at_least(question.at_least)
         if question.largest is not None:
-            found[f"degree of node {question.largest} from the largest"] = self.kth_largest(question.largest)
+            found[f"degree of node {question.largest} from the largest"] = self.kth_largest(
+                question.largest
+            )
         if found:
-            return Reply("degrees", ("question", "answer"), [list(pair) for pair in found.items()], dict(found))
+            return Reply(
+                "degrees",
+                ("question", "answer"),
+                [list(pair) for pair in found.items()],
+                dict(found),
+            )
         rows = [[row["degree"], row["count"]] for row in self.table().to_pylist()]
         return Reply("degrees", ("degree", "count"), rows, {"counts": rows})
 
@@ -184,7 +202,10 @@ class PlannedQuery:
         """The query as a manifest lists it."""
         bound = self.sensitivity
         shown = {"query": self.query, symbol: str(self.cost)}
-        return shown | {"sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared}, **noise_to_json(self.noise)}
+        return shown | {
+            "sensitivity": {"l1": bound.l1, "l2_squared": bound.l2_squared},
+            **noise_to_json(self.noise),
+        }
 
 
 def degrees_manifest(
@@ -202,7 +223,9 @@ def degrees_manifest(
     words, fixed = sizes.unit.words, (sizes.fixed,) if sizes.fixed else ()
     guarantee = Guarantee(budget, sizes.unit, fixed, secure, alone=sizes.alone)
     records = tuple(
-        MechanismRecord(mechanism["name"], None, one.query, words, one.sensitivity, one.noise, one.cost)
+        MechanismRecord(
+            mechanism["name"], None, one.query, words, one.sensitivity, one.noise, one.cost
+        )
         for one in queries
     )
     listed = [one.facts(budget.symbol) for one in queries]
@@ -213,9 +236,15 @@ def degrees_manifest(
         "privacy": {
             **guarantee_to_json(guarantee),
             **(alone if len(queries) == 1 else {"side_queries": listed}),
-            "composition": record_to_json(records[0] if len(queries) == 1 else Composition("sequential", records)),
+            "composition": record_to_json(
+                records[0] if len(queries) == 1 else Composition("sequential", records)
+            ),
         },
-        "public": {"groups": sizes.n_groups, "max_quantity": sizes.max_quantity, "note": sizes.note},
+        "public": {
+            "groups": sizes.n_groups,
+            "max_quantity": sizes.max_quantity,
+            "note": sizes.note,
+        },
         **kept_rows(sizes.part),
         "versions": library_versions(),
     }

@@ -1,7 +1,8 @@
-"""How accurate will a release be? Answered before any budget is spent, by running the real code on assumed data.
+"""How accurate will a release be? Answered before any budget is spent, by running the real code on
+assumed data.
 
-The assumed data are public: an earlier release, or made up from group totals and an assumed shape of sizes. Nothing here
-reads confidential values.
+The assumed data are public: an earlier release, or made up from group totals and an assumed shape
+of sizes. Nothing here reads confidential values.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.evaluate import Evaluation, LevelErrors, emd_per_level, errors_html, evaluate
+from tallytree.group_sizes.evaluate import (
+    Evaluation,
+    LevelErrors,
+    emd_per_level,
+    errors_html,
+    evaluate,
+)
 from tallytree.group_sizes.plan.costs import Cost, predicted_cost
 from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.publish import facts_about, release
@@ -37,14 +44,16 @@ _LEAST_EPSILON, _MOST_EPSILON, _BRACKET, _NEAR = 1e-3, 1e3, 1.02, 4.0
 
 @dataclass(frozen=True)
 class Spread:
-    """How the error of single regions spreads around its mean, over the regions of a level and all simulated releases.
+    """How the error of single regions spreads around its mean, over the regions of a level and all
+    simulated releases.
 
     Attributes
     ----------
     name
         The level.
     half, most, largest
-        Earth mover's distance that half of the regions, nine in ten, and all of them stay at or below.
+        Earth mover's distance that half of the regions, nine in ten, and all of them stay at or
+        below.
     """
 
     name: str
@@ -91,7 +100,13 @@ class Prediction:
         if self.cost is not None:
             more["cost"] = asdict(self.cost)
         levels, spread = ([asdict(one) for one in each] for each in (self.levels, self.spread))
-        return {"name": self.name, "epsilon": self.epsilon, "levels": levels, "spread": spread, **more}
+        return {
+            "name": self.name,
+            "epsilon": self.epsilon,
+            "levels": levels,
+            "spread": spread,
+            **more,
+        }
 
     def __repr__(self) -> str:
         return f"Prediction({self.name}, epsilon = {self.epsilon}, {emd_per_level(self.levels)})"
@@ -103,14 +118,18 @@ class Prediction:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """Predictions over a range of ε for one or more ways to release: what privacy costs in accuracy."""
+    """Predictions over a range of ε for one or more ways to release: what privacy costs in
+    accuracy.
+    """
 
     predictions: tuple[Prediction, ...]
 
     def svg(self, metric: str = "emd") -> str:
         """A picture: error against ε, one panel per level."""
         if metric not in METRICS:
-            raise RequestError(f"The metric {metric!r} is not known. Choose one of: {', '.join(METRICS)}.")
+            raise RequestError(
+                f"The metric {metric!r} is not known. Choose one of: {', '.join(METRICS)}."
+            )
         panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
         for prediction in self.predictions:
             for level in prediction.levels:
@@ -133,11 +152,20 @@ class TradeOff:
 
 
 def plan_group_sizes(
-    like: Release | AssumedCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
+    like: Release | AssumedCounts,
+    *,
+    epsilon: Any = None,
+    target: str | None = None,
+    runs: int = 5,
+    **options: Any,
 ) -> Prediction:
-    """Expected errors of a release like this one, or the smallest ε that meets a target; see :func:`tallytree.plan`."""
+    """Expected errors of a release like this one, or the smallest ε that meets a target; see
+    :func:`tallytree.plan`.
+    """
     if (epsilon is None) == (target is None):
-        raise RequestError("Say either epsilon, to predict errors, or target, to find the smallest epsilon.")
+        raise RequestError(
+            "Say either epsilon, to predict errors, or target, to find the smallest epsilon."
+        )
     assumed = data_like(like) if isinstance(like, Release) else like
     if target is None:
         return predict(assumed, epsilon=epsilon, runs=runs, **options)
@@ -145,10 +173,11 @@ def plan_group_sizes(
 
 
 def data_like(earlier: Release) -> AssumedCounts:
-    """An earlier release taken as the assumed data: the same regions, totals and sizes, and as much noise.
+    """An earlier release taken as the assumed data: the same regions, totals and sizes, and as much
+    noise.
 
-    What scales the noise comes from its manifest: what is protected, how much an entity may add to a size, and whether numbers
-    of groups are public.
+    What scales the noise comes from its manifest: what is protected, how much an entity may add to
+    a size, and whether numbers of groups are public.
     """
     tree, manifest = earlier.hierarchy, earlier.manifest
     leaf_counts = earlier.counts.regions(tree.level_slice(tree.n_levels - 1))
@@ -164,23 +193,38 @@ def data_like(earlier: Release) -> AssumedCounts:
         least_size=int(manifest["public"].get("least_size", 0)),
         classes=earlier.classes,
         attributes=earlier.attributes,
-        cell_counts=None if margins is None else margins.at(lattice.rows_in_margins(lattice.finest)),
+        cell_counts=None
+        if margins is None
+        else margins.at(lattice.rows_in_margins(lattice.finest)),
         **_people_like(earlier),
     )
 
 
 def _people_like(earlier: Release) -> dict[str, Any]:
-    """Classes of entities, and entities of each class per leaf and combination of values; nothing where none are counted.
+    """Classes of entities, and entities of each class per leaf and combination of values; nothing
+    where none are counted.
 
-    Within the cells that people were not counted by, classes are dealt in order: nothing measured depends on it.
+    Within the cells that people were not counted by, classes are dealt in order: nothing measured
+    depends on it.
     """
     if earlier.people is None:
         return {}
     lattice, people = earlier.lattice, earlier.people.people
-    slots = earlier.counts if earlier.margins is None else earlier.margins.at(lattice.rows_in_margins(lattice.finest))
-    cells = slots if earlier.margins is not None else slots.regions(lattice.hierarchy.level_slice(lattice.finest.level))
+    slots = (
+        earlier.counts
+        if earlier.margins is None
+        else earlier.margins.at(lattice.rows_in_margins(lattice.finest))
+    )
+    cells = (
+        slots
+        if earlier.margins is not None
+        else slots.regions(lattice.hierarchy.level_slice(lattice.finest.level))
+    )
     row_of = lattice.rows_of_cells(people.family(lattice))
-    return {"people": people, "entity_counts": dealt(cells.n_entities(), earlier.people.cells, row_of)}
+    return {
+        "people": people,
+        "entity_counts": dealt(cells.n_entities(), earlier.people.cells, row_of),
+    }
 
 
 def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> AssumedCounts:
@@ -208,7 +252,8 @@ def predict(
     runs
         Number of simulated releases.
     target
-        Of counts that are to be near the true ones: in which share of the regions they are is predicted too.
+        Of counts that are to be near the true ones: in which share of the regions they are is
+        predicted too.
     epsilon, options
         As for :func:`tallytree.release`.
     """
@@ -218,13 +263,17 @@ def predict(
         simulated.append(evaluate(made, assumed))
         if isinstance(target, CountTarget):
             shares.append(target.share(made, assumed))
-    levels = tuple(_mean(list(same_level)) for same_level in zip(*(one.levels for one in simulated)))
+    levels = tuple(
+        _mean(list(same_level)) for same_level in zip(*(one.levels for one in simulated))
+    )
     named = name or ", ".join(f"{key} {value}" for key, value in options.items()) or "default"
     share = float(np.mean(shares)) if shares else None
     facts = facts_about(assumed)
     plan = plan_release(ReleaseOptions(epsilon=epsilon, **options), facts)
     cost = predicted_cost(plan, facts, assumed.hierarchy.sum_from_leaves(assumed.n_groups))
-    return Prediction(named, str(epsilon), levels, _spread(assumed.hierarchy, simulated), share, cost)
+    return Prediction(
+        named, str(epsilon), levels, _spread(assumed.hierarchy, simulated), share, cost
+    )
 
 
 def _spread(hierarchy: Hierarchy, simulated: Sequence[Evaluation]) -> tuple[Spread, ...]:
@@ -270,9 +319,15 @@ def trade_off(
     runs: int = 5,
     progress: Progress = silent,
 ) -> TradeOff:
-    """Predictions for several ways to release at an eighth to eight times an ε: error against privacy."""
+    """Predictions for several ways to release at an eighth to eight times an ε: error against
+    privacy.
+    """
     middle = Fraction(str(around))
-    wanted = [(name, options, middle * multiple) for name, options in variants.items() for multiple in _MULTIPLES]
+    wanted = [
+        (name, options, middle * multiple)
+        for name, options in variants.items()
+        for multiple in _MULTIPLES
+    ]
     predictions = []
     for done, (name, options, epsilon) in enumerate(wanted):
         progress(done, len(wanted), f"simulating {name} at ε = {float(epsilon):.3g}")
@@ -288,9 +343,11 @@ def smallest_epsilon(
     progress: Progress = silent,
     **options: Any,
 ) -> tuple[Fraction, Prediction]:
-    """The smallest ε, to about 2 %, at which the predicted error meets a target; by bisection over simulations.
+    """The smallest ε, to about 2 %, at which the predicted error meets a target; by bisection over
+    simulations.
 
-    Near the answer four times as many releases are simulated: there, the noise of the prediction decides.
+    Near the answer four times as many releases are simulated: there, the noise of the prediction
+    decides.
     """
     names = assumed.hierarchy.level_names
     if target.level not in names:
@@ -299,7 +356,11 @@ def smallest_epsilon(
     def at(epsilon: float, width: float) -> tuple[Fraction, Prediction]:
         exact = Fraction(f"{epsilon:.3g}")
         return exact, predict(
-            assumed, runs=runs if width > _NEAR else 4 * runs, target=target, epsilon=exact, **options
+            assumed,
+            runs=runs if width > _NEAR else 4 * runs,
+            target=target,
+            epsilon=exact,
+            **options,
         )
 
     low, high = _LEAST_EPSILON, _MOST_EPSILON

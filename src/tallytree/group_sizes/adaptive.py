@@ -1,4 +1,6 @@
-"""The adaptive mechanism: look, split the budget, measure level by level with what the levels above told, and reconcile."""
+"""The adaptive mechanism: look, split the budget, measure level by level with what the levels above
+told, and reconcile.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,11 @@ from tallytree.releases.progress import Progress, silent
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveRun:
-    """What the mechanism measured, what it estimated level by level, and the plan with the split that it chose.
+    """What the mechanism measured, what it estimated level by level, and the plan with the split
+    that it chose.
 
-    The finest level was measured and is not estimated yet: nothing lies below it, so its estimates can be made in pieces.
+    The finest level was measured and is not estimated yet: nothing lies below it, so its estimates
+    can be made in pieces.
     """
 
     plan: Plan
@@ -60,8 +64,8 @@ class AdaptiveRun:
     looked: Curves
 
     def leaf_counts(self, lattice: Lattice, people: People = NO_PEOPLE) -> CountsBySize:
-        """All levels combined into consistent counts by size of the leaves, by attributes where there are some:
-        post-processing only.
+        """All levels combined into consistent counts by size of the leaves, by attributes where
+        there are some: post-processing only.
         """
         finest, choices = self.finest
 
@@ -84,14 +88,20 @@ class AdaptiveRun:
         if self.noisy.cell_groups is None:
             tree, n_groups = lattice.hierarchy, self.noisy.n_groups
             leaves = Leaves(families_of_leaves(tree), pieces(finest), self.looked.height.shape[1])
-            return consistent_leaves(tree, n_groups, self.levels[:-1], leaves, self.looked, self.plan.max_size, shift)
+            return consistent_leaves(
+                tree, n_groups, self.levels[:-1], leaves, self.looked, self.plan.max_size, shift
+            )
         n_groups, max_size = self.noisy.cell_groups, self.plan.max_size
         if is_nested:
             in_order = lambda order: pieces(finest.at(order))  # noqa: E731
-            return nested_cells(lattice, path, n_groups, above, in_order, self.looked, max_size, shift)
+            return nested_cells(
+                lattice, path, n_groups, above, in_order, self.looked, max_size, shift
+            )
         return consistent_cells(lattice, n_groups, measured, self.looked, max_size, shift)
 
-    def _told_by_people(self, lattice: Lattice, measured: Mapping[Family, Staircases], people: People) -> FloatArray:
+    def _told_by_people(
+        self, lattice: Lattice, measured: Mapping[Family, Staircases], people: People
+    ) -> FloatArray:
         """What the classes of entities add to the number of entities of each of the finest cells."""
         groups = people.groups(lattice)
         sizes = {family: known.curves for family, known in measured.items()}
@@ -144,7 +154,11 @@ def run_adaptive(
 
     With attributes the numbers of groups of all their combinations are public.
     """
-    public = Groups(facts.lattice, n_groups, counts.cell_counts.n_groups() if counts.cell_counts is not None else None)
+    public = Groups(
+        facts.lattice,
+        n_groups,
+        counts.cell_counts.n_groups() if counts.cell_counts is not None else None,
+    )
     return measure_in_turns(_Here(counts, public, stream), plan, facts, public, measured, progress)
 
 
@@ -158,8 +172,8 @@ def measure_in_turns(
 ) -> AdaptiveRun:
     """Measure and estimate in turns: every level is planned from noisy answers of the levels above.
 
-    Confidential values enter only through ``measuring``. ``measured`` is told the plan and all answers as soon as the last one
-    was given, before anything is estimated from it.
+    Confidential values enter only through ``measuring``. ``measured`` is told the plan and all
+    answers as soon as the last one was given, before anything is estimated from it.
     """
     upper = measure_above(measuring, plan, facts, groups, progress)
     finest = measuring.level(upper.plan, len(upper.levels), upper.prior)
@@ -169,7 +183,11 @@ def measure_in_turns(
 
 
 def measure_above(
-    measuring: Measuring, plan: Plan, facts: PublicFacts, groups: Groups, progress: Progress = silent
+    measuring: Measuring,
+    plan: Plan,
+    facts: PublicFacts,
+    groups: Groups,
+    progress: Progress = silent,
 ) -> AboveFinest:
     """The same for all levels but the finest, which is left to be measured."""
     assert plan.first_look is not None
@@ -180,21 +198,31 @@ def measure_above(
     return _in_turns(groups, split, (answers, look), turn, progress)
 
 
-def estimate_again(lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: Progress = silent) -> AdaptiveRun:
-    """The same from answers that were given already; ``plan`` has the split that they were measured with."""
+def estimate_again(
+    lattice: Lattice, plan: Plan, noisy: NoisyCounts, progress: Progress = silent
+) -> AdaptiveRun:
+    """The same from answers that were given already; ``plan`` has the split that they were measured
+    with.
+    """
     assert plan.first_look is not None
     answers = noisy.levels[0]["first look"].values
     look = first_look(answers, int(noisy.n_groups[0]), plan.first_look.noise.std)
     rest = tuple(query for query in noisy.levels[0].queries if query.name != "first look")
     levels = (replace(noisy.levels[0], queries=rest), *noisy.levels[1:])
     public = Groups(lattice, noisy.n_groups, noisy.cell_groups)
-    ends = [query.values for level in levels for query in level.queries if query.name == "block ends"]
+    ends = [
+        query.values for level in levels for query in level.queries if query.name == "block ends"
+    ]
     told = max((int(values.max(initial=0)) for values in ends), default=0)
-    upper = _in_turns(public, plan, (answers, look), lambda place, prior: levels[place], progress, told)
+    upper = _in_turns(
+        public, plan, (answers, look), lambda place, prior: levels[place], progress, told
+    )
     return _with_finest(upper, public, levels[-1], noisy, progress)
 
 
-def _with_look(plan: Plan, levels: Sequence[NoisyLevel], answers: IntArray) -> tuple[NoisyLevel, ...]:
+def _with_look(
+    plan: Plan, levels: Sequence[NoisyLevel], answers: IntArray
+) -> tuple[NoisyLevel, ...]:
     """The same answers with those of the first look among those of the root."""
     assert plan.first_look is not None
     look = NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers)
@@ -209,7 +237,9 @@ def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Numbers of groups of every region, and where groups have attributes of every combination of values of every leaf."""
+    """Numbers of groups of every region, and where groups have attributes of every combination of
+    values of every leaf.
+    """
 
     lattice: Lattice
     n_groups: IntArray
@@ -228,7 +258,8 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class AboveFinest:
-    """What was measured and estimated of all levels but the finest, and what they tell about that one.
+    """What was measured and estimated of all levels but the finest, and what they tell about that
+    one.
 
     Attributes
     ----------
@@ -265,11 +296,13 @@ def _in_turns(
     progress: Progress,
     told: int = 0,
 ) -> AboveFinest:
-    """Estimate level by level from the root, with what ``measure`` tells about each place among the plan's levels, the finest
-    left out, which is the last. ``seen`` holds the answers of the first look, and what they say.
+    """Estimate level by level from the root, with what ``measure`` tells about each place among the
+    plan's levels, the finest left out, which is the last. ``seen`` holds the answers of the first
+    look, and what they say.
 
-    Shapes come from the nearest measured family above: the one that shares most attributes, and of those the lowest level.
-    Answers that another version was given may tell more sizes apart than would be asked for now: up to ``told``.
+    Shapes come from the nearest measured family above: the one that shares most attributes, and of
+    those the lowest level. Answers that another version was given may tell more sizes apart than
+    would be asked for now: up to ``told``.
     """
     lattice, (answers, look) = groups.lattice, seen
     assert families_of(plan, lattice)[-1] == lattice.finest
@@ -294,13 +327,16 @@ def turns_down(
     *,
     estimate_last: bool = True,
 ) -> tuple[list[NoisyLevel], list[Staircases | None], dict[Family, Prior]]:
-    """What was measured and estimated at the first places among the plan's levels, and what each family tells of those below;
-    ``root`` is what the first look tells. Whoever asks for measurements alone need not estimate the last.
+    """What was measured and estimated at the first places among the plan's levels, and what each
+    family tells of those below; ``root`` is what the first look tells. Whoever asks for
+    measurements alone need not estimate the last.
     """
     noisy: list[NoisyLevel] = []
     levels: list[Staircases | None] = []
     priors: dict[Family, Prior] = {}
-    for place, (level, family) in enumerate(zip(plan.levels[:n_places], families_of(plan, groups.lattice))):
+    for place, (level, family) in enumerate(
+        zip(plan.levels[:n_places], families_of(plan, groups.lattice))
+    ):
         progress(2 * place, 2 * len(plan.levels), f"measuring {level.name}")
         if level.query is None:
             noisy.append(NoisyLevel(level.level, (), level.by))
@@ -318,8 +354,12 @@ def turns_down(
     return noisy, levels, priors
 
 
-def _expected(lattice: Lattice, priors: Mapping[Family, Prior], root: Prior, family: Family) -> tuple[Prior, bool]:
-    """What is expected of a family, from the nearest that was measured above it, and whether that is the first look."""
+def _expected(
+    lattice: Lattice, priors: Mapping[Family, Prior], root: Prior, family: Family
+) -> tuple[Prior, bool]:
+    """What is expected of a family, from the nearest that was measured above it, and whether that
+    is the first look.
+    """
     above = [other for other in priors if other.covers(family)]
     nearest = max(above, key=lambda other: (len(other.margin), other.level)) if above else None
     prior = root if nearest is None else priors[nearest]
@@ -328,7 +368,9 @@ def _expected(lattice: Lattice, priors: Mapping[Family, Prior], root: Prior, fam
 
 
 def _measured(noisy: NoisyLevel, groups: Groups, family: Family, prior: Prior) -> MeasuredLevel:
-    """What is known of a family before it is estimated; the root's cells may be seen to lack the smallest sizes."""
+    """What is known of a family before it is estimated; the root's cells may be seen to lack the
+    smallest sizes.
+    """
     own = MeasuredLevel(noisy, groups.of(family), prior)
     return with_empty_heads(own) if family.level == 0 and family.margin else own
 

@@ -1,11 +1,14 @@
-"""Two releases side by side, or a release and a published table: how far each count differs, and what is clear of noise.
+"""Two releases side by side, or a release and a published table: how far each count differs, and
+what is clear of noise.
 
-The error of a difference is that of two independent estimates, s² = s₁² + s₂². How rarely noise alone makes one so large is
-judged by the law of a difference of two Laplace variables of that variance, P(|d| > x) = (1 + x/s) exp(−2x/s): noise of pure
-releases has such tails, Gaussian noise thinner ones, so that no release is judged too boldly. Among the many counts of a
-level, those are clear that Benjamini and Hochberg's procedure finds at the stated rate: of the changes that it calls clear,
-at most that share is expected to be noise. The numbers of a published table are taken as exact: s is then that of the release
-alone, and the law that of one Laplace variable, P(|d| > x) = exp(−√2 x/s).
+The error of a difference is that of two independent estimates, s² = s₁² + s₂². How rarely noise
+alone makes one so large is judged by the law of a difference of two Laplace variables of that
+variance, P(|d| > x) = (1 + x/s) exp(−2x/s): noise of pure releases has such tails, Gaussian noise
+thinner ones, so that no release is judged too boldly. Among the many counts of a level, those are
+clear that Benjamini and Hochberg's procedure finds at the stated rate: of the changes that it calls
+clear, at most that share is expected to be noise. The numbers of a published table are taken as
+exact: s is then that of the release alone, and the law that of one Laplace variable, P(|d| > x) =
+exp(−√2 x/s).
 """
 
 from __future__ import annotations
@@ -29,14 +32,16 @@ from tallytree.model.hierarchy import Hierarchy
 _LEAST_ERROR = 0.5
 EXACT = "The published numbers are taken as exact; rounding or sampling in them makes more changes look clear."
 COMPOSITION = (
-    "Whoever is in the data of both releases bears the loss of both; the losses stand side by side only where nobody is in "
+    "Whoever is in the data of both releases bears the loss of both; the losses stand side by side "
+    "only where nobody is in "
     "both."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class PublishedTable:
-    """Numbers that somebody published without noise, to compare a release with: public, unlike counts read for a release.
+    """Numbers that somebody published without noise, to compare a release with: public, unlike
+    counts read for a release.
 
     Attributes
     ----------
@@ -66,10 +71,11 @@ class Comparison:
     Attributes
     ----------
     table
-        Level, region, size, first, second, difference, std_error, low, high, p_value, clear_alone, clear: one row per count
-        that one of the releases has. ``low`` and ``high`` hold a single difference as often as ``confidence`` says;
-        ``clear_alone`` says that its own p-value is below the rate, ``clear`` that Benjamini and Hochberg's procedure
-        finds it among all counts of its level.
+        Level, region, size, first, second, difference, std_error, low, high, p_value, clear_alone,
+        clear: one row per count that one of the releases has. ``low`` and ``high`` hold a single
+        difference as often as ``confidence`` says; ``clear_alone`` says that its own p-value is
+        below the rate, ``clear`` that Benjamini and Hochberg's procedure finds it among all counts
+        of its level.
     levels
         Numbers per level.
     rate
@@ -100,9 +106,11 @@ class Comparison:
         return f"Comparison(clear changes at rate {self.rate:g}: {found})"
 
 
-def compare_group_sizes(first: Release, second: Release | PublishedTable, *, rate: float = 0.05) -> Comparison:
-    """Differences (second − first) of two releases with intervals, or of a release and published numbers, where both have a
-    region.
+def compare_group_sizes(
+    first: Release, second: Release | PublishedTable, *, rate: float = 0.05
+) -> Comparison:
+    """Differences (second − first) of two releases with intervals, or of a release and published
+    numbers, where both have a region.
     """
     if not 0 < rate < 1:
         raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
@@ -110,10 +118,13 @@ def compare_group_sizes(first: Release, second: Release | PublishedTable, *, rat
         raise RequestError("The releases are not counted in the same classes of sizes.")
     known = {path: place for place, path in enumerate(second.hierarchy.paths)}
     pairs = np.array(
-        [(r, known[path]) for r, path in enumerate(first.hierarchy.paths) if path in known], dtype=np.int64
+        [(r, known[path]) for r, path in enumerate(first.hierarchy.paths) if path in known],
+        dtype=np.int64,
     )
     if not len(pairs):
-        raise RequestError("The releases have no region in common; compare needs the same levels and root.")
+        raise RequestError(
+            "The releases have no region in common; compare needs the same levels and root."
+        )
     left_out = first.hierarchy.n_regions + second.hierarchy.n_regions - 2 * len(pairs)
     region, size = _cells(first, second, pairs)
     ours, theirs = pairs[region, 0], pairs[region, 1]
@@ -148,11 +159,16 @@ def compare_group_sizes(first: Release, second: Release | PublishedTable, *, rat
     )
     levels = tuple(
         LevelChanges(
-            name, int((level == i).sum()), int((p_value[level == i] < rate).sum()), int(clear[level == i].sum())
+            name,
+            int((level == i).sum()),
+            int((p_value[level == i] < rate).sum()),
+            int(clear[level == i].sum()),
         )
         for i, name in enumerate(first.hierarchy.level_names)
     )
-    return Comparison(table, levels, rate, left_out, EXACT if isinstance(second, PublishedTable) else COMPOSITION)
+    return Comparison(
+        table, levels, rate, left_out, EXACT if isinstance(second, PublishedTable) else COMPOSITION
+    )
 
 
 def benjamini_hochberg(p_value: FloatArray, rate: float) -> BoolArray:
@@ -173,7 +189,9 @@ def benjamini_hochberg(p_value: FloatArray, rate: float) -> BoolArray:
     return np.asarray(p_value <= ordered[passing[-1]])
 
 
-def _cells(first: Release, second: Release | PublishedTable, pairs: IntArray) -> tuple[IntArray, IntArray]:
+def _cells(
+    first: Release, second: Release | PublishedTable, pairs: IntArray
+) -> tuple[IntArray, IntArray]:
     """Pair of regions and size of every count that one of the releases has."""
     found = []
     for release, column in ((first, 0), (second, 1)):
@@ -185,14 +203,17 @@ def _cells(first: Release, second: Release | PublishedTable, pairs: IntArray) ->
     return cells[:, 0], cells[:, 1]
 
 
-def _estimates(release: Release | PublishedTable, region: IntArray, size: IntArray) -> tuple[IntArray, FloatArray]:
+def _estimates(
+    release: Release | PublishedTable, region: IntArray, size: IntArray
+) -> tuple[IntArray, FloatArray]:
     """Counts with standard errors; a count of 0 has that of its upper end, a published number none."""
     if isinstance(release, PublishedTable):
         return counts_at(release.counts, region, size), np.zeros(len(region))
     found = release.region_intervals
     if found is None:
         raise RequestError(
-            "Comparing needs standard errors: give releases with intervals, or say how many copies to make."
+            "Comparing needs standard errors: give releases with intervals, or say how many copies "
+            "to make."
         )
     count = counts_at(release.counts, region, size)
     width = int(max(release.counts.size.max(initial=0), size.max(initial=0))) + 1
@@ -209,12 +230,16 @@ def _estimates(release: Release | PublishedTable, region: IntArray, size: IntArr
 
 
 def _p_values(difference: IntArray, error: FloatArray, *, single: bool = False) -> FloatArray:
-    """How often noise alone makes a difference at least as large; differences are whole, so half a step is given back."""
+    """How often noise alone makes a difference at least as large; differences are whole, so half a
+    step is given back.
+    """
     return _outside(np.maximum(np.abs(difference) - 0.5, 0) / error, single=single)
 
 
 def _outside(far: FloatArray, *, single: bool) -> FloatArray:
-    """Chance of a difference of so many standard deviations or more: of two Laplace variables, or of a single one."""
+    """Chance of a difference of so many standard deviations or more: of two Laplace variables, or
+    of a single one.
+    """
     return np.asarray(np.exp(-np.sqrt(2) * far) if single else (1 + far) * np.exp(-2 * far))
 
 
@@ -223,5 +248,7 @@ def _half_width(error: FloatArray, rate: float, *, single: bool = False) -> Floa
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _outside(np.array(middle), single=single) > rate else (low, middle)
+        low, high = (
+            (middle, high) if _outside(np.array(middle), single=single) > rate else (low, middle)
+        )
     return high * error

@@ -1,4 +1,6 @@
-"""Errors of a release against the truth: for the owner of the data, and as confidential as the data."""
+"""Errors of a release against the truth: for the owner of the data, and as confidential as the
+data.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,13 @@ SIZE_CLASSES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 50, 100, 1_000, 10_000)
 class LevelErrors:
     """Mean errors over the regions of one level, ``by`` some attributes of groups.
 
-    ``emd`` is the earth mover's distance: how many entities must be added to or removed from groups to turn one table into
-    the other (kuo2018, Lemma 1). ``count_error`` is the typical error of a single count: the root mean square over the
-    sizes that occur in the truth. ``distinct_sizes`` is the mean number of those sizes. ``l1_total`` adds ``l1`` up over the
-    regions, as fioretto2021 prints it. ``omniscient`` is the EMD to expect of a method that is told which sizes exist and
-    only adds noise to their counts with the level's budget (kuo2018 §6.2): a yardstick, not a bound.
+    ``emd`` is the earth mover's distance: how many entities must be added to or removed from groups
+    to turn one table into the other (kuo2018, Lemma 1). ``count_error`` is the typical error of a
+    single count: the root mean square over the sizes that occur in the truth. ``distinct_sizes`` is
+    the mean number of those sizes. ``l1_total`` adds ``l1`` up over the regions, as fioretto2021
+    prints it. ``omniscient`` is the EMD to expect of a method that is told which sizes exist and
+    only adds noise to their counts with the level's budget (kuo2018 §6.2): a yardstick, not a
+    bound.
     """
 
     level: int
@@ -55,7 +59,8 @@ class LevelErrors:
 
 @dataclass(frozen=True)
 class SizeErrors:
-    """Errors of the counts of some sizes on one level (fioretto2021 §11.3: which sizes carry the error).
+    """Errors of the counts of some sizes on one level (fioretto2021 §11.3: which sizes carry the
+    error).
 
     Attributes
     ----------
@@ -84,7 +89,8 @@ class PeopleErrors:
     Attributes
     ----------
     name, rows
-        Level and attributes of groups, and regions by combinations of values; rows without anybody are left out.
+        Level and attributes of groups, and regions by combinations of values; rows without anybody
+        are left out.
     mean_error, rms_error
         Of one class of one row: mean absolute error, and root mean square.
     total_error
@@ -105,8 +111,8 @@ PEOPLE_HEAD = ("table", "rows", "one class", "root mean square", "all classes")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Errors of a release per level and by size, of people by class, and the earth mover's distance of every region; not
-    private.
+    """Errors of a release per level and by size, of people by class, and the earth mover's distance
+    of every region; not private.
     """
 
     levels: tuple[LevelErrors, ...]
@@ -153,28 +159,45 @@ def errors_html(caption: str, levels: Sequence[LevelErrors], *, note: str) -> st
 def level_rows(levels: Sequence[LevelErrors]) -> list[list[object]]:
     """Errors per level as rows, in the order of ``LEVEL_HEAD``."""
     return [
-        [one.name, one.regions, one.emd, one.l1, one.l2, one.count_error, one.l1_total, one.omniscient]
+        [
+            one.name,
+            one.regions,
+            one.emd,
+            one.l1,
+            one.l2,
+            one.count_error,
+            one.l1_total,
+            one.omniscient,
+        ]
         for one in levels
     ]
 
 
 def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
-    """Compare a release with the exact counts, level by level and by attributes. The result is NOT private."""
+    """Compare a release with the exact counts, level by level and by attributes. The result is NOT
+    private.
+    """
     hierarchy = release.hierarchy
     if truth.hierarchy != hierarchy:
         raise RequestError(
-            f"The release covers {hierarchy!r}, the data {truth.hierarchy!r}; they must be the same regions."
+            f"The release covers {hierarchy!r}, the data {truth.hierarchy!r}; they must be the "
+            "same regions."
         )
     if truth.classes != release.classes:
-        raise RequestError("The release and the data are not counted in the same classes of sizes; name the same ones.")
+        raise RequestError(
+            "The release and the data are not counted in the same classes of sizes; name the same "
+            "ones."
+        )
     if truth.attributes != release.attributes:
         raise RequestError(
-            f"The release has {_told(release.attributes)}, the data {_told(truth.attributes)}; read them by the same columns "
+            f"The release has {_told(release.attributes)}, the data {_told(truth.attributes)}; "
+            "read them by the same columns "
             "with the same values."
         )
     if truth.people != (NO_PEOPLE if release.people is None else release.people.people):
         raise RequestError(
-            "The release and the data do not count people by the same classes; name the same ones (people=, people_by=)."
+            "The release and the data do not count people by the same classes; name the same ones "
+            "(people=, people_by=)."
         )
     found = [_errors(release, truth, family) for family in release.lattice.families]
     emd = [emd for family, (_, emd) in zip(release.lattice.families, found) if not family.margin]
@@ -199,11 +222,17 @@ def _people_errors(released: PeopleCounts, truth: ConfidentialCounts) -> tuple[P
         by = groups.attributes.margin(family.margin).names
         name = groups.hierarchy.level_names[family.level] + (f" by {', '.join(by)}" if by else "")
         rms = float(np.sqrt(np.square(error).mean())) if error.size else 0.0
-        found.append(PeopleErrors(name, int(kept.sum()), _mean(np.abs(error)), rms, _mean(np.abs(error.sum(axis=1)))))
+        found.append(
+            PeopleErrors(
+                name, int(kept.sum()), _mean(np.abs(error)), rms, _mean(np.abs(error.sum(axis=1)))
+            )
+        )
     return tuple(found)
 
 
-def _tables_of_levels(release: Release, truth: ConfidentialCounts) -> Iterator[tuple[str, CountsBySize, CountsBySize]]:
+def _tables_of_levels(
+    release: Release, truth: ConfidentialCounts
+) -> Iterator[tuple[str, CountsBySize, CountsBySize]]:
     """Name, released and exact counts of every level, without attributes."""
     for level, name in enumerate(release.hierarchy.level_names):
         released = release.counts.regions(release.hierarchy.level_slice(level))
@@ -211,15 +240,18 @@ def _tables_of_levels(release: Release, truth: ConfidentialCounts) -> Iterator[t
 
 
 def _told(attributes: Attributes) -> str:
-    return "; ".join(f"{name}: {', '.join(values)}" for name, values in zip(attributes.names, attributes.values)) or (
-        "no attributes"
-    )
+    return "; ".join(
+        f"{name}: {', '.join(values)}" for name, values in zip(attributes.names, attributes.values)
+    ) or ("no attributes")
 
 
-def _errors(release: Release, truth: ConfidentialCounts, family: Family) -> tuple[LevelErrors, IntArray]:
+def _errors(
+    release: Release, truth: ConfidentialCounts, family: Family
+) -> tuple[LevelErrors, IntArray]:
     """Mean errors of the rows of a family, and the earth mover's distance of each.
 
-    Of tables by attributes, rows that have no groups at all, neither released nor true, are left out of the means.
+    Of tables by attributes, rows that have no groups at all, neither released nor true, are left
+    out of the means.
     """
     exact = truth.counts_of(family)
     if release.margins is None or not family.margin:
@@ -227,7 +259,11 @@ def _errors(release: Release, truth: ConfidentialCounts, family: Family) -> tupl
     else:
         released = release.margins.at(release.lattice.rows_in_margins(family))
     by = release.attributes.margin(family.margin).names
-    kept = (exact.n_groups() > 0) | (released.n_groups() > 0) if by else np.ones(exact.n_regions, dtype=bool)
+    kept = (
+        (exact.n_groups() > 0) | (released.n_groups() > 0)
+        if by
+        else np.ones(exact.n_regions, dtype=bool)
+    )
     emd = earth_movers_distance(released, exact)
     l1 = l1_distance(released, exact)
     squares = _squared_count_errors(released, exact)
@@ -254,10 +290,16 @@ def _mean(values: FloatArray | IntArray) -> float:
 
 
 def _noise_per_count(release: Release, level: int, by: Sequence[str]) -> float:
-    """Standard deviation of noise on one count with the level's budget: √2/ε, or 1/√(2ρ) (kuo2018 §6.2)."""
+    """Standard deviation of noise on one count with the level's budget: √2/ε, or 1/√(2ρ) (kuo2018
+    §6.2).
+    """
     privacy = release.manifest["privacy"]
     symbol = budget_of(privacy).symbol
-    measured = [fact for fact in privacy["levels"] if fact["level"] == level and fact.get("by", []) == list(by)]
+    measured = [
+        fact
+        for fact in privacy["levels"]
+        if fact["level"] == level and fact.get("by", []) == list(by)
+    ]
     spent = float(sum(Fraction(fact[symbol]) for fact in measured))
     if spent == 0:
         return 0.0
@@ -299,5 +341,9 @@ def _class_name(first: int, last: int | None) -> str:
 
 
 def _squared_count_errors(released: CountsBySize, exact: CountsBySize) -> FloatArray:
-    """Squared error of the released count of every size that occurs in the truth, run by run of the truth."""
-    return (counts_at(released, exact.region_of_run(), exact.size) - exact.count).astype(np.float64) ** 2
+    """Squared error of the released count of every size that occurs in the truth, run by run of the
+    truth.
+    """
+    return (counts_at(released, exact.region_of_run(), exact.size) - exact.count).astype(
+        np.float64
+    ) ** 2

@@ -1,4 +1,6 @@
-"""The manifest of a release of group sizes: how it was made and what it promises, enough for an outsider to check."""
+"""The manifest of a release of group sizes: how it was made and what it promises, enough for an
+outsider to check.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
     return {
         "kind": KIND,
         "levels": [
-            {"name": name, "regions": hierarchy.level_size(level)} for level, name in enumerate(hierarchy.level_names)
+            {"name": name, "regions": hierarchy.level_size(level)}
+            for level, name in enumerate(hierarchy.level_names)
         ],
         "request": plan.request.to_json(),
         "mechanism": mechanism_of(plan),
@@ -44,7 +47,11 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
         },
         "totals": {
             "kept": "every region" if plan.totals == "regions" else "root",
-            "source": "public" if counts.groups_public else "released" if counts.unit.group else "noisy",
+            "source": "public"
+            if counts.groups_public
+            else "released"
+            if counts.unit.group
+            else "noisy",
         },
         "public": {
             "hierarchy": counts.regions_note,
@@ -66,11 +73,16 @@ def _classes_note(counts: Description) -> dict[str, str]:
     if counts.classes is None:
         return {}
     labels = ", ".join(counts.classes.labels)
-    return {"classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the data: {labels}"}
+    return {
+        "classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the "
+        f"data: {labels}"
+    }
 
 
 def kept_rows(part: Part | None) -> Manifest:
-    """The filter that the data were read with, as manifests name it; nothing where all rows were read."""
+    """The filter that the data were read with, as manifests name it; nothing where all rows were
+    read.
+    """
     return {} if part is None else {"where": part.to_json()}
 
 
@@ -106,7 +118,11 @@ def mechanism_of(plan: Plan) -> dict[str, Any]:
         "norms": [level.norm for level in plan.levels],
         "merge": plan.merge,
         "max_size": plan.max_size,
-        **({"people": {level.name: str(level.share) for level in plan.people}} if plan.people else {}),
+        **(
+            {"people": {level.name: str(level.share) for level in plan.people}}
+            if plan.people
+            else {}
+        ),
     }
 
 
@@ -121,7 +137,9 @@ def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
     adds = ""
     if counts.max_quantity > 1 and not counts.unit.group:
         adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
-    fixed = fixed_facts(groups_public=counts.groups_public, attributes=counts.attributes, people=counts.people)
+    fixed = fixed_facts(
+        groups_public=counts.groups_public, attributes=counts.attributes, people=counts.people
+    )
     return Guarantee(plan.budget, counts.unit, fixed, secure, adds, counts.alone)
 
 
@@ -138,22 +156,41 @@ def fixed_facts(
     values = f"which values {names} may have"
     if not groups_public:
         return (FIXED_REGIONS, values)
-    return (FIXED_REGIONS, values, f"{FIXED_GROUPS} of each combination of {names}", f"{names} of each group")
+    return (
+        FIXED_REGIONS,
+        values,
+        f"{FIXED_GROUPS} of each combination of {names}",
+        f"{names} of each group",
+    )
 
 
 def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
-    """The manifest of a release whose split over levels was chosen after it had been paid for, from its first look.
+    """The manifest of a release whose split over levels was chosen after it had been paid for, from
+    its first look.
 
     The receipt of the ledger stays: the total is the same.
     """
-    privacy, chosen = manifest["privacy"], group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"])
+    privacy, chosen = (
+        manifest["privacy"],
+        group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"]),
+    )
     split = {name: chosen["privacy"][name] for name in ("levels", "composition")}
-    why = "given" if plan.request.budget != "auto" else "planned from the first look and public numbers of groups"
-    return {**manifest, "privacy": {**privacy, **split}, "mechanism": {**manifest["mechanism"], "split": why}}
+    why = (
+        "given"
+        if plan.request.budget != "auto"
+        else "planned from the first look and public numbers of groups"
+    )
+    return {
+        **manifest,
+        "privacy": {**privacy, **split},
+        "mechanism": {**manifest["mechanism"], "split": why},
+    }
 
 
 def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
-    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from the public bound."""
+    """The manifest of a release whose bins of sizes were chosen from its first look, or follow from
+    the public bound.
+    """
     chosen = with_split(manifest, plan, counts)
     facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
     views = [level.view for level in plan.levels]
@@ -165,7 +202,13 @@ def bins_of(manifest: Manifest) -> SizeBins:
     """The bins of sizes that ``with_bins`` wrote down."""
     facts = manifest["mechanism"]
     edges, block = np.array(facts["bins"], dtype=np.int64), int(facts["bins_per_block"] or 0)
-    if edges.ndim != 1 or len(edges) < 2 or np.any(np.diff(edges) <= 0) or edges[0] < 0 or block < 0:
+    if (
+        edges.ndim != 1
+        or len(edges) < 2
+        or np.any(np.diff(edges) <= 0)
+        or edges[0] < 0
+        or block < 0
+    ):
         raise VerificationError("The bins of sizes in the manifest are none.")
     return SizeBins(edges, block)
 
@@ -184,13 +227,17 @@ _DECIDED = {"adaptive": "split over the levels", "size-bins": "alone or in block
 
 
 def composition_of(plan: Plan, unit: str) -> Composition:
-    """The tree of all measurements of a plan. Each is about all regions of its level, which compose in parallel inside.
+    """The tree of all measurements of a plan. Each is about all regions of its level, which compose
+    in parallel inside.
 
-    Of a plan that awaits its first look only the sum over levels is certain: it stands as one part, on no level in particular.
+    Of a plan that awaits its first look only the sum over levels is certain: it stands as one part,
+    on no level in particular.
     """
 
     def record(level: int | None, name: str, query: QueryPlan) -> MechanismRecord:
-        return MechanismRecord(plan.mechanism, level, name, unit, query.sensitivity, query.noise, query.budget)
+        return MechanismRecord(
+            plan.mechanism, level, name, unit, query.sensitivity, query.noise, query.budget
+        )
 
     parts = [record(level, "group totals", query) for level, query in enumerate(plan.group_totals)]
     if plan.largest_size is not None:
@@ -211,7 +258,12 @@ def composition_of(plan: Plan, unit: str) -> Composition:
 
 
 def _level(level: LevelPlan, loss: str) -> dict[str, Any]:
-    facts: dict[str, Any] = {"level": level.level, "name": level.name, "view": level.view, "share": str(level.share)}
+    facts: dict[str, Any] = {
+        "level": level.level,
+        "name": level.name,
+        "view": level.view,
+        "share": str(level.share),
+    }
     if level.by:
         facts["by"] = list(level.by)
     if level.query is None:

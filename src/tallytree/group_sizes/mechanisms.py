@@ -1,4 +1,6 @@
-"""What each mechanism for group sizes measures, which public totals it keeps, and how large an instance it takes."""
+"""What each mechanism for group sizes measures, which public totals it keeps, and how large an
+instance it takes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from tallytree.options.choices import Mechanism, Totals, View
 
 MECHANISMS: tuple[str, ...] = get_args(Mechanism)
 
-# Cells of a dense table (regions × sizes) that the mechanisms of fioretto2021 take: about 50 bytes each at the peak.
+# Cells of a dense table (regions × sizes) that the mechanisms of fioretto2021 take: about 50 bytes
+# each at the peak.
 MOST_CELLS = 200_000_000
 # Programs of tree-program, at about a millisecond each.
 MOST_PROGRAMS = 50_000
@@ -20,7 +23,9 @@ LARGEST_SOLVER_NOISE = 5_000
 
 @dataclass(frozen=True)
 class Traits:
-    """What is fixed about a mechanism; ``view`` None means that the user chooses, ``totals`` starts with the default."""
+    """What is fixed about a mechanism; ``view`` None means that the user chooses, ``totals`` starts
+    with the default.
+    """
 
     view: View | None
     totals: tuple[Totals, ...]
@@ -29,7 +34,8 @@ class Traits:
 
 
 _EITHER: tuple[Totals, ...] = ("regions", "root")
-# The limits of the exact programs keep an ordinary instance within minutes; each cell is one whole unknown.
+# The limits of the exact programs keep an ordinary instance within minutes; each cell is one whole
+# unknown.
 TRAITS: dict[str, Traits] = {
     "adaptive": Traits("staircase", ("regions",)),
     "matching": Traits(None, ("regions",)),
@@ -57,49 +63,64 @@ def totals_kept(mechanism: str, given: Totals | None) -> Totals:
             return totals
     others = ", ".join(name for name, traits in TRAITS.items() if given in traits.totals)
     kept = "the root's total alone" if offered == ("root",) else "the totals of every region"
-    raise RequestError(f"mechanism {mechanism!r} keeps {kept}. Leave totals out, or choose one of: {others}.")
+    raise RequestError(
+        f"mechanism {mechanism!r} keeps {kept}. Leave totals out, or choose one of: {others}."
+    )
 
 
 def check_instance(mechanism: str, hierarchy: Hierarchy, max_size: int | None) -> None:
-    """Refuse, before anything is measured, what would take too long or too much memory; says the predicted size."""
+    """Refuse, before anything is measured, what would take too long or too much memory; says the
+    predicted size.
+    """
     traits = TRAITS[mechanism]
     if traits.view in (None, "staircase", "bins"):
         return
     if max_size is None:
         if traits.solver:
             raise RequestError(
-                f"mechanism {mechanism!r} needs max_size, the largest size to tell apart, to predict its own size."
+                f"mechanism {mechanism!r} needs max_size, the largest size to tell apart, to "
+                "predict its own size."
             )
         return
     cells = hierarchy.n_regions * (max_size + 1)
     if cells > traits.most_cells:
-        faster = {"naive": "tree-dp or topdown", "cumulative": "cumulative-relaxed or cumulative-dp"}.get(
-            traits.view, ""
-        )
+        faster = {
+            "naive": "tree-dp or topdown",
+            "cumulative": "cumulative-relaxed or cumulative-dp",
+        }.get(traits.view, "")
         instead = f" or mechanism {faster}" if traits.solver else ""
         raise RequestError(
-            f"mechanism {mechanism!r} would solve for {cells:,} cells ({hierarchy.n_regions:,} regions × {max_size + 1:,} "
+            f"mechanism {mechanism!r} would solve for {cells:,} cells ({hierarchy.n_regions:,} "
+            f"regions × {max_size + 1:,} "
             f"sizes); it takes at most {traits.most_cells:,}. Choose a smaller max_size{instead}."
         )
 
 
 def check_solver_noise(mechanism: str, largest_std: float) -> None:
-    """Refuse a solver where noise is so large that squared distances leave the range in which solvers are exact."""
+    """Refuse a solver where noise is so large that squared distances leave the range in which
+    solvers are exact.
+    """
     if TRAITS[mechanism].solver and largest_std > LARGEST_SOLVER_NOISE:
         raise RequestError(
-            f"mechanism {mechanism!r} calls a solver, which is exact up to a noise of {LARGEST_SOLVER_NOISE:,} (standard "
-            f"deviation); this budget asks for {largest_std:,.0f}. Choose a larger budget or another mechanism."
+            f"mechanism {mechanism!r} calls a solver, which is exact up to a noise of "
+            f"{LARGEST_SOLVER_NOISE:,} (standard "
+            f"deviation); this budget asks for {largest_std:,.0f}. Choose a larger budget or "
+            "another mechanism."
         )
 
 
 def check_programs(hierarchy: Hierarchy, max_size: int, half_width: int) -> None:
-    """Refuse ``tree-program`` where it would call its solver too often: once per entry of every cost table above the leaves."""
+    """Refuse ``tree-program`` where it would call its solver too often: once per entry of every
+    cost table above the leaves.
+    """
     n_internal = int(hierarchy.level_starts[-2])
     programs = n_internal * (max_size + 1) * (2 * half_width + 1)
     if programs > MOST_PROGRAMS:
         raise RequestError(
-            f"mechanism 'tree-program' would solve about {programs:,} programs ({n_internal:,} regions × {max_size + 1:,} "
-            f"sizes × {2 * half_width + 1:,} values); it takes at most {MOST_PROGRAMS:,}. Choose a smaller max_size, a larger "
+            f"mechanism 'tree-program' would solve about {programs:,} programs ({n_internal:,} "
+            f"regions × {max_size + 1:,} "
+            f"sizes × {2 * half_width + 1:,} values); it takes at most {MOST_PROGRAMS:,}. Choose a "
+            "smaller max_size, a larger "
             "epsilon, or mechanism tree-dp, which has the same result."
         )
 

@@ -1,10 +1,13 @@
-"""Synthetic groups and entities whose tables are exactly those of a release: post-processing, and nobody's data.
+"""Synthetic groups and entities whose tables are exactly those of a release: post-processing, and
+nobody's data.
 
-Leaf by leaf, a release says how many groups of each size and combination of values there are: so many rows are written, sizes
-rising, combinations in the order of their values. Where entities were counted by class, every group then has as many members as
-its size says. Classes are dealt by one rule: the members of all groups of a row of the finest table of people are taken in the
-order of their groups, and each class is spread evenly over them, the k-th of n at (k + ½)/n. So every group has about the mix
-of its row. Which classes go together in one group was not measured and is not imitated.
+Leaf by leaf, a release says how many groups of each size and combination of values there are: so
+many rows are written, sizes rising, combinations in the order of their values. Where entities were
+counted by class, every group then has as many members as its size says. Classes are dealt by one
+rule: the members of all groups of a row of the finest table of people are taken in the order of
+their groups, and each class is spread evenly over them, the k-th of n at (k + ½)/n. So every group
+has about the mix of its row. Which classes go together in one group was not measured and is not
+imitated.
 """
 
 from __future__ import annotations
@@ -26,13 +29,19 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.releases.export.files import writing
 
-GROUPS_FILE, ENTITIES_FILE, FACTS_FILE = "synthetic_groups.parquet", "synthetic_entities.parquet", "microdata.json"
+GROUPS_FILE, ENTITIES_FILE, FACTS_FILE = (
+    "synthetic_groups.parquet",
+    "synthetic_entities.parquet",
+    "microdata.json",
+)
 SYNTHETIC = (
-    "Synthetic: made from a differentially private release so that its tables come out. No row is a real group or entity, and "
+    "Synthetic: made from a differentially private release so that its tables come out. No row is "
+    "a real group or entity, and "
     "what the release did not measure (who lives with whom) is not imitated."
 )
 RULE = (
-    "Members of the groups of a row of the finest table of people, in the order of their groups; each class spread evenly over "
+    "Members of the groups of a row of the finest table of people, in the order of their groups; "
+    "each class spread evenly over "
     "them, the k-th of n at (k + 1/2)/n."
 )
 # Groups and entities that are written in one go; a leaf is never split.
@@ -41,7 +50,8 @@ ROWS_PER_PIECE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some consecutive leaves: their groups, and the classes of the members of these where there are classes.
+    """Some consecutive leaves: their groups, and the classes of the members of these where there
+    are classes.
 
     Attributes
     ----------
@@ -50,7 +60,8 @@ class Piece:
     size
         Size of each group, or the number of its class of sizes.
     member_of, member_class
-        Group of each entity, counted within the piece, and the number of its class; empty without classes.
+        Group of each entity, counted within the piece, and the number of its class; empty without
+        classes.
     """
 
     cell: IntArray
@@ -72,7 +83,9 @@ def write_microdata(release: Release, out: str | Path, *, overwrite: bool = Fals
             "privacy": release.manifest["privacy"]["statement"],
             "private": release.manifest["privacy"]["private"],
         }
-        (place / FACTS_FILE).write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (place / FACTS_FILE).write_text(
+            json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     return Path(out)
 
 
@@ -83,7 +96,10 @@ def _check_names(release: Release) -> None:
     names = [*own, *release.hierarchy.level_names[1:], *release.attributes.names, *classes]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise RequestError(f"Microdata would have two columns {twice[0]!r}; give the level or attribute another name.")
+        raise RequestError(
+            f"Microdata would have two columns {twice[0]!r}; give the level or attribute another "
+            "name."
+        )
 
 
 def _write_files(release: Release, place: Path) -> dict[str, int]:
@@ -141,13 +157,17 @@ def _piece(release: Release, counts: CountsBySize, first_cell: int) -> Piece:
     member_of = np.repeat(np.arange(len(size)), size)
     lattice = release.lattice
     row_of_cell = lattice.rows_of_cells(release.people.people.family(lattice))
-    return Piece(cell, size, member_of, deal_classes(row_of_cell[cell[member_of]], release.people.cells))
+    return Piece(
+        cell, size, member_of, deal_classes(row_of_cell[cell[member_of]], release.people.cells)
+    )
 
 
 def deal_classes(row: IntArray, table: IntArray) -> IntArray:
-    """A class for each entity, so many of each as a table has in the entity's row, spread evenly over the row's entities.
+    """A class for each entity, so many of each as a table has in the entity's row, spread evenly
+    over the row's entities.
 
-    Entities of a row may stand anywhere; the rows of ``table`` that they are in have as many entities as stand there.
+    Entities of a row may stand anywhere; the rows of ``table`` that they are in have as many
+    entities as stand there.
     """
     order = np.argsort(row, kind="stable")
     rows = np.unique(row)
@@ -175,7 +195,11 @@ class _Columns:
             labels.append(pa.array(tree.labels[region], pa.string()).dictionary_encode())
             region = tree.parent[region]
         self.labels = labels[::-1]
-        place = [("group", pa.int64()), ("region", NAME), *((name, NAME) for name in tree.level_names[1:])]
+        place = [
+            ("group", pa.int64()),
+            ("region", NAME),
+            *((name, NAME) for name in tree.level_names[1:]),
+        ]
         place += [(name, NAME) for name in self.lattice.attributes.names]
         sized = [("size", pa.int64()), *([("class", NAME)] if release.classes is not None else [])]
         self.groups = pa.schema([*place, *sized])
@@ -186,7 +210,11 @@ class _Columns:
         """Groups, then entities where there are classes."""
         number = first_group + np.arange(len(piece.cell))
         sizes = sized_columns(piece.size, self.release.classes).values()
-        found = [pa.record_batch([pa.array(number), *self._place(piece.cell), *sizes], schema=self.groups)]
+        found = [
+            pa.record_batch(
+                [pa.array(number), *self._place(piece.cell), *sizes], schema=self.groups
+            )
+        ]
         if self.release.people is not None:
             classes = self.release.people.people.classes
             places = np.unravel_index(piece.member_class, classes.shape)
@@ -204,7 +232,9 @@ class _Columns:
         leaf, combination = np.divmod(cell, self.lattice.attributes.n_cells)
         first = int(leaf.min(initial=0))
         count = int(leaf.max(initial=0)) - first + 1
-        region = pa.DictionaryArray.from_arrays((leaf - first).astype(np.int32), self.paths.slice(first, count))
+        region = pa.DictionaryArray.from_arrays(
+            (leaf - first).astype(np.int32), self.paths.slice(first, count)
+        )
         labels = [column.take(pa.array(leaf)) for column in self.labels]
         slots = self.lattice.slots(self.lattice.finest.margin)[combination]
         return [region, *labels, *attribute_columns(self.lattice, slots)]

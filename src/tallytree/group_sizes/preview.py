@@ -1,4 +1,5 @@
-"""Looking at a release before it is paid for: regions, what is public, what is doubtful, and a trial on assumed data.
+"""Looking at a release before it is paid for: regions, what is public, what is doubtful, and a
+trial on assumed data.
 
 Nothing confidential is read but what is declared public, nothing is written, nothing is paid.
 """
@@ -28,7 +29,8 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.releases.progress import Progress, silent
 
-# Where numbers of groups are not public, so many are assumed in each leaf; the size of errors hardly depends on it.
+# Where numbers of groups are not public, so many are assumed in each leaf; the size of errors
+# hardly depends on it.
 ASSUMED_GROUPS = 1000
 # A trial takes as long as the release without reading and writing, several times.
 MOST_TRIAL_SECONDS = 60.0
@@ -53,7 +55,8 @@ class Preview:
     cost
         CPU time, memory and disk of the release, predicted from public facts.
     prediction
-        Expected errors per level, from a trial on the assumed data; None where it would take too long.
+        Expected errors per level, from a trial on the assumed data; None where it would take too
+        long.
     seconds
         CPU time that measuring and estimating took in the trial; reading the sizes comes on top.
     peak_bytes
@@ -73,7 +76,8 @@ class Preview:
         tree, public = self.outside.hierarchy, self.outside.public
         return {
             "levels": [
-                {"name": name, "regions": tree.level_size(level)} for level, name in enumerate(tree.level_names)
+                {"name": name, "regions": tree.level_size(level)}
+                for level, name in enumerate(tree.level_names)
             ],
             "public": {"hierarchy": public.regions_note, "group_totals": public.groups_note},
             "doubts": list(self.doubts),
@@ -86,7 +90,13 @@ class Preview:
 
 
 def preview(
-    source: Any, data: ReadOptions, how: ReleaseOptions, *, shape: str, runs: int = 3, progress: Progress = silent
+    source: Any,
+    data: ReadOptions,
+    how: ReleaseOptions,
+    *,
+    shape: str,
+    runs: int = 3,
+    progress: Progress = silent,
 ) -> Preview:
     """Look at a release before it is paid for."""
     outside, classes = read_outside(source, data), classes_of(data)
@@ -95,28 +105,56 @@ def preview(
     assumptions = [f"Sizes are like {shape} (--shape); with other sizes, errors differ."]
     own, attributes = outside.shape, outside.attributes
     if totals is None:
-        totals = np.full(tree.n_leaves * attributes.n_cells, -(-ASSUMED_GROUPS // attributes.n_cells))
-        assumptions.append(f"Each {tree.level_names[-1]} has {ASSUMED_GROUPS:,} groups: their numbers are not public.")
+        totals = np.full(
+            tree.n_leaves * attributes.n_cells, -(-ASSUMED_GROUPS // attributes.n_cells)
+        )
+        assumptions.append(
+            f"Each {tree.level_names[-1]} has {ASSUMED_GROUPS:,} groups: their numbers are not "
+            "public."
+        )
     if attributes:
         assumptions.append(f"Sizes do not depend on {', '.join(attributes.names)}.")
     if own.people:
-        assumptions.append(f"As many entities have each value of {', '.join(own.people.classes.names)}.")
+        assumptions.append(
+            f"As many entities have each value of {', '.join(own.people.classes.names)}."
+        )
     largest = own.contributions if own.whole_groups and own.people else None
     assumed = assumed_counts(
-        tree, totals, named_shape(shape), attributes=attributes, people=own.people.checked(attributes), largest=largest
+        tree,
+        totals,
+        named_shape(shape),
+        attributes=attributes,
+        people=own.people.checked(attributes),
+        largest=largest,
     )
     assumed = assumed if classes is None else in_classes(assumed, classes)
-    unit = Unit(data.entity or "row", own.unit or "", own.contributions, group="group" if own.whole_groups else "")
-    assumed = replace(assumed, groups_public=outside.public.groups_public, max_quantity=own.max_quantity, unit=unit)
+    unit = Unit(
+        data.entity or "row",
+        own.unit or "",
+        own.contributions,
+        group="group" if own.whole_groups else "",
+    )
+    assumed = replace(
+        assumed,
+        groups_public=outside.public.groups_public,
+        max_quantity=own.max_quantity,
+        unit=unit,
+    )
     facts = facts_about(assumed)
     cost = predicted_cost(plan_release(how, facts), facts, tree.sum_from_leaves(assumed.n_groups))
     started, prediction = time.process_time(), None
     if cost.cpu_seconds <= MOST_TRIAL_SECONDS:
-        options = {name: value for name, value in how.given().items() if name not in (*NOT_SIMULATED, "epsilon")}
+        options = {
+            name: value
+            for name, value in how.given().items()
+            if name not in (*NOT_SIMULATED, "epsilon")
+        }
         progress(0, runs, "trying the release on assumed data")
         prediction = predict(assumed, name="as asked", runs=runs, epsilon=how.epsilon, **options)
     seconds = (time.process_time() - started) / runs
-    return Preview(outside, doubts_about(outside), tuple(assumptions), cost, prediction, seconds, _peak_bytes())
+    return Preview(
+        outside, doubts_about(outside), tuple(assumptions), cost, prediction, seconds, _peak_bytes()
+    )
 
 
 def doubts_about(outside: Outside) -> tuple[str, ...]:
@@ -128,7 +166,8 @@ def doubts_about(outside: Outside) -> tuple[str, ...]:
         twice = [label for label, times in labels.items() if times > 1]
         if twice and len(twice) < len(labels) / 10:
             found.append(
-                f"{len(twice):,} of {len(labels):,} labels of {tree.level_names[level]} occur under several regions above, "
+                f"{len(twice):,} of {len(labels):,} labels of {tree.level_names[level]} occur "
+                "under several regions above, "
                 f"such as {twice[0]!r}; they count as different regions."
             )
     return (*found, *single_groups(tree, outside.leaf_groups))
@@ -139,19 +178,23 @@ def single_groups(tree: Hierarchy, n_groups: IntArray | None) -> list[str]:
     if n_groups is None or tree.n_leaves < MOST_SINGLE or n_groups.max(initial=0) > 1:
         return []
     return [
-        f"No {tree.level_names[-1]} has more than one group. Is it the column of the groups? Leave it out of --levels."
+        f"No {tree.level_names[-1]} has more than one group. Is it the column of the groups? Leave "
+        "it out of --levels."
     ]
 
 
 def reversed_levels(tree: Hierarchy) -> list[str]:
-    """Levels in the wrong order for sure: every upper region holds one lower one, and lower labels occur under several."""
+    """Levels in the wrong order for sure: every upper region holds one lower one, and lower labels
+    occur under several.
+    """
     found = []
     for level in range(1, tree.n_levels - 1):
         upper, lower = tree.level_size(level), tree.labels[tree.level_slice(level + 1)]
         if len(lower) == upper and len(set(lower.tolist())) < upper:
             names = tree.level_names[level], tree.level_names[level + 1]
             found.append(
-                f"Levels {names[0]!r} and {names[1]!r} stand in the wrong order: --levels goes from large to small."
+                f"Levels {names[0]!r} and {names[1]!r} stand in the wrong order: --levels goes "
+                "from large to small."
             )
     return found
 

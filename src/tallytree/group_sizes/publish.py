@@ -24,17 +24,31 @@ from tallytree.group_sizes.manifest import (
     with_fit,
     with_split,
 )
-from tallytree.group_sizes.measure.levels import measure_group_totals, measure_largest_size, measure_level
+from tallytree.group_sizes.measure.levels import (
+    measure_group_totals,
+    measure_largest_size,
+    measure_level,
+)
 from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.plan.memory import cells_per_level, check_memory, most_groups
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts, plan_release, with_bins_asked, with_shares
+from tallytree.group_sizes.plan.plan import (
+    Plan,
+    PublicFacts,
+    plan_release,
+    with_bins_asked,
+    with_shares,
+)
 from tallytree.group_sizes.reconcile.matching import bottom_up, match_top_down
 from tallytree.group_sizes.reconcile.people import counted_people, whole_people
 from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.group_sizes.release.noisy_tables import measured_tables, noisy_from_table
 from tallytree.group_sizes.release.people import people_counts
 from tallytree.group_sizes.release.release import Release, load_release, with_margins
-from tallytree.group_sizes.release.tables import cell_groups_from_table, regions_of_folder, regions_reader
+from tallytree.group_sizes.release.tables import (
+    cell_groups_from_table,
+    regions_of_folder,
+    regions_reader,
+)
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
 from tallytree.group_sizes.size_bins import MeasuredBins, estimate_bins, measure_bins
 from tallytree.model.arrays import IntArray
@@ -50,7 +64,14 @@ from tallytree.papers.fioretto2021.dense_tables import check_solver, fit_dense_t
 from tallytree.privacy.budget import written_fraction
 from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
-from tallytree.releases.keeping import Keeping, PaidNoise, Target, check_copies, paid_noise, released
+from tallytree.releases.keeping import (
+    Keeping,
+    PaidNoise,
+    Target,
+    check_copies,
+    paid_noise,
+    released,
+)
 from tallytree.releases.progress import Progress, by_work, silent
 from tallytree.releases.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
@@ -59,14 +80,18 @@ from tallytree.storage.parts import Parts
 
 
 class HeldElsewhere(Description, Protocol):
-    """Exact counts that other machines hold, and that are measured there; see :mod:`tallytree.spark`."""
+    """Exact counts that other machines hold, and that are measured there; see
+    :mod:`tallytree.spark`.
+    """
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse, before any budget is spent, a plan that cannot be carried out there."""
 
-    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
-        """Measure and reconcile; the plan with the split that was chosen, the measurements, and the released counts by size
-        of the leaves.
+    def carry_out(
+        self, plan: Plan, stream: KeyStream, progress: Progress
+    ) -> tuple[Plan, NoisyCounts, CountsBySize]:
+        """Measure and reconcile; the plan with the split that was chosen, the measurements, and the
+        released counts by size of the leaves.
         """
 
     def carry_out_in(
@@ -77,13 +102,17 @@ class HeldElsewhere(Description, Protocol):
         measured: Callable[[Plan, IntArray, Parts], None],
         progress: Progress,
     ) -> WrittenTables | None:
-        """The same with tables that are written there, in part files in a folder; None where that cannot be done.
+        """The same with tables that are written there, in part files in a folder; None where that
+        cannot be done.
 
-        ``measured`` is told the plan, the numbers of groups and the parts of the noisy answers as soon as all are written.
+        ``measured`` is told the plan, the numbers of groups and the parts of the noisy answers as
+        soon as all are written.
         """
 
     def forget(self) -> None:
-        """Drop copies of exact counts that other machines keep: called when a release ends, however it ends."""
+        """Drop copies of exact counts that other machines keep: called when a release ends, however
+        it ends.
+        """
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -105,7 +134,8 @@ def release(
     intervals: int = 0,
     progress: Progress = silent,
 ) -> Release:
-    """Release how many groups have each size, in every region, with a differential privacy guarantee.
+    """Release how many groups have each size, in every region, with a differential privacy
+    guarantee.
 
     Parameters
     ----------
@@ -114,15 +144,16 @@ def release(
     options
         How to release; may be spelled as keywords, ``release(counts, epsilon=1)``.
     out
-        Folder to write, claimed before anything is paid; None for a release that stays in memory, which no account pays
-        for. What a run that died has paid for and measured is kept beside it: the same call, or :func:`tallytree.resume`,
-        goes on with it and pays nothing more.
+        Folder to write, claimed before anything is paid; None for a release that stays in memory,
+        which no account pays for. What a run that died has paid for and measured is kept beside it:
+        the same call, or :func:`tallytree.resume`, goes on with it and pays nothing more.
     overwrite
         Replace a release that is already there.
     noisy
         Write the raw noisy measurements too.
     intervals
-        Add standard errors and intervals, from simulating the release this often (40, say); 0 leaves them out.
+        Add standard errors and intervals, from simulating the release this often (40, say); 0
+        leaves them out.
     progress
         Called at each step.
 
@@ -145,8 +176,8 @@ def make_release(
     keeping: Keeping,
     progress: Progress = silent,
 ) -> Release | WrittenRelease:
-    """Plan, pay, measure and estimate. Where other machines hold the counts of a release to a folder, they write their tables
-    into it, in parts.
+    """Plan, pay, measure and estimate. Where other machines hold the counts of a release to a
+    folder, they write their tables into it, in parts.
     """
     _refuse_tables(counts)
     if keeping.intervals:
@@ -159,7 +190,9 @@ def make_release(
     # Whoever is told of intervals writes no parts, for they go into the tables.
     if not keeping.intervals or isinstance(made, WrittenRelease):
         return made
-    from tallytree.group_sizes.intervals.intervals import with_intervals  # which makes releases itself
+    from tallytree.group_sizes.intervals.intervals import (
+        with_intervals,
+    )  # which makes releases itself
 
     return with_intervals(made, copies=keeping.intervals, progress=progress)
 
@@ -169,13 +202,18 @@ def _refuse_tables(counts: object) -> None:
     if not isinstance(counts, ConfidentialCounts) and not hasattr(counts, "carry_out"):
         library, kind = type(counts).__module__.split(".")[0], type(counts).__name__
         raise RequestError(
-            f"release takes the counts that tallytree.read gives; got a {library}.{kind}. Read it first, to say what "
-            'a row is and what is public: counts = tallytree.read(table, group="household", levels=["state"], public="groups").'
+            f"release takes the counts that tallytree.read gives; got a {library}.{kind}. Read it "
+            "first, to say what "
+            'a row is and what is public: counts = tallytree.read(table, group="household", '
+            'levels=["state"], public="groups").'
         )
 
 
 def _release(
-    counts: ConfidentialCounts | HeldElsewhere, options: ReleaseOptions, keeping: Keeping, progress: Progress
+    counts: ConfidentialCounts | HeldElsewhere,
+    options: ReleaseOptions,
+    keeping: Keeping,
+    progress: Progress,
 ) -> Release | WrittenRelease:
     insecure_seed = options.insecure_seed
     options = _bounded_by_classes(options, counts)
@@ -189,14 +227,17 @@ def _release(
         totals = counts.hierarchy.sum_from_leaves(counts.n_groups)
         cells = cells_per_level(plan, facts, totals)
         check_memory(plan, cells)
-        # Estimating takes about twice as long as measuring; the adaptive mechanism does both level by level.
+        # Estimating takes about twice as long as measuring; the adaptive mechanism does both level
+        # by level.
         work = [(n_cells, 2 * n_cells) for n_cells in cells]
         in_turns = work if plan.mechanism == "adaptive" else zip(*work)
         progress = by_work(progress, [step for steps in in_turns for step in steps])
     manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
     tell = _altered(counts, plan) if options.tell_owner else None
     read, n_answers = counts if isinstance(counts, ConfidentialCounts) else None, int(sum(cells))
-    with paid_noise(keeping, manifest, insecure_seed, read=read, n_answers=n_answers, tell=tell) as paid:
+    with paid_noise(
+        keeping, manifest, insecure_seed, read=read, n_answers=n_answers, tell=tell
+    ) as paid:
         stream, manifest = paid.stream, paid.manifest
         people: tuple[NoisyLevel, ...] = ()
 
@@ -205,24 +246,32 @@ def _release(
             assert isinstance(counts, ConfidentialCounts)
             people = measure_people(counts, plan, stream)
             whole = replace(answers, people=people)
-            paid.measured(with_split(manifest, split, counts), measured_tables(facts.lattice, whole))
+            paid.measured(
+                with_split(manifest, split, counts), measured_tables(facts.lattice, whole)
+            )
 
         if not isinstance(counts, ConfidentialCounts):
             written = _written_there(counts, plan, paid, progress)
             if written is not None:
                 return written
             plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
-            manifest = with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
+            manifest = (
+                with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
+            )
             paid.measured(manifest, measured_tables(facts.lattice, noisy))
         elif plan.mechanism == "adaptive":
-            run = run_adaptive(counts, plan, facts, _group_totals(counts, plan, stream), stream, measured, progress)
+            run = run_adaptive(
+                counts, plan, facts, _group_totals(counts, plan, stream), stream, measured, progress
+            )
             run = run.with_people(people)
             noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
         elif plan.mechanism == "size-bins":
             bins = measure_bins(counts, plan, facts, stream, progress)
             people = measure_people(counts, plan, stream)
             manifest = with_bins(manifest, bins.plan, counts, bins.bins)
-            paid.measured(manifest, measured_tables(facts.lattice, replace(bins.noisy(facts), people=people)))
+            paid.measured(
+                manifest, measured_tables(facts.lattice, replace(bins.noisy(facts), people=people))
+            )
         else:
             noisy = measure_all(counts, plan, stream, progress)
             paid.measured(manifest, measured_tables(facts.lattice, noisy))
@@ -241,8 +290,12 @@ def _release(
     return put_together(facts.lattice, plan, noisy, leaf_counts, manifest)
 
 
-def _written_there(counts: HeldElsewhere, plan: Plan, paid: PaidNoise, progress: Progress) -> WrittenRelease | None:
-    """A release whose tables the machines that hold its counts write themselves; None where they cannot."""
+def _written_there(
+    counts: HeldElsewhere, plan: Plan, paid: PaidNoise, progress: Progress
+) -> WrittenRelease | None:
+    """A release whose tables the machines that hold its counts write themselves; None where they
+    cannot.
+    """
     folder = paid.folder_for_parts()
     work = paid.keeping.work
     if folder is None or work is None:
@@ -261,28 +314,40 @@ def _written_there(counts: HeldElsewhere, plan: Plan, paid: PaidNoise, progress:
 
 
 def _altered(counts: ConfidentialCounts | HeldElsewhere, plan: Plan) -> Altered:
-    """What was done to values outside public bounds; sizes above a public bound are measured as if they were the bound."""
+    """What was done to values outside public bounds; sizes above a public bound are measured as if
+    they were the bound.
+    """
     if not isinstance(counts, ConfidentialCounts):
-        raise RequestError("tell_owner= (--tell-owner) counts what one machine has read; leave it out on Spark.")
+        raise RequestError(
+            "tell_owner= (--tell-owner) counts what one machine has read; leave it out on Spark."
+        )
     if plan.max_size is None or counts.classes is not None:
         return counts.altered
     own = counts.leaf_counts
     n_larger = int(own.count[own.size > plan.max_size].sum())
-    return counts.altered.also(f"groups larger than {plan.max_size:,}, taken for that size", n_larger)
+    return counts.altered.also(
+        f"groups larger than {plan.max_size:,}, taken for that size", n_larger
+    )
 
 
 def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:
-    """Numbers of classes have a public bound: that of the last class. So have sizes of which so many entities count."""
+    """Numbers of classes have a public bound: that of the last class. So have sizes of which so
+    many entities count.
+    """
     if counts.unit.group and counts.people:
         largest = counts.unit.contributions
         if options.max_size not in (None, "auto", largest):
-            raise RequestError(f"Of each group {largest} entities count (contributions=), so leave out max_size=.")
+            raise RequestError(
+                f"Of each group {largest} entities count (contributions=), so leave out max_size=."
+            )
         return replace(options, max_size=largest)
     if counts.classes is None:
         return options
     largest = counts.classes.n_classes - 1
     if options.max_size not in (None, "auto", largest):
-        raise RequestError("Sizes are counted in classes, which bound them already; leave out max_size=.")
+        raise RequestError(
+            "Sizes are counted in classes, which bound them already; leave out max_size=."
+        )
     return replace(options, max_size=largest)
 
 
@@ -303,13 +368,17 @@ def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
 def put_together(
     lattice: Lattice, plan: Plan, noisy: NoisyCounts, leaf_counts: CountsBySize, manifest: Manifest
 ) -> Release:
-    """The release of consistent counts of the leaves, which are by attributes where there are some, and of their people."""
+    """The release of consistent counts of the leaves, which are by attributes where there are some,
+    and of their people.
+    """
     made = _sizes_together(lattice, plan, noisy, leaf_counts, manifest)
     people = people_of(manifest)
     if not people:
         return made
     groups = people.groups(lattice)
-    known = groups_known(lattice, noisy, people) if manifest["totals"]["source"] == "public" else None
+    known = (
+        groups_known(lattice, noisy, people) if manifest["totals"]["source"] == "public" else None
+    )
     entities = lattice.sums(people.family(lattice), leaf_counts.n_entities())
     whole = whole_people(groups, counted_people(groups, noisy.people, known), entities)
     return replace(made, people=people_counts(people, lattice, whole))
@@ -328,31 +397,54 @@ def _sizes_together(
 ) -> Release:
     hierarchy = lattice.hierarchy
     if noisy.cell_groups is not None:
-        bare = Release(hierarchy=hierarchy, counts=leaf_counts, n_groups=noisy.n_groups, manifest=manifest, noisy=noisy)
+        bare = Release(
+            hierarchy=hierarchy,
+            counts=leaf_counts,
+            n_groups=noisy.n_groups,
+            manifest=manifest,
+            noisy=noisy,
+        )
         return with_margins(lattice, lattice.margins(leaf_counts), bare, noisy.cell_groups)
-    if "classes" in manifest:  # views of sizes know no bound, and may find a group beyond the last class
+    if (
+        "classes" in manifest
+    ):  # views of sizes know no bound, and may find a group beyond the last class
         leaf_counts = leaf_counts.clip(len(manifest["classes"]) - 1)
     released = counts_on_all_levels(hierarchy, leaf_counts)
-    # With the root's total alone, the totals of other regions are not taken as public: only released ones go out.
+    # With the root's total alone, the totals of other regions are not taken as public: only
+    # released ones go out.
     root_only = np.append(noisy.n_groups[:1], released.n_groups()[1:])
     n_groups = noisy.n_groups if plan.totals == "regions" else root_only
-    return Release(hierarchy=hierarchy, counts=released, n_groups=n_groups, manifest=manifest, noisy=noisy)
+    return Release(
+        hierarchy=hierarchy, counts=released, n_groups=n_groups, manifest=manifest, noisy=noisy
+    )
 
 
-def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str | None = None) -> Release:
+def estimate_group_sizes(
+    folder: Folder, *, norm: int | None = None, merge: str | None = None
+) -> Release:
     """A release from the raw measurements of a folder, estimated again: post-processing only.
 
-    ``norm`` and ``merge`` replace those of the request, where its mechanism has them; what was measured and its split stay.
+    ``norm`` and ``merge`` replace those of the request, where its mechanism has them; what was
+    measured and its split stay.
     """
     manifest = folder.manifest
     hierarchy, n_groups = regions_of_folder(folder)
     facts = facts_of(manifest, hierarchy)
-    changed = {name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None}
+    changed = {
+        name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None
+    }
     if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):
-        raise RequestError(f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it out.")
+        raise RequestError(
+            f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it "
+            "out."
+        )
     plan = plan_release(ReleaseOptions.told({**manifest["request"], **changed}), facts)
     if plan.mechanism == "adaptive":
-        plan = with_shares(plan, facts, [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]])
+        plan = with_shares(
+            plan,
+            facts,
+            [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]],
+        )
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
     answers = folder.table("noisy.parquet", names=("region", "query"))
@@ -362,9 +454,16 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
         plan = with_bins_asked(plan, facts, bins)
         given = noisy_from_table(lattice, plan, answers, n_groups, None)
         found = estimate_bins(MeasuredBins(plan, given.levels, bins), facts)
-        noisy, manifest = replace(found.noisy, people=given.people), with_differences(manifest, found.differences_json)
+        noisy, manifest = (
+            replace(found.noisy, people=given.people),
+            with_differences(manifest, found.differences_json),
+        )
         return put_together(lattice, plan, noisy, found.leaf_counts, manifest)
-    cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet")) if lattice.attributes else None
+    cell_groups = (
+        cell_groups_from_table(lattice, folder.table("cells.parquet"))
+        if lattice.attributes
+        else None
+    )
     noisy = noisy_from_table(lattice, plan, answers, n_groups, cell_groups)
     fit: dict[str, Any] = {}
     if plan.mechanism == "adaptive":
@@ -380,7 +479,9 @@ def estimate_group_sizes(folder: Folder, *, norm: int | None = None, merge: str 
     return put_together(lattice, plan, noisy, leaf_counts, with_fit(manifest, fit))
 
 
-def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent) -> NoisyCounts:
+def measure_all(
+    counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent
+) -> NoisyCounts:
     """Take every measurement of a plan. The only step that reads confidential values."""
     n_groups = _group_totals(counts, plan, stream)
     max_size = plan.max_size
@@ -390,7 +491,9 @@ def measure_all(counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progr
     for level in plan.levels:
         progress(level.level, 2 * len(plan.levels), f"measuring {level.name}")
         here = counts.hierarchy.level_slice(level.level)
-        levels.append(measure_level(counts, level, n_groups[here], max_size, stream, totals=plan.totals))
+        levels.append(
+            measure_level(counts, level, n_groups[here], max_size, stream, totals=plan.totals)
+        )
     return NoisyCounts(n_groups, tuple(levels))
 
 
@@ -398,7 +501,9 @@ def _group_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> 
     """Number of groups of every region: public, or noisy and then made to add up."""
     if counts.groups_public:
         return counts.hierarchy.sum_from_leaves(counts.n_groups)
-    return paid_totals(counts.hierarchy, plan, measure_group_totals(counts, plan.group_totals, stream))
+    return paid_totals(
+        counts.hierarchy, plan, measure_group_totals(counts, plan.group_totals, stream)
+    )
 
 
 def paid_totals(hierarchy: Hierarchy, plan: Plan, noisy: IntArray) -> IntArray:
@@ -416,7 +521,9 @@ def reconcile(
     """
 
     def estimate(level: int) -> Estimate:
-        progress(len(plan.levels) + level, 2 * len(plan.levels), f"estimating {plan.levels[level].name}")
+        progress(
+            len(plan.levels) + level, 2 * len(plan.levels), f"estimating {plan.levels[level].name}"
+        )
         here = hierarchy.level_slice(level)
         return estimate_view(plan.levels[level], noisy.levels[level], noisy.n_groups[here])
 
@@ -427,6 +534,10 @@ def reconcile(
             estimates = [estimate(level) for level in range(hierarchy.n_levels)]
             return match_top_down(hierarchy, estimates, merge=plan.merge), {}
         case _:
-            progress(len(plan.levels), 2 * len(plan.levels), f"fitting all levels ({plan.mechanism})")
+            progress(
+                len(plan.levels), 2 * len(plan.levels), f"fitting all levels ({plan.mechanism})"
+            )
             fit = fit_dense_tables(hierarchy, plan, noisy)
-            return counts_from_dense(fit.table[hierarchy.level_slice(hierarchy.n_levels - 1)]), fit.facts
+            return counts_from_dense(
+                fit.table[hierarchy.level_slice(hierarchy.n_levels - 1)]
+            ), fit.facts

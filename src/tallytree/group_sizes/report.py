@@ -39,11 +39,10 @@ from tallytree.strategies.density import Density
 from tallytree.streams.release import StreamRelease
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
-# The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the reader to use `query`.
+# The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the
+# reader to use `query`.
 _MOST_BINS_WITH_ERRORS = 128
-BUDGET_NOTE = (
-    "Boxes of one step do not overlap; every cell pays for the steps that asked about it, the whole budget at most."
-)
+BUDGET_NOTE = "Boxes of one step do not overlap; every cell pays for the steps that asked about it, the whole budget at most."
 USE = (
     "Every number contains noise, so small differences mean nothing.",
     "Numbers of larger regions are relatively more exact; prefer them where you can.",
@@ -59,7 +58,9 @@ def group_sizes_payload(
     *,
     n_levels: int | None = None,
 ) -> dict[str, Any]:
-    """The page of a release of group sizes, down to ``n_levels`` levels; with ``evaluation`` it is confidential."""
+    """The page of a release of group sizes, down to ``n_levels`` levels; with ``evaluation`` it is
+    confidential.
+    """
     hierarchy, classes, look = release.hierarchy, release.classes, look or PageOptions()
     shown = hierarchy.n_levels if n_levels is None else n_levels
     n_regions = int(hierarchy.level_starts[shown])
@@ -84,7 +85,9 @@ def group_sizes_payload(
     called = level_words(look.level_names, hierarchy.level_names)
     left_out = _left_out([called[name][1] for name in hierarchy.level_names[shown:]])
     levels = ", ".join(
-        counted(hierarchy.level_size(level), called[name]) for level, name in enumerate(hierarchy.level_names) if level
+        counted(hierarchy.level_size(level), called[name])
+        for level, name in enumerate(hierarchy.level_names)
+        if level
     )
     title = f"{group.capitalize()} sizes of {hierarchy.labels[0]}"
     drawn = f"A bar shows how many {groups} have so many {entities}."
@@ -99,9 +102,18 @@ def group_sizes_payload(
         **named(look, release.manifest, title, drawn, whiskers=release.intervals is not None),
         "lead": f"How many {groups} have how many {entities}, in {hierarchy.labels[0]}"
         + (f" and its parts: {levels}." if levels else "."),
-        "words": {"groups": groups, "total": entities, "size": "size", "largest": f"Largest {groups}"}
+        "words": {
+            "groups": groups,
+            "total": entities,
+            "size": "size",
+            "largest": f"Largest {groups}",
+        }
         | (_told(group, groups, release.manifest) if look.group_name else {})
-        | ({} if classes is None else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}),
+        | (
+            {}
+            if classes is None
+            else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}
+        ),
         "regions": regions,
         **_by_attributes(release, n_regions),
         **outlines,
@@ -111,9 +123,16 @@ def group_sizes_payload(
 
 
 def named(
-    look: PageOptions, manifest: dict[str, Any], title: str, drawn: str, *, whiskers: bool = False, adds_up: bool = True
+    look: PageOptions,
+    manifest: dict[str, Any],
+    title: str,
+    drawn: str,
+    *,
+    whiskers: bool = False,
+    adds_up: bool = True,
 ) -> dict[str, Any]:
-    """What a page is called, how to read it and how to cite it: as it was told, else in words of its own.
+    """What a page is called, how to read it and how to cite it: as it was told, else in words of
+    its own.
 
     ``drawn`` says what its first picture shows.
     """
@@ -128,7 +147,9 @@ def named(
 
 
 def _told(group: str, groups: str, manifest: dict[str, Any]) -> dict[str, str]:
-    """Words for sizes where a page was told what a group is called: a household has people, not a size."""
+    """Words for sizes where a page was told what a group is called: a household has people, not a
+    size.
+    """
     one, many = str(manifest["privacy"]["unit"]["entity"]), plural(manifest)
     return {
         "one": one,
@@ -139,7 +160,9 @@ def _told(group: str, groups: str, manifest: dict[str, Any]) -> dict[str, str]:
 
 
 def _by_attributes(release: Release, n_regions: int) -> dict[str, Any]:
-    """Sizes by each attribute alone, and people by all classes together, of every region; nothing where there are none."""
+    """Sizes by each attribute alone, and people by all classes together, of every region; nothing
+    where there are none.
+    """
     found: dict[str, Any] = {}
     lattice = release.lattice
     if release.margins is not None:
@@ -148,7 +171,9 @@ def _by_attributes(release: Release, n_regions: int) -> dict[str, Any]:
             slots = lattice.slots((place,))
             rows = (np.arange(n_regions)[:, None] * lattice.n_slots + slots).ravel()
             of_rows = _runs(release.margins.at(rows), len(rows))
-            runs.append([of_rows[start : start + len(slots)] for start in range(0, len(rows), len(slots))])
+            runs.append(
+                [of_rows[start : start + len(slots)] for start in range(0, len(rows), len(slots))]
+            )
         values = [list(known) for known in release.attributes.values]
         found["by"] = {"names": list(release.attributes.names), "values": values, "runs": runs}
     if release.people is not None:
@@ -179,11 +204,20 @@ def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, 
     """The outlines of one level, on a grid of whole numbers, where a file of them was named."""
     if look.shapes is None:
         return {}
-    found = match_outlines(read_outlines(look.shapes, look.shapes_id), release.hierarchy, look.shapes_level)
+    found = match_outlines(
+        read_outlines(look.shapes, look.shapes_id), release.hierarchy, look.shapes_level
+    )
     if found.regions[-1] >= n_regions:
-        raise RequestError("The level of the outlines does not fit into this page; name outlines of a level above it.")
+        raise RequestError(
+            "The level of the outlines does not fit into this page; name outlines of a level above "
+            "it."
+        )
     return {
-        "outlines": {**draw_outlines(found).to_json(), "members": found.regions.tolist(), "names": list(found.names)}
+        "outlines": {
+            **draw_outlines(found).to_json(),
+            "members": found.regions.tolist(),
+            "names": list(found.names),
+        }
     }
 
 
@@ -191,16 +225,21 @@ def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None
     """The page of a range histogram: one region, its bins as sizes."""
     look = look or PageOptions()
     names, edges = histogram.bins.categories, [f"{edge:g}" for edge in histogram.bins.edges]
-    labels = list(names) if names is not None else [f"{low} to {high}" for low, high in pairwise(edges)]
+    labels = (
+        list(names) if names is not None else [f"{low} to {high}" for low, high in pairwise(edges)]
+    )
     answers = histogram.bin_answers()
     bounds = [
-        [i, max(0, low), max(0, high)] for i, (low, high) in enumerate(zip(answers.low.tolist(), answers.high.tolist()))
+        [i, max(0, low), max(0, high)]
+        for i, (low, high) in enumerate(zip(answers.low.tolist(), answers.high.tolist()))
     ]
     total = histogram.total()
     regions: dict[str, Any] = {
         "labels": ["all"],
         "parent": [-1],
-        "runs": [_interleave(np.flatnonzero(histogram.counts), histogram.counts[histogram.counts != 0])],
+        "runs": [
+            _interleave(np.flatnonzero(histogram.counts), histogram.counts[histogram.counts != 0])
+        ],
         "bounds": [bounds],
     }
     if names is None and len(labels) <= _MOST_BINS_WITH_ERRORS:
@@ -209,7 +248,9 @@ def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None
     drawn = f"A bar shows how many {entities} fall into it."
     return {
         **common_facts(histogram.manifest, histogram.verify().checks),
-        **named(look, histogram.manifest, f"Histogram of {len(labels):,} bins", drawn, whiskers=True),
+        **named(
+            look, histogram.manifest, f"Histogram of {len(labels):,} bins", drawn, whiskers=True
+        ),
         "lead": f"How many {entities} fall into each of {len(labels):,} bins"
         + ("." if names is not None else f" from {edges[0]} to {edges[-1]}."),
         "words": {
@@ -228,7 +269,11 @@ def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None
             *([] if names is not None else [["median", f"{histogram.quantile(0.5).value:.4g}"]]),
         ],
         "regions": regions,
-        **(steps_paid(histogram.manifest) if histogram.plan is None else {"budget": _budget(histogram.manifest)}),
+        **(
+            steps_paid(histogram.manifest)
+            if histogram.plan is None
+            else {"budget": _budget(histogram.manifest)}
+        ),
         "use": [
             *USE[:1],
             "A range is the sum of its bins, but its error is smaller than the sum of theirs.",
@@ -241,7 +286,8 @@ def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
     """Standard error of every range, by its first bin and its length."""
     edges, n_bins = histogram.bins.edges, histogram.bins.n_bins
     errors = [
-        histogram.ranges([(edges[first], high) for high in edges[first + 1 :]]).std_error for first in range(n_bins)
+        histogram.ranges([(edges[first], high) for high in edges[first + 1 :]]).std_error
+        for first in range(n_bins)
     ]
     return [row.round(3).tolist() for row in errors]
 
@@ -250,12 +296,20 @@ def degrees_payload(sequence: DegreeSequence, look: PageOptions | None = None) -
     """The page of a degree sequence: one region, degrees as sizes."""
     look = look or PageOptions()
     _, nodes = group_names(look.group_name or "node/nodes")
-    drawn = f"A bar shows how many {nodes} have that degree, which is how many connections they have."
+    drawn = (
+        f"A bar shows how many {nodes} have that degree, which is how many connections they have."
+    )
     return {
         **common_facts(sequence.manifest, sequence.verify().checks),
         **named(look, sequence.manifest, "Degree sequence", drawn, adds_up=False),
-        "lead": f"How many of {len(sequence.degrees):,} {nodes} have each degree, without saying which is which.",
-        "words": {"groups": nodes, "total": "sum of degrees", "size": "degree", "largest": "Largest degrees"},
+        "lead": f"How many of {len(sequence.degrees):,} {nodes} have each degree, without saying "
+        "which is which.",
+        "words": {
+            "groups": nodes,
+            "total": "sum of degrees",
+            "size": "degree",
+            "largest": "Largest degrees",
+        },
         "regions": {
             "labels": ["all"],
             "parent": [-1],
@@ -275,8 +329,16 @@ def stream_payload(release: StreamRelease, look: PageOptions | None = None) -> d
     drawn = f"A bar shows how many {entities} had come by the end of that step, from the start on."
     return {
         **common_facts(release.manifest, release.verify().checks),
-        **named(look, release.manifest, f"Stream of {release.n_steps:,} steps", drawn, whiskers=True, adds_up=False),
-        "lead": f"How many {entities} came so far, after each of {release.n_steps:,} steps from {labels[0]} to {labels[-1]}.",
+        **named(
+            look,
+            release.manifest,
+            f"Stream of {release.n_steps:,} steps",
+            drawn,
+            whiskers=True,
+            adds_up=False,
+        ),
+        "lead": f"How many {entities} came so far, after each of {release.n_steps:,} steps from "
+        f"{labels[0]} to {labels[-1]}.",
         "words": {
             "groups": f"{entities} so far",
             "size": "step",
@@ -293,11 +355,16 @@ def stream_payload(release: StreamRelease, look: PageOptions | None = None) -> d
         "regions": {
             "labels": ["all"],
             "parent": [-1],
-            "runs": [_interleave(np.flatnonzero(release.counts), release.counts[release.counts != 0])],
+            "runs": [
+                _interleave(np.flatnonzero(release.counts), release.counts[release.counts != 0])
+            ],
             "bounds": [[[step, low, high] for step, (low, high) in enumerate(ends)]],
         },
         "budget": _budget(release.manifest),
-        "use": [*USE[:1], "Counts may fall a little from one step to the next: each has noise of its own."],
+        "use": [
+            *USE[:1],
+            "Counts may fall a little from one step to the next: each has noise of its own.",
+        ],
     }
 
 
@@ -309,13 +376,16 @@ def common_facts(
     called: Mapping[str, tuple[str, str]] | None = None,
     groups: str = "groups",
 ) -> dict[str, Any]:
-    """What every page says: what is protected, warnings, checks, what is public and how it was made.
+    """What every page says: what is protected, warnings, checks, what is public and how it was
+    made.
 
     ``called`` and ``groups`` say what levels and groups are called.
     """
     privacy = manifest["privacy"]
     if not privacy["private"]:
-        watermark = watermark or "NOT PRIVATE: made with an insecure seed, for tests and experiments only."
+        watermark = (
+            watermark or "NOT PRIVATE: made with an insecure seed, for tests and experiments only."
+        )
     versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
     notes = notes_of(manifest)
     return {
@@ -323,7 +393,11 @@ def common_facts(
         "statement": in_full(privacy) if privacy["private"] else [],
         "watermark": watermark,
         "checks": [
-            {"name": check_in_words(check.name, called or {}, groups), "passed": check.passed, "detail": check.detail}
+            {
+                "name": check_in_words(check.name, called or {}, groups),
+                "passed": check.passed,
+                "detail": check.detail,
+            }
             for check in checks
         ],
         "public": note_sentences(notes.public, groups),
@@ -339,13 +413,16 @@ def too_fine(density: Density | None) -> list[str]:
 
 
 def steps_paid(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Share of the privacy loss per step, as a bar each; a cell pays for the steps that asked about it."""
+    """Share of the privacy loss per step, as a bar each; a cell pays for the steps that asked about
+    it.
+    """
     loss = budget_of(manifest["privacy"]).symbol
     bars = [
         {
             "name": step["query"],
             "share": float(written_fraction(step["share"])),
-            "detail": f"{loss} = {float(written_fraction(step[loss])):.4g}, {step['boxes']:,} boxes, "
+            "detail": f"{loss} = {float(written_fraction(step[loss])):.4g}, {step['boxes']:,} "
+            "boxes, "
             f"{step.get('noise') or step.get('mechanism')}",
         }
         for step in manifest["privacy"]["steps"]
@@ -353,15 +430,22 @@ def steps_paid(manifest: dict[str, Any]) -> dict[str, Any]:
     return {"budget": bars, "budgetNote": BUDGET_NOTE}
 
 
-def _budget(manifest: dict[str, Any], called: Mapping[str, tuple[str, str]] | None = None) -> list[dict[str, Any]]:
-    """Share of the privacy loss per level and side query, as a bar each; ``called`` says what levels are called."""
+def _budget(
+    manifest: dict[str, Any], called: Mapping[str, tuple[str, str]] | None = None
+) -> list[dict[str, Any]]:
+    """Share of the privacy loss per level and side query, as a bar each; ``called`` says what
+    levels are called.
+    """
     privacy = manifest["privacy"]
     budget = budget_of(privacy)
     loss, total = budget.symbol, budget.total
-    parts = [(level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]]
+    parts = [
+        (level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]
+    ]
     parts += [(f"people, {table['name']}", table) for table in privacy.get("people", [])]
     parts += [
-        (f"{query['query']} {query.get('level', '')}".strip(), query) for query in privacy.get("side_queries", [])
+        (f"{query['query']} {query.get('level', '')}".strip(), query)
+        for query in privacy.get("side_queries", [])
     ]
     return [
         {
@@ -384,7 +468,9 @@ def _interleave(keys: Any, values: Any) -> list[float]:
     return np.stack([keys, values], axis=1).ravel().tolist()
 
 
-def _bounds(counts: CountsBySize, intervals: CountIntervals, n_regions: int) -> list[list[list[int]]]:
+def _bounds(
+    counts: CountsBySize, intervals: CountIntervals, n_regions: int
+) -> list[list[list[int]]]:
     last = counts.offsets[n_regions]
     rows = np.stack([counts.size[:last], intervals.low[:last], intervals.high[:last]], axis=1)
     return [part.tolist() for part in np.split(rows, counts.offsets[1:n_regions])]
@@ -400,4 +486,8 @@ def _zeros(release: Release, intervals: CountIntervals) -> dict[str, Any]:
 
 
 def _left_out(names: list[str]) -> str:
-    return f"Left out of this page because of its size, but in counts.parquet: {', '.join(names)}." if names else ""
+    return (
+        f"Left out of this page because of its size, but in counts.parquet: {', '.join(names)}."
+        if names
+        else ""
+    )

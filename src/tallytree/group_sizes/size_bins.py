@@ -1,4 +1,6 @@
-"""The mechanism for protecting whole groups: look, choose bins of sizes, measure every level, combine and make whole."""
+"""The mechanism for protecting whole groups: look, choose bins of sizes, measure every level,
+combine and make whole.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ from tallytree.releases.progress import Progress, silent
 
 @dataclass(frozen=True, eq=False)
 class MeasuredBins:
-    """What the mechanism measured: answers of the first look among those of the root, the plan with its questions, and the bins
-    that they are about.
+    """What the mechanism measured: answers of the first look among those of the root, the plan with
+    its questions, and the bins that they are about.
     """
 
     plan: Plan
@@ -32,14 +34,17 @@ class MeasuredBins:
     bins: SizeBins
 
     def noisy(self, facts: PublicFacts) -> NoisyCounts:
-        """The answers before anything is estimated from them: how many groups there are is not known yet, so none are."""
+        """The answers before anything is estimated from them: how many groups there are is not
+        known yet, so none are.
+        """
         return NoisyCounts(np.zeros(facts.hierarchy.n_regions, dtype=np.int64), self.levels)
 
 
 @dataclass(frozen=True, eq=False)
 class EstimatedBins:
-    """What follows from the answers: consistent counts of the leaves, by attributes where there are some, and how far regions
-    were found to differ from their siblings, level by level below the root.
+    """What follows from the answers: consistent counts of the leaves, by attributes where there are
+    some, and how far regions were found to differ from their siblings, level by level below the
+    root.
     """
 
     noisy: NoisyCounts
@@ -53,7 +58,11 @@ class EstimatedBins:
 
 
 def measure_bins(
-    counts: ConfidentialCounts, plan: Plan, facts: PublicFacts, stream: KeyStream, progress: Progress = silent
+    counts: ConfidentialCounts,
+    plan: Plan,
+    facts: PublicFacts,
+    stream: KeyStream,
+    progress: Progress = silent,
 ) -> MeasuredBins:
     """Confidential values enter only through ``measure_size_look`` and ``measure_size_bins``."""
     lattice, families = facts.lattice, _families(plan, facts)
@@ -64,7 +73,9 @@ def measure_bins(
     else:
         edges = look_edges(plan.max_size, least_size=facts.least_size)
         answers = measure_size_look(counts, edges, plan.first_look, stream)
-        look = (NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers),)
+        look = (
+            NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers),
+        )
         regions = [lattice.n_rows(family) for family in families]
         stds = [level.query.noise.std for level in plan.levels if level.query is not None]
         std = plan.first_look.noise.std
@@ -78,7 +89,9 @@ def measure_bins(
     return MeasuredBins(plan, tuple(levels), bins)
 
 
-def estimate_bins(measured: MeasuredBins, facts: PublicFacts, progress: Progress = silent) -> EstimatedBins:
+def estimate_bins(
+    measured: MeasuredBins, facts: PublicFacts, progress: Progress = silent
+) -> EstimatedBins:
     """Consistent counts from the answers alone: post-processing only."""
     plan, bins = measured.plan, measured.bins
     progress(len(plan.levels), len(plan.levels) + 1, "combining all levels")

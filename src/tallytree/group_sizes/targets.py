@@ -1,4 +1,6 @@
-"""What a release is to achieve, in words that a statistician writes: mean errors, or how many regions have a good count."""
+"""What a release is to achieve, in words that a statistician writes: mean errors, or how many
+regions have a good count.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,10 @@ class CountTarget:
         level = release.hierarchy.level_names.index(self.level)
         released = release.counts.regions(release.hierarchy.level_slice(level))
         true = _counted(truth.counts_of(Family(level, ())), self.low, self.high, release.classes)
-        near = np.abs(_counted(released, self.low, self.high, release.classes) - true) <= self.within * true
+        near = (
+            np.abs(_counted(released, self.low, self.high, release.classes) - true)
+            <= self.within * true
+        )
         return float(near[true > 0].mean()) if np.any(true > 0) else 1.0
 
     def __str__(self) -> str:
@@ -80,7 +85,9 @@ class CountTarget:
 
 def _counted(counts: CountsBySize, low: int, high: int, classes: SizeClasses | None) -> FloatArray:
     """Groups of some sizes per region."""
-    first, last = (low, high) if classes is None else classes.span(low, None if high == OPEN else high)
+    first, last = (
+        (low, high) if classes is None else classes.span(low, None if high == OPEN else high)
+    )
     chosen = (counts.size >= first) & (counts.size <= last)
     weights = counts.count[chosen].astype(np.float64)
     return np.bincount(counts.region_of_run()[chosen], weights, counts.n_regions).astype(np.float64)
@@ -102,12 +109,15 @@ def parse_target(text: str) -> Target | CountTarget:
         low, high = class_span(sizes)
         within, regions = _number(counted["within"]) / 100, _number(counted["regions"]) / 100
         if not (within > 0 and 0 < regions <= 1):
-            raise RequestError(f"The target {text!r} needs a deviation above 0 and a share of regions up to 100 %.")
+            raise RequestError(
+                f"The target {text!r} needs a deviation above 0 and a share of regions up to 100 %."
+            )
         return CountTarget(counted["level"], low, high, within, regions)
     match = _MEAN.fullmatch(text)
     if match is None or match["metric"] not in METRICS:
         raise RequestError(
-            f"The target {text!r} is not understood. Write LEVEL: METRIC<=NUMBER, METRIC one of {METRICS}, or LEVEL: count of "
+            f"The target {text!r} is not understood. Write LEVEL: METRIC<=NUMBER, METRIC one of "
+            f"{METRICS}, or LEVEL: count of "
             "size 5 within 5 % in 90 % of regions (sizes 5-6 and 7+ too)."
         )
     bound = _number(match["bound"])

@@ -1,4 +1,6 @@
-"""The trade-off between privacy and accuracy as a picture: error against ε, one panel per level, both axes logarithmic."""
+"""The trade-off between privacy and accuracy as a picture: error against ε, one panel per level,
+both axes logarithmic.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _GAP = 300, 250, 58, 40, 34, 24
 _INK, _LINE = "#5c6675", "#dcd8cf"
 
 
-def trade_off_svg(panels: Mapping[str, Mapping[str, Points]], *, title: str, error: str, columns: int = 3) -> str:
+def trade_off_svg(
+    panels: Mapping[str, Mapping[str, Points]], *, title: str, error: str, columns: int = 3
+) -> str:
     """An SVG picture: for each level (panel), per way to release, points (ε, error).
 
     Errors of 0 have no place on a logarithmic axis and are left out.
@@ -33,8 +37,10 @@ def trade_off_svg(panels: Mapping[str, Mapping[str, Points]], *, title: str, err
     legend = 44 + 20 * math.ceil(len(names) / n_columns)
     height = legend + n_rows * (_HEIGHT + _GAP)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{escape(title)}" font-family="system-ui, sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" '
+        f'role="img" aria-label="{escape(title)}" font-family="system-ui, sans-serif" '
+        'font-size="12">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         _text(_GAP, 24, title, size=15, colour="#1b2330", weight=600),
     ]
@@ -43,7 +49,10 @@ def trade_off_svg(panels: Mapping[str, Mapping[str, Points]], *, title: str, err
         parts.append(f'<rect x="{x}" y="{y - 9}" width="14" height="4" fill="{_colour(number)}"/>')
         parts.append(_text(x + 20, y - 2, name, colour="#1b2330"))
     for number, (level, lines) in enumerate(panels.items()):
-        x, y = _GAP + (number % n_columns) * (_WIDTH + _GAP), legend + (number // n_columns) * (_HEIGHT + _GAP)
+        x, y = (
+            _GAP + (number % n_columns) * (_WIDTH + _GAP),
+            legend + (number // n_columns) * (_HEIGHT + _GAP),
+        )
         parts.append(f'<g transform="translate({x},{y})">{_panel(level, lines, names, error)}</g>')
     return "".join([*parts, "</svg>"]) + "\n"
 
@@ -61,10 +70,17 @@ def _panel(level: str, lines: Mapping[str, Points], names: Sequence[str], error:
         return _LEFT + (_WIDTH - _LEFT - 8) * math.log(value / low_x) / math.log(high_x / low_x)
 
     def up(value: float) -> float:
-        return _HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - _TOP) * math.log(value / low_y) / math.log(high_y / low_y)
+        return (
+            _HEIGHT
+            - _BOTTOM
+            - (_HEIGHT - _BOTTOM - _TOP) * math.log(value / low_y) / math.log(high_y / low_y)
+        )
 
     for tick in _ticks(low_y, high_y):
-        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" stroke="{_LINE}"/>')
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{up(tick):.1f}" y2="{up(tick):.1f}" '
+            f'stroke="{_LINE}"/>'
+        )
         parts.append(_text(_LEFT - 6, up(tick) + 4, plain(tick), anchor="end"))
     for tick in _ticks(low_x, high_x):
         parts.append(_text(across(tick), _HEIGHT - _BOTTOM + 16, f"{tick:g}", anchor="middle"))
@@ -76,7 +92,8 @@ def _panel(level: str, lines: Mapping[str, Points], names: Sequence[str], error:
         for x, y in line:
             label = escape(f"{name}: ε = {x:g}, {error} {plain(y)}")
             parts.append(
-                f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"><title>{label}</title></circle>'
+                f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" '
+                f'fill="{colour}"><title>{label}</title></circle>'
             )
     return "".join(parts)
 
@@ -87,7 +104,9 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers 1, 2, 5 × a power of ten within a range; powers of ten alone where there are many."""
+    """Round numbers 1, 2, 5 × a power of ten within a range; powers of ten alone where there are
+    many.
+    """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < 300 else (1,)
     ticks = [step * 10.0**power for power in powers for step in steps]
@@ -99,7 +118,14 @@ def _colour(number: int) -> str:
 
 
 def _text(
-    x: float, y: float, text: str, *, anchor: str = "start", size: int = 12, colour: str = _INK, weight: int = 400
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "start",
+    size: int = 12,
+    colour: str = _INK,
+    weight: int = 400,
 ) -> str:
     style = f'text-anchor="{anchor}" font-size="{size}" font-weight="{weight}" fill="{colour}"'
     return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'

@@ -1,4 +1,6 @@
-"""From any table to exact counts, aggregated inside the engine. Sole importer of ibis, duckdb and polars."""
+"""From any table to exact counts, aggregated inside the engine. Sole importer of ibis, duckdb and
+polars.
+"""
 
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.read import read

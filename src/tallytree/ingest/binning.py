@@ -32,7 +32,9 @@ def check_outside(outside: str) -> Outside:
     raise RequestError(f"outside is one of {', '.join(get_args(Outside))}; got {outside!r}.")
 
 
-def count_values(values: Any, bins: Bins, *, outside: Outside = "error", weights: IntArray | None = None) -> IntArray:
+def count_values(
+    values: Any, bins: Bins, *, outside: Outside = "error", weights: IntArray | None = None
+) -> IntArray:
     """How many values lie in each bin.
 
     Parameters
@@ -40,9 +42,9 @@ def count_values(values: Any, bins: Bins, *, outside: Outside = "error", weights
     values, weights
         As for :func:`bin_values`.
     outside
-        What happens to values outside the bins: ``error`` refuses them all, ``clip`` counts them in the nearest bin,
-        ``drop`` leaves them out, and both leave out what is none of the categories. No message says how many
-        there are.
+        What happens to values outside the bins: ``error`` refuses them all, ``clip`` counts them in
+        the nearest bin, ``drop`` leaves them out, and both leave out what is none of the
+        categories. No message says how many there are.
     """
     return bin_values(values, bins, weights=weights).settle(outside)
 
@@ -83,10 +85,13 @@ def _places(column: Any, bins: Bins) -> tuple[IntArray, Any]:
         try:
             column = column.astype(np.float64)
         except (TypeError, ValueError):
-            raise InputError("Values of a histogram of numbers are numbers; for names give categories.") from None
+            raise InputError(
+                "Values of a histogram of numbers are numbers; for names give categories."
+            ) from None
     if column.dtype.kind not in "iuf":
         raise InputError(
-            f"Values of a histogram of numbers are numbers, not {column.dtype}. For names give categories."
+            f"Values of a histogram of numbers are numbers, not {column.dtype}. For names give "
+            "categories."
         )
     if column.dtype.kind == "f" and np.isnan(column).any():
         raise InputError("Some values are missing (NaN or null). Remove or replace them first.")

@@ -1,4 +1,6 @@
-"""Columns by their meaning: identifiers as they are, and numbers that must be whole and not negative."""
+"""Columns by their meaning: identifiers as they are, and numbers that must be whole and not
+negative.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from tallytree.model.limits import LARGEST_NUMBER, MOST_ENTITIES
 
 
 class Problem(IntEnum):
-    """What can be wrong with a row; travels as a number with the aggregation, so that no scan of its own is needed.
+    """What can be wrong with a row; travels as a number with the aggregation, so that no scan of
+    its own is needed.
 
     The smallest one wins where several meet.
     """
@@ -40,8 +43,11 @@ class Problem(IntEnum):
     UNIT_MISSING = -15
 
 
-def require_columns(wanted: Sequence[str], present: Sequence[str], source: str, *, named: bool = True) -> None:
-    """Refuse a column that is not there, naming those that are, but for what may be values of a first row.
+def require_columns(
+    wanted: Sequence[str], present: Sequence[str], source: str, *, named: bool = True
+) -> None:
+    """Refuse a column that is not there, naming those that are, but for what may be values of a
+    first row.
 
     ``named`` is false where a look at the rows has shown that the first one is none of names.
     """
@@ -51,39 +57,56 @@ def require_columns(wanted: Sequence[str], present: Sequence[str], source: str, 
         if not column:
             raise InputError(f"A column of {source} without a name cannot be used; name it first.")
         if present.count(column) > 1:
-            several = "twice the same in its first row" if hidden else f"several columns called {column!r}"
-            raise InputError(f"{source} has {several}; name its columns so that each name is unique.")
+            several = (
+                "twice the same in its first row"
+                if hidden
+                else f"several columns called {column!r}"
+            )
+            raise InputError(
+                f"{source} has {several}; name its columns so that each name is unique."
+            )
         if column not in present and hidden:
             raise InputError(
-                f"{source} has no column {column!r}. Its first row looks like data, so it is not shown here: give the file a "
-                "first line with the names of its columns. Where that is what it has, ask for one of these names as it stands."
+                f"{source} has no column {column!r}. Its first row looks like data, so it is not "
+                "shown here: give the file a "
+                "first line with the names of its columns. Where that is what it has, ask for one "
+                "of these names as it stands."
             )
         if column not in present:
-            close = difflib.get_close_matches(column.lower(), [name.lower() for name in present], n=1)
+            close = difflib.get_close_matches(
+                column.lower(), [name.lower() for name in present], n=1
+            )
             meant = [name for name in present if close and name.lower() == close[0]]
             hint = f" Did you mean {meant[0]!r}?" if meant else ""
-            shown = ", ".join(repr(name) for name in present[:30]) + (", …" if len(present) > 30 else "")
-            raise InputError(f"{source} has no column {column!r}; its columns are {shown or 'none'}.{hint}")
+            shown = ", ".join(repr(name) for name in present[:30]) + (
+                ", …" if len(present) > 30 else ""
+            )
+            raise InputError(
+                f"{source} has no column {column!r}; its columns are {shown or 'none'}.{hint}"
+            )
 
 
 def identifier(table: Any, column: str, source: str) -> Any:
     """A column of group or region identifiers, missing values as null.
 
-    Text and integers stay as they are. Floats are how some tools write integers with gaps: whole ones become integers,
-    all others count as missing.
+    Text and integers stay as they are. Floats are how some tools write integers with gaps: whole
+    ones become integers, all others count as missing.
     """
     values = table[column]
     kind = values.type()
     if isinstance(kind, dt.Floating):
         nothing = ibis.null("int64")
         too_large = is_nan(values) | (values.abs() > LARGEST_NUMBER)
-        return ibis.cases((too_large, nothing), (values == values.floor(), values.cast("int64")), else_=nothing)
+        return ibis.cases(
+            (too_large, nothing), (values == values.floor(), values.cast("int64")), else_=nothing
+        )
     if isinstance(kind, (dt.Boolean, dt.UUID, dt.Decimal)):
         return values.cast("string")
     if isinstance(kind, (dt.Integer, dt.String, dt.Date, dt.Timestamp)):
         return values
     raise InputError(
-        f"Column {column!r} of {source} has type {kind}, which cannot name groups or regions; use text or integers."
+        f"Column {column!r} of {source} has type {kind}, which cannot name groups or regions; use "
+        "text or integers."
     )
 
 
@@ -93,10 +116,11 @@ def is_nan(values: Any) -> Any:
 
 
 def whole_number(table: Any, column: str, source: str, *, count: bool = False) -> tuple[Any, Any]:
-    """A column of whole numbers of at least 0, as ``(value, problem)``; those beyond :mod:`tallytree.model.limits` saturate.
+    """A column of whole numbers of at least 0, as ``(value, problem)``; those beyond
+    :mod:`tallytree.model.limits` saturate.
 
-    Values that are something else become 0 and say in ``problem`` what they are, so that a column of a million fractions
-    does not come back as a million sizes.
+    Values that are something else become 0 and say in ``problem`` what they are, so that a column
+    of a million fractions does not come back as a million sizes.
     """
     shift = Problem.COUNT_MISSING - Problem.NUMBER_MISSING if count else 0
     raw = table[column]
@@ -108,16 +132,22 @@ def whole_number(table: Any, column: str, source: str, *, count: bool = False) -
     elif isinstance(kind, dt.String):
         checks.append((number.isnull() | is_nan(number), Problem.NUMBER_NOT_A_NUMBER))
     elif not isinstance(kind, (dt.Integer, dt.Decimal)):
-        raise InputError(f"Column {column!r} of {source} has type {kind}; whole numbers of at least 0 are needed.")
-    # Numbers are cast to whole ones, also to see whether they are: what is cast fits, whatever the number is.
+        raise InputError(
+            f"Column {column!r} of {source} has type {kind}; whole numbers of at least 0 are "
+            "needed."
+        )
+    # Numbers are cast to whole ones, also to see whether they are: what is cast fits, whatever the
+    # number is.
     bounded = at_most(
-        number.cast("float64") if isinstance(kind, dt.Decimal) else number, MOST_ENTITIES if count else LARGEST_NUMBER
+        number.cast("float64") if isinstance(kind, dt.Decimal) else number,
+        MOST_ENTITIES if count else LARGEST_NUMBER,
     )
     checks.append((number < 0, Problem.NUMBER_NEGATIVE))
     if not isinstance(kind, dt.Integer):
         checks.append((bounded != bounded.floor(), Problem.NUMBER_FRACTIONAL))
     problem = ibis.cases(
-        *((test, ibis.literal(what + shift, "int8")) for test, what in checks), else_=ibis.literal(0, "int8")
+        *((test, ibis.literal(what + shift, "int8")) for test, what in checks),
+        else_=ibis.literal(0, "int8"),
     )
     value = ibis.cases((problem == 0, bounded.cast("int64")), else_=ibis.literal(0, "int64"))
     return value, problem
@@ -130,12 +160,16 @@ def at_most(value: Any, largest: int) -> Any:
 
 
 def number(table: Any, column: str, source: str) -> tuple[Any, Any]:
-    """A column of any numbers, as ``(value, problem)``: floats, missing ones as null or NaN. Text must hold numbers."""
+    """A column of any numbers, as ``(value, problem)``: floats, missing ones as null or NaN. Text
+    must hold numbers.
+    """
     raw = table[column]
     kind = raw.type()
     if isinstance(kind, dt.String):
         value = raw.try_cast("float64")
-        bad = ibis.cases((raw.notnull() & value.isnull(), int(Problem.NUMBER_NOT_A_NUMBER)), else_=0)
+        bad = ibis.cases(
+            (raw.notnull() & value.isnull(), int(Problem.NUMBER_NOT_A_NUMBER)), else_=0
+        )
         return value, bad.cast("int8")
     if not isinstance(kind, (dt.Integer, dt.Decimal, dt.Floating)):
         raise InputError(f"Column {column!r} of {source} has type {kind}; numbers are needed.")

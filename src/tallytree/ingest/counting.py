@@ -1,4 +1,6 @@
-"""The whole story of :func:`tallytree.ingest.read`: open the inputs, find the leaves, count, check, put in order."""
+"""The whole story of :func:`tallytree.ingest.read`: open the inputs, find the leaves, count, check,
+put in order.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ LEAVES_AT_ONCE = 1 << 21
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables to read: the confidential one (of which ``where`` may keep one part), and the public ones beside it."""
+    """The tables to read: the confidential one (of which ``where`` may keep one part), and the
+    public ones beside it.
+    """
 
     source: Any
     groups: Any = None
@@ -87,7 +91,9 @@ class Opened:
 
     @property
     def regions_given(self) -> bool:
-        """Whether a public table says which regions there are, so that data without any row are data like any other."""
+        """Whether a public table says which regions there are, so that data without any row are
+        data like any other.
+        """
         return any(table is not None for table in (self.groups, self.hierarchy, self.totals))
 
 
@@ -119,7 +125,9 @@ def count_groups(
         attributes=attributes,
         cell_counts=cells if attributes else None,
         people=shape.people.checked(attributes),
-        entity_counts=None if people is None else _entity_counts(people, n_leaves * attributes.n_cells, shape),
+        entity_counts=None
+        if people is None
+        else _entity_counts(people, n_leaves * attributes.n_cells, shape),
         altered=altered,
         **description(opened, shape, public=public, entity=entity),
     )
@@ -130,8 +138,12 @@ def _altered(runs: pa.Table, opened: Opened, shape: RowShape, **described: Any) 
     sums = {name: pc.sum(runs[name]).as_py() or 0 for name in ALTERED if name in runs.column_names}
     altered = UNALTERED
     if "lowered" in sums:
-        altered = altered.also(f"quantities above {shape.max_quantity:,}, lowered to it", int(sums["lowered"]))
-    return altered.also_rows_of(description(opened, shape, **described)["unit"], int(sums.get("left_out", 0)))
+        altered = altered.also(
+            f"quantities above {shape.max_quantity:,}, lowered to it", int(sums["lowered"])
+        )
+    return altered.also_rows_of(
+        description(opened, shape, **described)["unit"], int(sums.get("left_out", 0))
+    )
 
 
 def _entity_counts(people: pa.Table, n_cells: int, shape: RowShape) -> IntArray:
@@ -154,7 +166,9 @@ def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> Confidential
 
 
 def totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
-    """The public totals of every leaf, or of every combination of values of every leaf, none where the table has no row."""
+    """The public totals of every leaf, or of every combination of values of every leaf, none where
+    the table has no row.
+    """
     if not shape.by:
         return totals
     texts = totals.labels.column_names
@@ -169,10 +183,15 @@ def totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsT
 
 
 def with_empty_groups(counts: CountsBySize, totals: TotalsTable) -> CountsBySize:
-    """The counts with as many empty groups in each leaf as the public totals have more than the data."""
+    """The counts with as many empty groups in each leaf as the public totals have more than the
+    data.
+    """
     empty = totals.groups - counts.n_groups()
     if np.any(empty < 0):
-        raise InputError(f"The data has regions with more groups than {totals.name} says; a public total must hold.")
+        raise InputError(
+            f"The data has regions with more groups than {totals.name} says; a public total must "
+            "hold."
+        )
     leaf = np.arange(counts.n_regions)
     return counts_from_runs(
         np.concatenate([counts.region_of_run(), leaf]),
@@ -182,8 +201,12 @@ def with_empty_groups(counts: CountsBySize, totals: TotalsTable) -> CountsBySize
     )
 
 
-def description(opened: Opened, shape: RowShape, *, public: Declared, entity: str | None) -> dict[str, Any]:
-    """What is public about the counts besides their regions; names as in :class:`ConfidentialCounts`."""
+def description(
+    opened: Opened, shape: RowShape, *, public: Declared, entity: str | None
+) -> dict[str, Any]:
+    """What is public about the counts besides their regions; names as in
+    :class:`ConfidentialCounts`.
+    """
     return {
         "groups_public": public.groups_public,
         "groups_note": public.groups_note,
@@ -214,77 +237,124 @@ def _alone(opened: Opened, shape: RowShape, public: Declared) -> str:
     return " or ".join(groups + regions)
 
 
-def open_inputs(session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool) -> tuple[Opened, Rows]:
+def open_inputs(
+    session: Session, inputs: Inputs, shape: RowShape, *, groups_private: bool
+) -> tuple[Opened, Rows]:
     """Open the inputs, check their columns, and give them their meaning."""
-    hierarchy = None if inputs.hierarchy is None else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
-    totals = None if inputs.group_totals is None else _open_totals(session, inputs.group_totals, shape.labels)
+    hierarchy = (
+        None
+        if inputs.hierarchy is None
+        else _open_hierarchy(session, inputs.hierarchy, shape.levels[0])
+    )
+    totals = (
+        None
+        if inputs.group_totals is None
+        else _open_totals(session, inputs.group_totals, shape.labels)
+    )
     filtered = part_columns(inputs.where)
     if inputs.groups is None:
-        source = open_source(session, inputs.source, Wanted((*shape.columns, *filtered)), inputs.place)
+        source = open_source(
+            session, inputs.source, Wanted((*shape.columns, *filtered)), inputs.place
+        )
         source = rows_of_part(source, inputs.where)
-        rows = with_bounded_units(session, rows_of(source, shape), shape, source.name, groups_private=groups_private)
+        rows = with_bounded_units(
+            session, rows_of(source, shape), shape, source.name, groups_private=groups_private
+        )
         return Opened(source, None, hierarchy, totals, inputs.where), rows
     public_columns = (str(shape.group), *shape.labels)
     groups = open_source(session, inputs.groups, Wanted(public_columns, filtered))
     if all(column in groups.columns for column in filtered):
-        # Groups of other parts would count as empty; a table without the column is taken to list those of the part.
+        # Groups of other parts would count as empty; a table without the column is taken to list
+        # those of the part.
         groups = rows_of_part(groups, inputs.where)
     bare = replace(shape, levels=(), by=())
-    source = open_source(session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), inputs.place)
+    source = open_source(
+        session, inputs.source, Wanted((*bare.columns, *filtered), shape.labels), inputs.place
+    )
     source = rows_of_part(source, inputs.where)
     own_shape = shape if any(label in source.columns for label in shape.labels) else bare
     require_columns(own_shape.columns, source.columns, source.name, named=source.named)
-    rows = with_bounded_units(session, rows_of(source, own_shape), own_shape, source.name, groups_private=False)
+    rows = with_bounded_units(
+        session, rows_of(source, own_shape), own_shape, source.name, groups_private=False
+    )
     if session.engine_of(rows.table) is not session.engine_of(groups.table):
         rows = replace(rows, table=session.bring(compacted(rows), source.name))
-        groups = replace(groups, table=session.bring(groups.table.select(public_columns), groups.name))
+        groups = replace(
+            groups, table=session.bring(groups.table.select(public_columns), groups.name)
+        )
     return Opened(source, groups, hierarchy, part=inputs.where), with_groups(rows, groups, shape)
 
 
 def _open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:
     source = open_source(session, hierarchy, Wanted())
     column = region if region in source.columns else source.columns[0]
-    labels = {name: identifier(source.table, name, source.name).cast("string") for name in source.columns}
-    regions = region_table(source.name, session.fetch(source.table.select(**labels), source.name), column)
-    in_order = session.register(regions.labels).order_by([f"t{level}" for level in range(len(regions.level_names))])
+    labels = {
+        name: identifier(source.table, name, source.name).cast("string") for name in source.columns
+    }
+    regions = region_table(
+        source.name, session.fetch(source.table.select(**labels), source.name), column
+    )
+    in_order = session.register(regions.labels).order_by(
+        [f"t{level}" for level in range(len(regions.level_names))]
+    )
     return replace(regions, labels=session.fetch(in_order, source.name))
 
 
 def _open_totals(session: Session, table: Any, levels: tuple[str, ...]) -> TotalsTable:
-    """A public table with one row per leaf: its labels, and in the column ``groups``, or the only other one, its groups."""
+    """A public table with one row per leaf: its labels, and in the column ``groups``, or the only
+    other one, its groups.
+    """
     source = open_source(session, table, Wanted())
     require_columns(levels, source.columns, source.name)
     others = [name for name in source.columns if name not in levels]
     column = "groups" if "groups" in others else others[0] if len(others) == 1 else None
     if column is None:
-        raise InputError(f"{source.name} needs a column 'groups' with the number of groups of each region.")
+        raise InputError(
+            f"{source.name} needs a column 'groups' with the number of groups of each region."
+        )
     number, problem = whole_number(source.table, column, source.name, count=True)
-    labels = {f"t{i}": identifier(source.table, name, source.name).cast("string") for i, name in enumerate(levels)}
+    labels = {
+        f"t{i}": identifier(source.table, name, source.name).cast("string")
+        for i, name in enumerate(levels)
+    }
     rows = session.fetch(source.table.select(**labels, groups=number, problem=problem), source.name)
     if len(rows) == 0 or pc.min(rows["problem"]).as_py() < 0:
-        raise InputError(f"Column {column!r} of {source.name} holds whole numbers of at least 0, one row per region.")
+        raise InputError(
+            f"Column {column!r} of {source.name} holds whole numbers of at least 0, one row per "
+            "region."
+        )
     if labels:
         if any(rows[text].null_count for text in labels):
             raise InputError(
-                f"{source.name} has missing values in {', '.join(levels)}; every region needs all its labels."
+                f"{source.name} has missing values in {', '.join(levels)}; every region needs all "
+                "its labels."
             )
         rows = rows.sort_by([(text, "ascending") for text in labels])
         if len(rows.group_by(list(labels)).aggregate([])) < len(rows):
             raise InputError(f"{source.name} names a region twice; it has one row per region.")
     elif len(rows) != 1:
-        raise InputError(f"{source.name} has one row, the number of groups in all, where no levels are named.")
+        raise InputError(
+            f"{source.name} has one row, the number of groups in all, where no levels are named."
+        )
     groups = rows["groups"].cast(pa.int64()).to_numpy()
-    refuse_many_groups(int(groups.astype(float).sum()))  # as floats, so that the sum cannot wrap around
+    refuse_many_groups(
+        int(groups.astype(float).sum())
+    )  # as floats, so that the sum cannot wrap around
     return TotalsTable(rows.drop_columns(["groups", "problem"]), groups, source.name)
 
 
-def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
+def find_regions(
+    session: Session, rows: Rows, opened: Opened, shape: RowShape, root: str
+) -> tuple[Rows, Regions]:
     """The rows with the key of their leaf, and the regions with the number of each key."""
     if not shape.labels:
         return rows, root_alone(root)
     key, leaves = _leaves(session, rows, opened)
     if len(leaves) == 0 and (opened.groups is not None or not opened.regions_given):
-        raise InputError(f"{opened.regions_name} has no rows, so that no region is known; name them in a public table.")
+        raise InputError(
+            f"{opened.regions_name} has no rows, so that no region is known; name them in a public "
+            "table."
+        )
     for level, column in enumerate(shape.levels):
         if leaves[f"t{level}"].null_count:
             raise InputError(missing_region((column,), opened.regions_name))
@@ -295,7 +365,9 @@ def find_regions(session: Session, rows: Rows, opened: Opened, shape: RowShape, 
         if opened.hierarchy is not None:
             return regions_from_table(labels, opened.hierarchy, root)
         if opened.totals is not None:
-            return regions_from_totals(labels, opened.totals.regions(len(shape.levels)), shape.levels, root)
+            return regions_from_totals(
+                labels, opened.totals.regions(len(shape.levels)), shape.levels, root
+            )
         return regions_from_leaves(labels, shape.levels, root)
 
     if not shape.by:
@@ -309,12 +381,18 @@ def _leaves(session: Session, rows: Rows, opened: Opened) -> tuple[Key, pa.Table
 
     def fetch(key: Key) -> pa.Table:
         leaves = session.bring(leaves_of(rows, key), opened.regions_name)
-        return session.fetch(leaves.order_by([f"t{level}" for level in range(rows.n_labels)]), opened.regions_name)
+        return session.fetch(
+            leaves.order_by([f"t{level}" for level in range(rows.n_labels)]), opened.regions_name
+        )
 
     engine = session.engine_of(rows.table).name
     if engine == "pyspark":
         leaves = fetch("spark hash")
-        return ("spark hash", leaves) if all_different(leaves["k0"].to_numpy()) else ("labels", fetch("labels"))
+        return (
+            ("spark hash", leaves)
+            if all_different(leaves["k0"].to_numpy())
+            else ("labels", fetch("labels"))
+        )
     if engine != "duckdb":
         return "labels", fetch("labels")
     leaves = fetch("hash")
@@ -334,8 +412,9 @@ def all_different(values: npt.NDArray[Any]) -> bool:
 def _runs(session: Session, rows: Rows, regions: Regions, opened: Opened) -> pa.Table:
     """The counts with the number of their leaf, in its order.
 
-    DuckDB needs some 100 bytes for each size of each leaf while it counts. Many leaves are counted in passes, some at a time;
-    not where rows are put into groups first, which takes all rows at once.
+    DuckDB needs some 100 bytes for each size of each leaf while it counts. Many leaves are counted
+    in passes, some at a time; not where rows are put into groups first, which takes all rows at
+    once.
     """
     leaf, columns = regions.leaf_of_key["leaf"], ("size", "n", "problem")
     own = session.engine_of(rows.table) is session.connection
@@ -356,13 +435,19 @@ def _people(session: Session, rows: Rows, regions: Regions, opened: Opened) -> p
     """The numbers of entities by class with the number of their leaf, in its order."""
     if rows.some_unlabelled:
         raise InputError(
-            "people= needs the columns of regions and attributes of groups in the table of entities itself; add them there."
+            "people= needs the columns of regions and attributes of groups in the table of "
+            "entities itself; add them there."
         )
     return _numbered(session, people_of(rows), rows, regions, opened, ("c", "n"))
 
 
 def _numbered(
-    session: Session, query: Any, rows: Rows, regions: Regions, opened: Opened, columns: tuple[str, ...]
+    session: Session,
+    query: Any,
+    rows: Rows,
+    regions: Regions,
+    opened: Opened,
+    columns: tuple[str, ...],
 ) -> pa.Table:
     """Rows of a query by the key of a leaf, with the number of the leaf in place of it."""
     found = session.bring(query, opened.source.name)
@@ -375,7 +460,9 @@ def _numbered(
 
 
 def refuse_problem(worst_code: int | None, opened: Opened, shape: RowShape) -> None:
-    """Refuse rows whose worst problem is not none; where there are no rows at all, nothing is wrong with them."""
+    """Refuse rows whose worst problem is not none; where there are no rows at all, nothing is wrong
+    with them.
+    """
     worst = Problem.NONE if worst_code is None else Problem(worst_code)
     if worst is not Problem.NONE:
         groups = None if opened.groups is None else opened.groups.name

@@ -1,4 +1,6 @@
-"""Tables and queries of databases as Ibis tables; addresses are never shown, they may hold a password."""
+"""Tables and queries of databases as Ibis tables; addresses are never shown, they may hold a
+password.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,15 @@ def open_database(session: Session, url: str, place: Place) -> tuple[Any, str]:
     """The table or query of a database, and what messages call it."""
     table, sql = place.table, place.sql
     if (table is None) == (sql is None):
-        raise RequestError("A database URL needs either table= (the name of a table) or sql= (a query).")
+        raise RequestError(
+            "A database URL needs either table= (the name of a table) or sql= (a query)."
+        )
     scheme, _, rest = url.partition("://")
-    name = f"table {table!r} of the {scheme} database" if table is not None else f"the query on the {scheme} database"
+    name = (
+        f"table {table!r} of the {scheme} database"
+        if table is not None
+        else f"the query on the {scheme} database"
+    )
     file = Path(rest.partition("?")[0])
     if scheme not in READABLE:
         raise InputError(
@@ -63,9 +71,11 @@ def _begin_reading(engine: Any) -> None:
 
 
 def _open_query(session: Session, engine: Any, sql: str) -> Any:
-    """One query, word for word as a view that ends with the connection; elsewhere as Ibis parses and writes it anew.
+    """One query, word for word as a view that ends with the connection; elsewhere as Ibis parses
+    and writes it anew.
 
-    A view holds one query that writes nothing: the database sees to it, whatever our own look at the text has missed.
+    A view holds one query that writes nothing: the database sees to it, whatever our own look at
+    the text has missed.
     """
     has_views = engine.name in ("postgres", "sqlite")
     refuse_all_but_one_query(sql, engine.dialect, strict=not has_views)
@@ -84,7 +94,9 @@ def _tables(engine: Any) -> list[tuple[str, str]]:
     """Schema and name of every table; the schema is empty where the name is enough."""
     usual = engine.list_tables()
     here = engine.current_database
-    others = [schema for schema in engine.list_databases() if schema != here and _is_of_users(schema)]
+    others = [
+        schema for schema in engine.list_databases() if schema != here and _is_of_users(schema)
+    ]
     found = [(schema, name) for schema in others for name in engine.list_tables(database=schema)]
     return [*(("", name) for name in usual), *((here, name) for name in usual), *found]
 
@@ -94,7 +106,9 @@ def _is_of_users(schema: str) -> bool:
 
 
 def _open_duckdb(session: Session, file: Path, name: str, place: Place) -> Any:
-    """A table of a DuckDB file. It is attached to our own DuckDB, read-only, so that it spills into the private folder."""
+    """A table of a DuckDB file. It is attached to our own DuckDB, read-only, so that it spills into
+    the private folder.
+    """
     if not file.is_file():
         raise InputError(f"There is no duckdb database {file}; check the path after duckdb://.")
     own, catalog, view, sql = session.connection, session.new_name(), session.new_name(), place.sql
@@ -104,13 +118,18 @@ def _open_duckdb(session: Session, file: Path, name: str, place: Place) -> Any:
     own.con.execute(f"USE {catalog}")
     if place.table is not None:
         listed = own.con.execute(
-            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ?", [catalog]
+            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ?",
+            [catalog],
         ).fetchall()
         usual = [("", table) for schema, table in listed if schema == "main"]
-        schema, table = (part.replace('"', '""') for part in _find(place.table, [*usual, *listed], "duckdb"))
+        schema, table = (
+            part.replace('"', '""') for part in _find(place.table, [*usual, *listed], "duckdb")
+        )
         sql = f'SELECT * FROM "{schema or "main"}"."{table}"'
     # DuckDB would run further statements as well.
-    statements = guarded(lambda: own.con.extract_statements(f"CREATE TEMP VIEW {view} AS {sql}"), name)
+    statements = guarded(
+        lambda: own.con.extract_statements(f"CREATE TEMP VIEW {view} AS {sql}"), name
+    )
     if len(statements) != 1:
         raise RequestError("sql= takes one query; this has several statements.")
     guarded(lambda: own.con.execute(statements[0]), name)
@@ -118,20 +137,27 @@ def _open_duckdb(session: Session, file: Path, name: str, place: Place) -> Any:
 
 
 def _find(asked: str, known: Sequence[tuple[str, str]], scheme: str) -> tuple[str, str]:
-    """Schema and name of the table that is asked for; refuses with those that there are, the nearest one first."""
+    """Schema and name of the table that is asked for; refuses with those that there are, the
+    nearest one first.
+    """
     written = {f"{schema}.{name}" if schema else name: (schema, name) for schema, name in known}
     if asked in written:
         return written[asked]
     by_case = {spelled.lower(): spelled for spelled in reversed(written)}
-    # Without a schema, a table of the same name in another schema is meant; else one that is written much alike.
+    # Without a schema, a table of the same name in another schema is meant; else one that is
+    # written much alike.
     elsewhere = [spelled for spelled, (_, name) in written.items() if name.lower() == asked.lower()]
     near = difflib.get_close_matches(asked.lower(), by_case, n=1)
     meant = elsewhere or [by_case[one] for one in near]
     hint = f" Did you mean {meant[0]!r}?" if meant else ""
     bare = {name for schema, name in known if not schema}
-    shown = [spelled for spelled, (schema, name) in written.items() if not schema or name not in bare]
+    shown = [
+        spelled for spelled, (schema, name) in written.items() if not schema or name not in bare
+    ]
     listed = ", ".join(repr(one) for one in shown[:30]) + (", …" if len(shown) > 30 else "")
-    raise InputError(f"The {scheme} database has no table {asked!r}; its tables are {listed or 'none'}.{hint}")
+    raise InputError(
+        f"The {scheme} database has no table {asked!r}; its tables are {listed or 'none'}.{hint}"
+    )
 
 
 def _connect(url: str, scheme: str, file: Path) -> Any:
@@ -148,17 +174,22 @@ def _connect(url: str, scheme: str, file: Path) -> Any:
 
 
 def _missing_driver(scheme: str) -> TallytreeError:
-    """The driver of a database is not installed: how to install it, where tallytree has an extra or Ibis has."""
+    """The driver of a database is not installed: how to install it, where tallytree has an extra or
+    Ibis has.
+    """
     if scheme in EXTRAS:
         return MissingExtraError(f"Reading from {scheme}", EXTRAS[scheme])
     return InputError(
-        f"Reading from {scheme} needs a driver that tallytree does not bring; install Ibis with it: "
+        f"Reading from {scheme} needs a driver that tallytree does not bring; install Ibis with "
+        "it: "
         f"pip install 'ibis-framework[{scheme}]'. Or export the table to a Parquet file."
     )
 
 
 def _reason(error: Exception, url: str) -> str:
-    """What the server said, in one sentence; nothing of it where it repeats the address or the password."""
+    """What the server said, in one sentence; nothing of it where it repeats the address or the
+    password.
+    """
     said = without_secrets(str(error), url)
     if not said:
         return f"{kind_of(error)}. Check the address, the user and the network."

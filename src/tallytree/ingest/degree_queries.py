@@ -43,11 +43,18 @@ def count_degrees(edges: EdgeList, *, directed: bool) -> ConfidentialDegrees:
         opened = rows_of_part(opened, edges.where)
         pairs = _pairs(edges, opened)
         _refuse_missing_nodes(session, pairs, edges, opened)
-        rows = Rows(_ends(pairs, directed=directed), n_labels=0, has_group=True, rows_are_entities=True)
+        rows = Rows(
+            _ends(pairs, directed=directed), n_labels=0, has_group=True, rows_are_entities=True
+        )
         nodes = None if edges.nodes is None else _open_nodes(session, edges)
         if nodes is not None:
             if session.engine_of(rows.table) is not session.engine_of(nodes.table):
-                rows = Rows(session.bring(compacted(rows), opened.name), 0, has_group=True, rows_are_entities=True)
+                rows = Rows(
+                    session.bring(compacted(rows), opened.name),
+                    0,
+                    has_group=True,
+                    rows_are_entities=True,
+                )
                 nodes = Source(session.bring(nodes.table, nodes.name), nodes.columns, nodes.name)
             rows = with_groups(rows, nodes, RowShape(group="node", levels=()))
         runs = session.fetch(counts_of(rows), opened.name)
@@ -72,12 +79,19 @@ def _pairs(edges: EdgeList, opened: Source) -> Any:
 
 def _refuse_missing_nodes(session: Session, pairs: Any, edges: EdgeList, opened: Source) -> None:
     missing = (pairs.a.isnull() | pairs.b.isnull()).sum()
-    n_rows, n_missing = session.fetch(pairs.agg(n=pairs.count(), missing=missing), opened.name).to_pylist()[0].values()
+    n_rows, n_missing = (
+        session.fetch(pairs.agg(n=pairs.count(), missing=missing), opened.name)
+        .to_pylist()[0]
+        .values()
+    )
     if n_rows == 0 and edges.nodes is None:
-        raise InputError(f"{opened.name} has no rows, so that no node is known; name them in a public table.")
+        raise InputError(
+            f"{opened.name} has no rows, so that no node is known; name them in a public table."
+        )
     if n_missing:
         raise InputError(
-            f"Column {edges.src!r} or {edges.dst!r} of {opened.name} has missing values; every edge needs two nodes, so "
+            f"Column {edges.src!r} or {edges.dst!r} of {opened.name} has missing values; every "
+            "edge needs two nodes, so "
             "fill or drop them."
         )
 
@@ -86,7 +100,9 @@ def _ends(pairs: Any, *, directed: bool) -> Any:
     """One row per node and edge, with what the edge adds to the degree of the node."""
     proper = pairs.filter(pairs.a != pairs.b)
     if not directed:
-        proper = proper.select(a=ibis.least(proper.a, proper.b), b=ibis.greatest(proper.a, proper.b))
+        proper = proper.select(
+            a=ibis.least(proper.a, proper.b), b=ibis.greatest(proper.a, proper.b)
+        )
     proper = proper.distinct()
     # Nodes that occur only in edges to themselves, or only as targets, are nodes all the same.
     own = pairs.select(g=pairs.a, size=ibis.literal(0, "int64"))
@@ -100,15 +116,23 @@ def _ends(pairs: Any, *, directed: bool) -> Any:
 def _open_nodes(session: Session, edges: EdgeList) -> Source:
     opened = open_source(session, edges.nodes, Wanted())
     column = edges.src if edges.src in opened.columns else opened.columns[0]
-    return Source(opened.table.select(node=identifier(opened.table, column, opened.name)), ("node",), opened.name)
+    return Source(
+        opened.table.select(node=identifier(opened.table, column, opened.name)),
+        ("node",),
+        opened.name,
+    )
 
 
 def _refuse_problems(runs: pa.Table, opened: Source, nodes: Source | None) -> None:
     name = "" if nodes is None else nodes.name
     match Problem(pc.min(runs["problem"]).as_py()):
         case Problem.GROUP_MISSING:
-            raise InputError(f"{name} has missing values; every node needs a name, so fill or drop them.")
+            raise InputError(
+                f"{name} has missing values; every node needs a name, so fill or drop them."
+            )
         case Problem.GROUPS_LISTED_TWICE:
             raise InputError(f"A node is listed twice in {name}; list each node once.")
         case Problem.GROUP_NOT_IN_GROUPS:
-            raise InputError(f"A node of {opened.name} is missing from {name}, which must list all of them.")
+            raise InputError(
+                f"A node of {opened.name} is missing from {name}, which must list all of them."
+            )

@@ -1,4 +1,6 @@
-"""Reading edge lists into degrees. The engine, and with it Ibis, is loaded when the first table is read."""
+"""Reading edge lists into degrees. The engine, and with it Ibis, is loaded when the first table is
+read.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +22,29 @@ def read_degrees(
     where: str | tuple[str, str] | Part | None = None,
     **place: str | None,
 ) -> ConfidentialDegrees:
-    """Count the nodes of each degree in a graph given by its edges, inside the engine that holds the table.
+    """Count the nodes of each degree in a graph given by its edges, inside the engine that holds
+    the table.
 
     Parameters
     ----------
     source, place
-        As for :func:`tallytree.ingest.read`, ``place`` being its ``table``, ``sql`` and ``encoding``; one row per edge.
+        As for :func:`tallytree.ingest.read`, ``place`` being its ``table``, ``sql`` and
+        ``encoding``; one row per edge.
     src, dst
         Columns that name the two nodes of an edge.
     directed
-        The degree of a node is the number of its outgoing edges; otherwise of all its edges, whichever end it is.
+        The degree of a node is the number of its outgoing edges; otherwise of all its edges,
+        whichever end it is.
     nodes
-        Public table of all nodes, in its column ``src`` or else its first; brings in nodes without any edge. If not given,
-        the nodes that have edges are assumed public.
+        Public table of all nodes, in its column ``src`` or else its first; brings in nodes without
+        any edge. If not given, the nodes that have edges are assumed public.
     where
         ``"COLUMN=VALUE"``: read only the edges whose column has exactly this label.
 
     Notes
-    -----
-    The graph is simple: edges listed again, also the other way round where they have no direction, count once, and edges
-    from a node to itself do not count. A protected edge changes two degrees by 1 each, or one if edges are directed.
+    ----- The graph is simple: edges listed again, also the other way round where they have no
+     direction, count once, and edges from a node to itself do not count. A protected edge changes
+     two degrees by 1 each, or one if edges are directed.
 
     Examples
     --------
@@ -51,4 +56,6 @@ def read_degrees(
         raise RequestError(f"The two nodes of an edge are in two columns; got {src!r} for both.")
     from tallytree.ingest.degree_queries import EdgeList, count_degrees  # loads Ibis and DuckDB
 
-    return count_degrees(EdgeList(source, src, dst, nodes, Place(**place), part_from(where)), directed=directed)
+    return count_degrees(
+        EdgeList(source, src, dst, nodes, Place(**place), part_from(where)), directed=directed
+    )

@@ -22,15 +22,21 @@ def encoding_of(start: bytes, path: str, stated: str | None) -> str:
 
 
 def _checked(encoding: str, start: bytes, path: str) -> str:
-    """The name of a stated encoding; refuses one that is unknown, or that the file is not written in."""
+    """The name of a stated encoding; refuses one that is unknown, or that the file is not written
+    in.
+    """
     try:
         known = codecs.lookup(encoding).name
     except LookupError:
         known = ""
     if not known:
-        raise RequestError(f"There is no encoding {encoding!r}; say utf-8, {LIKELY}, latin-1, utf-16 or another.")
+        raise RequestError(
+            f"There is no encoding {encoding!r}; say utf-8, {LIKELY}, latin-1, utf-16 or another."
+        )
     if not _fits(start, known):
-        raise InputError(f"{path} is not written in {encoding}; leave encoding= out to have it found.")
+        raise InputError(
+            f"{path} is not written in {encoding}; leave encoding= out to have it found."
+        )
     return UTF8 if known in (UTF8, "utf-8-sig", "ascii") else known
 
 
@@ -41,13 +47,16 @@ def _found(start: bytes, path: str) -> str:
         return marked
     for zero, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         every_second = start[zero:400:2]
-        if every_second.count(0) > 0.8 * len(every_second):  # plain letters of UTF-16 have a zero byte each
+        if every_second.count(0) > 0.8 * len(
+            every_second
+        ):  # plain letters of UTF-16 have a zero byte each
             return name
     if _fits(start, UTF8):
         return UTF8
     if not _fits(start, LIKELY):
         raise InputError(
-            f"{path} cannot be read: it is neither UTF-8 nor {LIKELY}. Say how it is written (encoding=, --encoding)."
+            f"{path} cannot be read: it is neither UTF-8 nor {LIKELY}. Say how it is written "
+            "(encoding=, --encoding)."
         )
     told = f"{path} is not UTF-8 and is read as {LIKELY}. Say encoding= (--encoding) where names come out wrong."
     warnings.warn(told, UserWarning, stacklevel=3)
@@ -55,7 +64,9 @@ def _found(start: bytes, path: str) -> str:
 
 
 def _fits(start: bytes, encoding: str) -> bool:
-    """Whether the first bytes of a file can be text in an encoding. The error itself would quote them."""
+    """Whether the first bytes of a file can be text in an encoding. The error itself would quote
+    them.
+    """
     try:
         codecs.getincrementaldecoder(encoding)().decode(start)
     except UnicodeDecodeError:

@@ -16,16 +16,20 @@ from tallytree.errors import InputError, TallytreeError
 
 T = TypeVar("T")
 
-# DuckDB narrows whole numbers before it groups by them, and then no longer sees that a file is in their order: 318 million
-# sorted rows take half as long again and 7 GB more. On shuffled or small files it makes no difference.
+# DuckDB narrows whole numbers before it groups by them, and then no longer sees that a file is in
+# their order: 318 million sorted rows take half as long again and 7 GB more. On shuffled or small
+# files it makes no difference.
 SLOW_HERE = "compressed_materialization"
-# What a database says of a statement that would write: databases are read in transactions that only read.
+# What a database says of a statement that would write: databases are read in transactions that only
+# read.
 WRITES = "ReadOnlySqlTransaction"
 ROWS_AT_ONCE = 1_000_000
 
 
 class Session:
-    """A DuckDB of our own for files and tables in memory. Made by :func:`open_session`, gone when its block ends."""
+    """A DuckDB of our own for files and tables in memory. Made by :func:`open_session`, gone when
+    its block ends.
+    """
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -50,9 +54,12 @@ class Session:
     def look_for_nan(self) -> None:
         """Find NaN wherever there is one, at the price of some speed.
 
-        The statistics of Parquet files leave NaN out; DuckDB would conclude that there is none and drop our checks.
+        The statistics of Parquet files leave NaN out; DuckDB would conclude that there is none and
+        drop our checks.
         """
-        self.connection.con.execute(f"SET disabled_optimizers = '{SLOW_HERE},statistics_propagation'")
+        self.connection.con.execute(
+            f"SET disabled_optimizers = '{SLOW_HERE},statistics_propagation'"
+        )
 
     def register(self, arrow: Any) -> Any:
         """An Ibis table over an Arrow table or dataset, which is scanned where it lies."""
@@ -63,8 +70,8 @@ class Session:
         return self.connection.table(name)
 
     def load(self, batches: pa.RecordBatchReader) -> Any:
-        """An Ibis table over a copy of a stream, which could be read only once. DuckDB compresses it, and spills it
-        into its own encrypted files when it does not fit in memory.
+        """An Ibis table over a copy of a stream, which could be read only once. DuckDB compresses
+        it, and spills it into its own encrypted files when it does not fit in memory.
         """
         stream, name = self.new_name(), self.new_name()
         self.connection.con.register(stream, batches)
@@ -91,7 +98,10 @@ class Session:
 
 def _without_untyped_columns(table: pa.Table) -> pa.Table:
     """Columns without any value have no type in Arrow; as text they can be named in queries."""
-    typed = [pa.field(one.name, pa.string()) if pa.types.is_null(one.type) else one for one in table.schema]
+    typed = [
+        pa.field(one.name, pa.string()) if pa.types.is_null(one.type) else one
+        for one in table.schema
+    ]
     return table.cast(pa.schema(typed))
 
 
@@ -100,7 +110,8 @@ def _whole(engine: Any, table: Any) -> pa.Table:
         # Ibis would take the way through pandas.
         return engine._session.sql(engine.compile(table)).toArrow()
     if engine.name == "duckdb" and not table.op().find(ops.InMemoryTable):
-        # Ibis would do the same and load pandas, which it does not use for it. DuckDB widens sums, so types are restored.
+        # Ibis would do the same and load pandas, which it does not use for it. DuckDB widens sums,
+        # so types are restored.
         found = engine.con.sql(engine.compile(table)).to_arrow_table()
         return found.cast(table.schema().to_pyarrow())
     return engine.to_pyarrow(table)
@@ -116,7 +127,8 @@ def _stream(engine: Any, table: Any) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(schema.to_pyarrow(), batches)
     if engine.name != "duckdb":
         return engine.to_pyarrow_batches(table)
-    # Ibis 12 streams from DuckDB by a method that DuckDB 2 no longer has. DuckDB widens sums, so the types are restored.
+    # Ibis 12 streams from DuckDB by a method that DuckDB 2 no longer has. DuckDB widens sums, so
+    # the types are restored.
     stream = pa.RecordBatchReader.from_stream(engine.con.sql(engine.compile(table)))
     return stream.cast(table.schema().to_pyarrow())
 
@@ -124,7 +136,8 @@ def _stream(engine: Any, table: Any) -> pa.RecordBatchReader:
 def _postgres_batches(engine: Any, query: str, struct: Any) -> Iterator[pa.RecordBatch]:
     """Rows by a cursor of the server, within the transaction that reads.
 
-    Ibis 12 puts a transaction of its own around them; where a query fails, that leaves the cursor open.
+    Ibis 12 puts a transaction of its own around them; where a query fails, that leaves the cursor
+    open.
     """
     with engine.con.cursor(name="tallytree_rows") as cursor:
         cursor.execute(query)
@@ -136,8 +149,9 @@ def _postgres_batches(engine: Any, query: str, struct: Any) -> Iterator[pa.Recor
 def open_session() -> Iterator[Session]:
     """A private DuckDB in memory.
 
-    What does not fit in memory is spilled into a folder that only this user can open and that is removed at the end;
-    the files are encrypted with a key that DuckDB keeps in memory, so that even a killed process leaves nothing readable.
+    What does not fit in memory is spilled into a folder that only this user can open and that is
+    removed at the end; the files are encrypted with a key that DuckDB keeps in memory, so that even
+    a killed process leaves nothing readable.
     """
     with tempfile.TemporaryDirectory(prefix="tallytree-") as folder:
         connection = ibis.duckdb.connect(temp_directory=folder)
@@ -153,8 +167,8 @@ def open_session() -> Iterator[Session]:
 
 
 def _show_no_progress(connection: Any) -> None:
-    # In a Jupyter kernel DuckDB draws its bar with ipywidgets, and refuses any word about the bar where that is missing. There
-    # is no bar to turn off then.
+    # In a Jupyter kernel DuckDB draws its bar with ipywidgets, and refuses any word about the bar
+    # where that is missing. There is no bar to turn off then.
     with suppress(duckdb.InvalidInputException):
         connection.con.execute("SET enable_progress_bar = false")
 
@@ -163,15 +177,18 @@ def _encrypt_spilled_files(connection: Any) -> None:
     # DuckDB before 1.4 has no such setting; the folder is removed all the same.
     with suppress(duckdb.CatalogException):
         connection.con.execute("SET temp_file_encryption = true")
-    # What it ships with reads encrypted files and writes none; an extension that may be installed writes them.
+    # What it ships with reads encrypted files and writes none; an extension that may be installed
+    # writes them.
     with suppress(duckdb.Error):
         connection.con.execute("LOAD httpfs")
 
 
 def guarded(action: Callable[[], T], source: str) -> T:
-    """Run something inside an engine; turn whatever it raises into one sentence that quotes no value.
+    """Run something inside an engine; turn whatever it raises into one sentence that quotes no
+    value.
 
-    Engines like to quote the row that they stumbled over, so nothing of their message is passed on but its kind.
+    Engines like to quote the row that they stumbled over, so nothing of their message is passed on
+    but its kind.
     """
     try:
         return action()
@@ -186,20 +203,24 @@ def guarded(action: Callable[[], T], source: str) -> T:
         )
     except duckdb.NotImplementedException:
         message = (
-            f"{source} has a column of a type that cannot be read, such as 16-bit floats or decimals of more than 38 digits; "
+            f"{source} has a column of a type that cannot be read, such as 16-bit floats or "
+            "decimals of more than 38 digits; "
             "cast it to another type first."
         )
     except Exception as error:  # whatever engine this is, its message may quote a confidential row
         message = (
-            f"{source} cannot be read: it is damaged, cut short, or not what its name says ({kind_of(error)}); "
+            f"{source} cannot be read: it is damaged, cut short, or not what its name says "
+            f"({kind_of(error)}); "
             "check it with the tool that wrote it."
         )
         if WRITES in f"{kind_of(error)} {error}":
             message = f"{source} changes its database when it is read; give a table or a query that only reads."
         if isinstance(error, duckdb.Error) and "crypto module" in str(error):
             message = (
-                f"{source} needs more memory than DuckDB may take, and it writes what does not fit encrypted or not at all, "
-                "which needs its extension httpfs: INSTALL httpfs in DuckDB, or use a machine with more memory."
+                f"{source} needs more memory than DuckDB may take, and it writes what does not fit "
+                "encrypted or not at all, "
+                "which needs its extension httpfs: INSTALL httpfs in DuckDB, or use a machine with "
+                "more memory."
             )
     # Raised out here, so that the engine's own error is not even kept as the context of ours.
     raise InputError(message)

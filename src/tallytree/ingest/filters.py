@@ -16,9 +16,11 @@ def part_columns(part: Part | None) -> Sequence[str]:
 
 
 def rows_of_part(opened: Source, part: Part | None) -> Source:
-    """The input with the rows of a part alone, filtered by the engine that holds them; all of it where there is no part.
+    """The input with the rows of a part alone, filtered by the engine that holds them; all of it
+    where there is no part.
 
-    A label is compared as text and exactly. Rows without a label are in no part, so that each row is in at most one.
+    A label is compared as text and exactly. Rows without a label are in no part, so that each row
+    is in at most one.
     """
     if part is None:
         return opened

@@ -21,7 +21,8 @@ from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.choices import Outside
 from tallytree.options.maps import GridOptions
 
-# Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64, …; 4,096 of one column.
+# Cells of the fine grid that points are counted on, as a power of two: 1024 x 1024, 64 x 64 x 64,
+# …; 4,096 of one column.
 RESOLUTION_LOG2 = 20
 LONGEST_LOG2 = 12
 NOTES: dict[Outside, str] = {
@@ -29,14 +30,14 @@ NOTES: dict[Outside, str] = {
     "clip": "points outside the box count at its border",
     "drop": "points outside the box are left out",
 }
-UNIT_NEEDS_TABLE = (
-    "unit= names a column, so it goes with a table; of other data state contributions=, which is then trusted."
-)
+UNIT_NEEDS_TABLE = "unit= names a column, so it goes with a table; of other data state contributions=, which is then trusted."
 
 WHERE_NEEDS_TABLE = "where= names a column, so it goes with a table; filter other data before."
 
 
-def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | None = None) -> ConfidentialGrid:
+def read_grid(
+    points: Any, counts: Any, options: GridOptions, *, part: Part | None = None
+) -> ConfidentialGrid:
     """Count points, or take given counts, on the fine grid; of a table only the rows of ``part``."""
     if (points is None) == (counts is None):
         raise RequestError("Give either points or counts=, one of the two.")
@@ -56,7 +57,11 @@ def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | No
         frame, names = _frame_of_counts(given.shape, options), _names(options.columns, given.ndim)
         return ConfidentialGrid(given, frame.box, names, unit=unit, axes=frame.axes, crs=crs)
     n_columns = len(options.columns or ()) if arrays is None else len(arrays)
-    frame, names, outside = _frame(n_columns, options), _names(options.columns, n_columns), options.outside
+    frame, names, outside = (
+        _frame(n_columns, options),
+        _names(options.columns, n_columns),
+        options.outside,
+    )
     if arrays is not None:
         found = bin_points(arrays, frame)
     else:
@@ -65,24 +70,31 @@ def read_grid(points: Any, counts: Any, options: GridOptions, *, part: Part | No
         place |= {"where": part, "axes": frame.axes}
         found = read_points(points, list(names), frame.box, frame.shape, **place)
     settled, altered = found.settle(outside), found.altered(outside, unit)
-    return ConfidentialGrid(settled, frame.box, names, NOTES[outside], unit, part, frame.axes, crs, altered)
+    return ConfidentialGrid(
+        settled, frame.box, names, NOTES[outside], unit, part, frame.axes, crs, altered
+    )
 
 
 def _in_their_system(points: Any, options: GridOptions) -> tuple[GridOptions, str]:
-    """The options with the columns of a file of points, where they are not named, and the coordinate system."""
+    """The options with the columns of a file of points, where they are not named, and the
+    coordinate system.
+    """
     stated = options.crs or ""
     described = describe_points(points)
     if described is None:
         return options, stated
     if stated and described.crs and stated != described.crs:
         raise RequestError(
-            f"The points are in {described.crs}, not in {stated}; leave crs= out, or convert them with another program."
+            f"The points are in {described.crs}, not in {stated}; leave crs= out, or convert them "
+            "with another program."
         )
     columns = described.columns if options.columns is None else tuple(options.columns)
     own = columns == described.columns
     if options.box is None and options.edges is None and own:
         said = f"in the coordinates of the file, {described.crs or 'whose system it does not say'}"
-        raise RequestError(f"Points need box=, {columns[0]} then {columns[1]}, {said}. It must be public.")
+        raise RequestError(
+            f"Points need box=, {columns[0]} then {columns[1]}, {said}. It must be public."
+        )
     return replace(options, columns=columns), stated or (described.crs if own else "")
 
 
@@ -94,7 +106,8 @@ def _frame(n_columns: int, options: GridOptions) -> Frame:
         return _stated_frame(options, n_columns)
     if options.box is None:
         raise RequestError(
-            "Points need box=, one (low, high) per column, or edges=. It must be public: that of the data would give its "
+            "Points need box=, one (low, high) per column, or edges=. It must be public: that of "
+            "the data would give its "
             "outermost points away."
         )
     return Frame(check_box(options.box, n_columns), _shape(options.resolution, n_columns))
@@ -106,7 +119,11 @@ def _frame_of_counts(shape: tuple[int, ...], options: GridOptions) -> Frame:
         stated = _stated_frame(options, len(shape))
         return Frame(stated.box, shape, stated.axes)
     cells = check_cells(shape)
-    box = check_box(options.box, len(cells)) if options.box is not None else tuple((0.0, float(n)) for n in cells)
+    box = (
+        check_box(options.box, len(cells))
+        if options.box is not None
+        else tuple((0.0, float(n)) for n in cells)
+    )
     return Frame(box, cells)
 
 
@@ -115,18 +132,26 @@ def _stated_frame(options: GridOptions, n_columns: int) -> Frame:
         raise RequestError("edges= says where the cells lie; leave box= and resolution= out.")
     axes = [_bins(axis) for axis in options.edges or ()]
     if len(axes) != n_columns:
-        raise RequestError(f"edges= has one list per column; got {len(axes)} for {n_columns} columns.")
+        raise RequestError(
+            f"edges= has one list per column; got {len(axes)} for {n_columns} columns."
+        )
     return frame_of(axes)
 
 
 def _bins(axis: Any) -> Bins:
     if isinstance(axis, Bins):
         return axis
-    return bins_of_categories(axis) if any(isinstance(name, str) for name in axis) else bins_from_edges(axis)
+    return (
+        bins_of_categories(axis)
+        if any(isinstance(name, str) for name in axis)
+        else bins_from_edges(axis)
+    )
 
 
 def bin_points(points: Sequence[Any], frame: Frame) -> BinnedValues:
-    """Count points per cell of a frame, as :func:`tallytree.ingest.values.read_points` does in a table."""
+    """Count points per cell of a frame, as :func:`tallytree.ingest.values.read_points` does in a
+    table.
+    """
     n_points = len(points[0])
     place, inside = np.zeros(n_points, dtype=np.int64), np.ones(n_points, dtype=bool)
     for axis, (values, (low, high), cells) in enumerate(zip(points, frame.box, frame.shape)):
@@ -135,20 +160,26 @@ def bin_points(points: Sequence[Any], frame: Frame) -> BinnedValues:
             raise InputError("Points are columns of numbers of equal length.")
         x = x.astype(np.float64)
         if not np.all(np.isfinite(x)):
-            raise InputError("Some coordinates are missing, NaN or infinite; fill or drop these points.")
+            raise InputError(
+                "Some coordinates are missing, NaN or infinite; fill or drop these points."
+            )
         inside &= (x >= low) & (x <= high)
         if frame.axes is not None:
             cell = np.searchsorted(frame.axes[axis].edges[1:-1], x, side="right")
         else:
             cell = np.floor((np.clip(x, low, high) - low) * cells / (high - low)).astype(np.int64)
         place = place * cells + np.minimum(cell, cells - 1)
-    tables = [np.bincount(place[chosen], minlength=math.prod(frame.shape)) for chosen in (inside, ~inside)]
+    tables = [
+        np.bincount(place[chosen], minlength=math.prod(frame.shape)) for chosen in (inside, ~inside)
+    ]
     counts, beyond = (table.reshape(frame.shape).astype(np.int64) for table in tables)
     return BinnedValues(counts, beyond, 0, 0, "")
 
 
 def _columns_of(points: Any) -> list[Any] | None:
-    """Points given as arrays or lists, one array per column; None where they are a table of another kind."""
+    """Points given as arrays or lists, one array per column; None where they are a table of another
+    kind.
+    """
     if isinstance(points, tuple | list):
         if points and all(isinstance(part, np.ndarray) and part.ndim == 1 for part in points):
             return list(points)
@@ -161,15 +192,24 @@ def _columns_of(points: Any) -> list[Any] | None:
     if points.ndim == 1:
         return [points]
     if points.ndim != 2:
-        raise InputError(f"Points are an array of rows with one column per dimension, got {points.ndim} dimensions.")
+        raise InputError(
+            f"Points are an array of rows with one column per dimension, got {points.ndim} "
+            "dimensions."
+        )
     return [points[:, axis] for axis in range(points.shape[1])]
 
 
 def _names(columns: Sequence[str] | None, dimensions: int) -> tuple[str, ...]:
-    default = ("x", "y", "z")[:dimensions] if dimensions <= 3 else tuple(f"x{axis}" for axis in range(dimensions))
+    default = (
+        ("x", "y", "z")[:dimensions]
+        if dimensions <= 3
+        else tuple(f"x{axis}" for axis in range(dimensions))
+    )
     names = tuple(columns) if columns is not None else default
     if len(names) != dimensions or len(set(names)) != len(names):
-        raise RequestError(f"{dimensions} dimensions need as many different column names, got {', '.join(names)}.")
+        raise RequestError(
+            f"{dimensions} dimensions need as many different column names, got {', '.join(names)}."
+        )
     return names
 
 
@@ -178,5 +218,8 @@ def _shape(resolution: int | Sequence[int] | None, dimensions: int) -> tuple[int
         resolution = 1 << min(LONGEST_LOG2, max(1, RESOLUTION_LOG2 // dimensions))
     cells = (resolution,) * dimensions if isinstance(resolution, int) else tuple(resolution)
     if len(cells) != dimensions:
-        raise RequestError(f"The resolution is one number, or one per column; got {cells} for {dimensions} columns.")
+        raise RequestError(
+            f"The resolution is one number, or one per column; got {cells} for {dimensions} "
+            "columns."
+        )
     return check_cells(cells)

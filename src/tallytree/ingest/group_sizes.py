@@ -1,12 +1,14 @@
 """The aggregation: from rows to the number of groups of each size per leaf, as one query.
 
-Everything that can be wrong with a row rides along in that query as a :class:`~tallytree.ingest.columns.Problem`.
+Everything that can be wrong with a row rides along in that query as a
+:class:`~tallytree.ingest.columns.Problem`.
 
-A leaf is named inside the query by its *key*. On DuckDB that is a hash of its labels, which makes grouping and the check
-that no group lies in two leaves cheap. The leaves that exist are found and their hashes compared beforehand: the key is half
-a hash where that tells all leaves apart, else the whole one, and if two ever agree the labels themselves. Spark has a hash of
-its own: it keeps the least and the largest number of a group in a hash table, but sorts all rows for those of text. On other
-engines the key is always the labels.
+A leaf is named inside the query by its *key*. On DuckDB that is a hash of its labels, which makes
+grouping and the check that no group lies in two leaves cheap. The leaves that exist are found and
+their hashes compared beforehand: the key is half a hash where that tells all leaves apart, else the
+whole one, and if two ever agree the labels themselves. Spark has a hash of its own: it keeps the
+least and the largest number of a group in a hash table, but sorts all rows for those of text. On
+other engines the key is always the labels.
 """
 
 from __future__ import annotations
@@ -37,11 +39,12 @@ ALTERED = ("lowered", "left_out")
 class Rows:
     """Rows of the input with columns of known meaning.
 
-    ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels of regions, then of attributes), ``size`` and
-    ``n`` (groups), ``c`` (number of an entity's class), ``problem``, ``kept`` (0 on entities that do not count, where a group
-    exists through those that do), ``lowered`` and ``left_out`` (1 on rows with which that was done), and from a groups table
-    ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows are left to the groups
-    table.
+    ``table`` has, where they apply: ``g`` (group), ``l0``, ``l1`` … (labels of regions, then of
+    attributes), ``size`` and ``n`` (groups), ``c`` (number of an entity's class), ``problem``,
+    ``kept`` (0 on entities that do not count, where a group exists through those that do),
+    ``lowered`` and ``left_out`` (1 on rows with which that was done), and from a groups table
+    ``listed`` (1 on its rows, 0 on others). ``some_unlabelled`` where the regions of the other rows
+    are left to the groups table.
     """
 
     table: Any
@@ -88,18 +91,26 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
 
 
 def _class_of(source: Source, classes: Attributes) -> Any:
-    """Number of the class of an entity: a value that is missing, or stands on no list, counts as other."""
+    """Number of the class of an entity: a value that is missing, or stands on no list, counts as
+    other.
+    """
     number = ibis.literal(0, "int64")
     for name, values in zip(classes.names, classes.values):
         text = identifier(source.table, name, source.name).cast("string")
-        known = [(text == value, ibis.literal(place, "int64")) for place, value in enumerate(values) if value != OTHER]
+        known = [
+            (text == value, ibis.literal(place, "int64"))
+            for place, value in enumerate(values)
+            if value != OTHER
+        ]
         other = ibis.literal(values.index(OTHER), "int64")
         number = number * len(values) + (ibis.cases(*known, else_=other) if known else other)
     return number
 
 
 def label_columns(source: Source, shape: RowShape) -> dict[str, Any]:
-    """Where a group is counted: its regions as they are, its attributes as text of which a public list may tell some."""
+    """Where a group is counted: its regions as they are, its attributes as text of which a public
+    list may tell some.
+    """
     columns = [identifier(source.table, column, source.name) for column in shape.levels]
     for name, values in shape.by:
         text = identifier(source.table, name, source.name).cast("string")
@@ -114,15 +125,20 @@ def _long(source: Source, shape: RowShape, labels: dict[str, Any]) -> Any:
     parts = []
     for column, size in shape.sizes:
         n, problem = whole_number(source.table, column, source.name, count=True)
-        parts.append(source.table.select(**labels, size=ibis.literal(size, "int64"), n=n, problem=problem))
+        parts.append(
+            source.table.select(**labels, size=ibis.literal(size, "int64"), n=n, problem=problem)
+        )
     return ibis.union(*parts) if len(parts) > 1 else parts[0]
 
 
-def with_bounded_units(session: Session, rows: Rows, shape: RowShape, source: str, *, groups_private: bool) -> Rows:
+def with_bounded_units(
+    session: Session, rows: Rows, shape: RowShape, source: str, *, groups_private: bool
+) -> Rows:
     """The rows, of which at most ``shape.contributions`` per unit add to the size of their group.
 
-    Where groups are public the others stay as rows that add nothing: a group does not go when its rows are left out.
-    Where groups are private a group exists through the entities that count, so these are marked.
+    Where groups are public the others stay as rows that add nothing: a group does not go when its
+    rows are left out. Where groups are private a group exists through the entities that count, so
+    these are marked.
     """
     if "u" not in rows.table.columns:
         return rows
@@ -138,18 +154,23 @@ def with_bounded_units(session: Session, rows: Rows, shape: RowShape, source: st
 
 
 def compacted(rows: Rows) -> Any:
-    """The rows with the entities of a group added up already, where that loses nothing; for moving them elsewhere."""
+    """The rows with the entities of a group added up already, where that loses nothing; for moving
+    them elsewhere.
+    """
     table = rows.table
     if not rows.rows_are_entities:
         return table
     by_group = table.group_by(["g", *rows.labels, *_class_column(table)])
     if "size" in table.columns:
-        return by_group.agg(size=_sum_of_sizes(table), problem=table.problem.min(), **_altered(table))
+        return by_group.agg(
+            size=_sum_of_sizes(table), problem=table.problem.min(), **_altered(table)
+        )
     return by_group.agg(size=table.count()).mutate(problem=_code(Problem.NONE))
 
 
 def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
-    """The rows together with those of the public table of groups, which add nothing to the size of their group.
+    """The rows together with those of the public table of groups, which add nothing to the size of
+    their group.
 
     Rows without level columns get their regions from there.
     """
@@ -158,7 +179,11 @@ def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
     public = groups.table.select(
         g=identifier(groups.table, str(shape.group), groups.name),
         **label_columns(groups, shape),
-    ).mutate(size=ibis.literal(0, "int64"), problem=ibis.literal(0, "int8"), listed=ibis.literal(1, "int64"))
+    ).mutate(
+        size=ibis.literal(0, "int64"),
+        problem=ibis.literal(0, "int8"),
+        listed=ibis.literal(1, "int64"),
+    )
     own = rows.table
     if _class_column(own):
         public = public.mutate(c=ibis.literal(0, "int64"))
@@ -170,7 +195,9 @@ def with_groups(rows: Rows, groups: Source, shape: RowShape) -> Rows:
         own = own.mutate(**{label: ibis.null(public[label].type()) for label in rows.labels})
     elif rows.labels:
         missing = reduce(or_, [own[label].isnull() for label in rows.labels])
-        own = own.mutate(problem=ibis.cases((missing, _code(Problem.REGION_MISSING)), else_=own.problem))
+        own = own.mutate(
+            problem=ibis.cases((missing, _code(Problem.REGION_MISSING)), else_=own.problem)
+        )
     own, public = _same_types(own, public, public.columns)
     return replace(rows, table=ibis.union(own.select(public.columns), public))
 
@@ -192,7 +219,9 @@ def with_keys(rows: Rows, key: Key) -> Rows:
     columns = _key_columns(rows.table, rows.labels, key)
     if rows.some_unlabelled and key != "labels":
         labelled = rows.table[rows.labels[-1]].notnull()
-        columns = {"k0": ibis.cases((labelled, columns["k0"]), else_=ibis.null(columns["k0"].type()))}
+        columns = {
+            "k0": ibis.cases((labelled, columns["k0"]), else_=ibis.null(columns["k0"].type()))
+        }
     return replace(rows, table=rows.table.mutate(**columns), n_key_columns=len(columns))
 
 
@@ -231,16 +260,20 @@ def leaves_of(rows: Rows, key: Key) -> Any:
 
 
 def counts_of(rows: Rows) -> Any:
-    """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst ``problem`` among them, and how many
-    rows were lowered or left out.
+    """Query for the number of groups ``n`` of each ``size`` per leaf key, with the worst
+    ``problem`` among them, and how many rows were lowered or left out.
     """
     table = _one_row_per_group(rows) if rows.has_group else rows.table
     n = _sum_of_groups(table) if "n" in table.columns else table.count()
-    return table.group_by([*rows.keys, "size"]).agg(n=n, problem=table.problem.min(), **_altered(table))
+    return table.group_by([*rows.keys, "size"]).agg(
+        n=n, problem=table.problem.min(), **_altered(table)
+    )
 
 
 def people_of(rows: Rows) -> Any:
-    """Query for the number of entities ``n`` of each class ``c`` per leaf key, those that do not count left out."""
+    """Query for the number of entities ``n`` of each class ``c`` per leaf key, those that do not
+    count left out.
+    """
     table = rows.table
     n = _sum_of_sizes(table) if "size" in table.columns else table.count()
     return table.group_by([*rows.keys, "c"]).agg(n=n)
@@ -273,7 +306,9 @@ def _one_row_per_group(rows: Rows) -> Any:
         checks.append((grouped.n_listed == 0, Problem.GROUP_NOT_IN_GROUPS))
     if not rows.rows_are_entities:
         checks.append((grouped.n_rows > 1, Problem.GROUP_LISTED_TWICE))
-    checks += [(grouped[key] != grouped[f"{key}_last"], Problem.GROUP_IN_TWO_LEAVES) for key in rows.keys]
+    checks += [
+        (grouped[key] != grouped[f"{key}_last"], Problem.GROUP_IN_TWO_LEAVES) for key in rows.keys
+    ]
     problem = ibis.cases(*((test, _code(what)) for test, what in checks), else_=_code(Problem.NONE))
     further = [*(["n"] if "kept" in table.columns else []), *_altered(table)]
     return grouped.select(*rows.keys, "size", *further, problem=problem)
@@ -289,7 +324,9 @@ def _sum_of_sizes(table: Any) -> Any:
 
 
 def _sum_of_groups(table: Any) -> Any:
-    """Groups of one size; one more than are counted stands for all larger numbers, which are refused."""
+    """Groups of one size; one more than are counted stands for all larger numbers, which are
+    refused.
+    """
     return at_most(at_most(table.n, MOST_GROUPS + 1).sum(), MOST_GROUPS + 1).cast("int64")
 
 

@@ -1,4 +1,6 @@
-"""Whether names of columns are names: in a file without a line of names they are the values of its first row."""
+"""Whether names of columns are names: in a file without a line of names they are the values of its
+first row.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ _NAME = re.compile(r"[^\W\d][\w.()/%#&:$-]*")
 
 
 def may_be_values(names: Sequence[str]) -> bool:
-    """Whether some of the names look like numbers, dates, people, addresses, results …, or occur twice; 0, 1, 2 … do not.
+    """Whether some of the names look like numbers, dates, people, addresses, results …, or occur
+    twice; 0, 1, 2 … do not.
 
     Examples
     --------
@@ -29,9 +32,15 @@ def may_be_values(names: Sequence[str]) -> bool:
 
 
 def recur_below(names: Sequence[str], text: str, separator: str) -> bool:
-    """Whether a name is a value of its own column, in the text of a CSV file: names are not, values of a first row are."""
+    """Whether a name is a value of its own column, in the text of a CSV file: names are not, values
+    of a first row are.
+    """
     try:
-        rows = list(islice(csv.reader(text[:_LOOKED_AT].splitlines(), delimiter=separator), 1, _LOOKED_AT_ROWS))
+        rows = list(
+            islice(
+                csv.reader(text[:_LOOKED_AT].splitlines(), delimiter=separator), 1, _LOOKED_AT_ROWS
+            )
+        )
     except csv.Error:
         return False
     return any(name and name == value for row in rows for name, value in zip(names, row))

@@ -1,4 +1,6 @@
-"""Bins of values found on the executors of a Spark cluster, so that no more numbers leave it than there are bins."""
+"""Bins of values found on the executors of a Spark cluster, so that no more numbers leave it than
+there are bins.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ PLACED = "place long, outside boolean, n long, problem long"
 
 
 def counted_between(engine: Any, rows: Any, edges: FloatArray, source: str) -> pa.Table:
-    """How many entities lie between edges: rows (``place``, ``outside``, ``n``, ``problem``), at most two per bin.
+    """How many entities lie between edges: rows (``place``, ``outside``, ``n``, ``problem``), at
+    most two per bin.
 
-    ``rows`` is a query of Spark with the numbers ``x``, how many entities each stands for, ``n``, and its ``problem``.
+    ``rows`` is a query of Spark with the numbers ``x``, how many entities each stands for, ``n``,
+    and its ``problem``.
     """
 
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -34,7 +38,11 @@ def counted_between(engine: Any, rows: Any, edges: FloatArray, source: str) -> p
             outside = ~missing & ((number < edges[0]) | (number > edges[-1]))
             columns = [np.where(missing, -1, found).astype(np.int64), outside]
             yield from pa.table(
-                [*map(pa.array, columns), table["n"].cast(pa.int64()), table["problem"].cast(pa.int64())],
+                [
+                    *map(pa.array, columns),
+                    table["n"].cast(pa.int64()),
+                    table["problem"].cast(pa.int64()),
+                ],
                 names=["place", "outside", "n", "problem"],
             ).to_batches()
 
@@ -42,7 +50,9 @@ def counted_between(engine: Any, rows: Any, edges: FloatArray, source: str) -> p
 
 
 def counted_by_name(engine: Any, rows: Any, categories: list[str], source: str) -> pa.Table:
-    """The same for texts ``x`` that are one of the categories each: place -1 for missing ones, -2 for others."""
+    """The same for texts ``x`` that are one of the categories each: place -1 for missing ones, -2
+    for others.
+    """
 
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import numpy as np
@@ -53,9 +63,16 @@ def counted_by_name(engine: Any, rows: Any, categories: list[str], source: str) 
             text = table["x"].cast(pa.string())
             found = pc.fill_null(pc.index_in(text, value_set=pa.array(categories)), -2).to_numpy()
             missing = text.is_null().to_numpy()
-            columns = [np.where(missing, -1, found).astype(np.int64), np.zeros(len(table), dtype=bool)]
+            columns = [
+                np.where(missing, -1, found).astype(np.int64),
+                np.zeros(len(table), dtype=bool),
+            ]
             yield from pa.table(
-                [*map(pa.array, columns), table["n"].cast(pa.int64()), table["problem"].cast(pa.int64())],
+                [
+                    *map(pa.array, columns),
+                    table["n"].cast(pa.int64()),
+                    table["problem"].cast(pa.int64()),
+                ],
                 names=["place", "outside", "n", "problem"],
             ).to_batches()
 
@@ -65,7 +82,8 @@ def counted_by_name(engine: Any, rows: Any, categories: list[str], source: str) 
 def use_this_python(session: Any) -> None:
     """Let the workers run the interpreter of the driver, unless the user names another one.
 
-    Spark takes ``python3`` from the path otherwise, which in a virtual environment is the wrong one.
+    Spark takes ``python3`` from the path otherwise, which in a virtual environment is the wrong
+    one.
     """
     context = session.sparkContext
     named = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python", None)
@@ -79,9 +97,13 @@ def _frame(engine: Any, rows: Any) -> Any:
 
 
 def _summed(placed: Any) -> pa.Table:
-    """Entities per place; sums saturate, as everywhere, so that none fails because of what it adds up."""
+    """Entities per place; sums saturate, as everywhere, so that none fails because of what it adds
+    up.
+    """
     from pyspark.sql import functions as f
 
-    together = f.least(f.sum(f.col("n").cast("decimal(38,0)")), f.lit(MOST_ENTITIES).cast("decimal(38,0)")).cast("long")
+    together = f.least(
+        f.sum(f.col("n").cast("decimal(38,0)")), f.lit(MOST_ENTITIES).cast("decimal(38,0)")
+    ).cast("long")
     problem = f.min("problem").alias("problem")
     return placed.groupBy("place", "outside").agg(together.alias("n"), problem).toArrow()

@@ -1,4 +1,6 @@
-"""Whether a text is one query that only reads. Databases have the last word; this says beforehand what is wrong."""
+"""Whether a text is one query that only reads. Databases have the last word; this says beforehand
+what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ WRITING = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Into)
 def refuse_all_but_one_query(sql: str, dialect: Any, *, strict: bool = False) -> None:
     """Refuse what is not exactly one SELECT, VALUES, TABLE or WITH … SELECT.
 
-    A query that sqlglot cannot read is left to the database, unless ``strict``: databases know more than their dialects here.
+    A query that sqlglot cannot read is left to the database, unless ``strict``: databases know more
+    than their dialects here.
     """
     dialect = Dialect.get_or_raise(dialect)
     try:
@@ -27,7 +30,8 @@ def refuse_all_but_one_query(sql: str, dialect: Any, *, strict: bool = False) ->
         wrong = "this cannot be read as one" if strict else ""
     if wrong:
         raise RequestError(
-            f"sql= takes one query that only reads, SELECT, VALUES, TABLE or WITH … SELECT; {wrong}. "
+            "sql= takes one query that only reads, SELECT, VALUES, TABLE or WITH … SELECT; "
+            f"{wrong}. "
             "Leave out everything but the query."
         )
 
@@ -44,7 +48,9 @@ def _wrong_statements(tokens: list[Any]) -> str:
 
 def _wrong_inside(statements: list[Any]) -> str:
     """A query that writes: ``WITH gone AS (DELETE …)``, ``SELECT … INTO``."""
-    found = next((node for one in statements if one is not None for node in one.find_all(*WRITING)), None)
+    found = next(
+        (node for one in statements if one is not None for node in one.find_all(*WRITING)), None
+    )
     return "" if found is None else f"this holds {_article(type(found).__name__.upper())}"
 
 

@@ -1,4 +1,6 @@
-"""What is public about a table, read without looking at a size: its regions and, where public, its numbers of groups."""
+"""What is public about a table, read without looking at a size: its regions and, where public, its
+numbers of groups.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ class Outside:
     hierarchy
         Its regions.
     n_groups
-        Groups per leaf, and combination of values of attributes; None where they are not public, and then nothing about them
-        was read.
+        Groups per leaf, and combination of values of attributes; None where they are not public,
+        and then nothing about them was read.
     public
         What was declared public, in words.
     shape
@@ -57,10 +59,14 @@ class Outside:
 
 
 def read_outside(source: Any, options: ReadOptions) -> Outside:
-    """The regions of a table and, where they are public, its numbers of groups. Sizes are not asked for."""
+    """The regions of a table and, where they are public, its numbers of groups. Sizes are not asked
+    for.
+    """
     shape, public = checked_shape(options), declared_by(options)
     with open_session() as session:
-        opened, rows = open_inputs(session, inputs_of(source, options), shape, groups_private=not public.groups_public)
+        opened, rows = open_inputs(
+            session, inputs_of(source, options), shape, groups_private=not public.groups_public
+        )
         rows, regions = find_regions(session, rows, opened, shape, options.root)
         totals = None
         if public.groups_public:
@@ -69,7 +75,14 @@ def read_outside(source: Any, options: ReadOptions) -> Outside:
                 if opened.totals is not None
                 else _groups_per_leaf(session, rows, regions, opened)
             )
-    return Outside(regions.hierarchy, totals, public, shape, _doubts_about_columns(opened, shape), regions.attributes)
+    return Outside(
+        regions.hierarchy,
+        totals,
+        public,
+        shape,
+        _doubts_about_columns(opened, shape),
+        regions.attributes,
+    )
 
 
 def _groups_per_leaf(session: Session, rows: Rows, regions: Regions, opened: Opened) -> IntArray:
@@ -79,13 +92,16 @@ def _groups_per_leaf(session: Session, rows: Rows, regions: Regions, opened: Ope
         table = table.filter(table.listed == 1)
     named = table.g.nunique() if rows.has_group else table.count()
     n = table.n.sum() if "n" in table.columns else named
-    counted = session.bring(table.group_by(rows.keys).agg(n=n) if rows.keys else table.agg(n=n), opened.regions_name)
+    counted = session.bring(
+        table.group_by(rows.keys).agg(n=n) if rows.keys else table.agg(n=n), opened.regions_name
+    )
     found = np.zeros(regions.hierarchy.n_leaves * regions.attributes.n_cells, dtype=np.int64)
     if not rows.keys:
         found[:] = session.fetch(counted, opened.regions_name)["n"].to_numpy()
         return found
     numbered = session.fetch(
-        counted.inner_join(session.register(regions.leaf_of_key), rows.keys).select("leaf", "n"), opened.regions_name
+        counted.inner_join(session.register(regions.leaf_of_key), rows.keys).select("leaf", "n"),
+        opened.regions_name,
     )
     found[numbered["leaf"].to_numpy()] = numbered["n"].to_numpy()
     return found
@@ -94,7 +110,8 @@ def _groups_per_leaf(session: Session, rows: Rows, regions: Regions, opened: Ope
 def _doubts_about_columns(opened: Opened, shape: RowShape) -> tuple[str, ...]:
     if opened.groups is not None and shape.size is not None and shape.size in opened.groups.columns:
         return (
-            f"Column {shape.size!r}, named as the size, is also in {opened.groups.name}, the public table of groups: is it the "
+            f"Column {shape.size!r}, named as the size, is also in {opened.groups.name}, the "
+            "public table of groups: is it the "
             "name of a group? A public size needs no release.",
         )
     return ()

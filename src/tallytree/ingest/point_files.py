@@ -1,4 +1,6 @@
-"""Files of points: GeoJSON, GeoParquet and shapefiles as tables of two coordinates and what is said of each point."""
+"""Files of points: GeoJSON, GeoParquet and shapefiles as tables of two coordinates and what is said
+of each point.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ class PointFile:
     Attributes
     ----------
     columns
-        What the two coordinates are called: ``longitude`` and ``latitude``, or ``x`` and ``y`` where they lie in a plane.
+        What the two coordinates are called: ``longitude`` and ``latitude``, or ``x`` and ``y``
+        where they lie in a plane.
     crs
-        Coordinate system: ``OGC:CRS84``, ``EPSG:27700``, the name in a ``.prj`` file; empty where the file does not say.
+        Coordinate system: ``OGC:CRS84``, ``EPSG:27700``, the name in a ``.prj`` file; empty where
+        the file does not say.
     """
 
     columns: tuple[str, str]
@@ -56,7 +60,16 @@ def describe_points(source: Any) -> PointFile | None:
             return _shapefile_system(path)
         geo = _geo_metadata(path) if suffix in PARQUET else None
         return None if geo is None else _parquet_system(geo)
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, struct.error, pa.ArrowException):
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OSError,
+        RecursionError,
+        struct.error,
+        pa.ArrowException,
+    ):
         return None  # opening it says what is wrong
 
 
@@ -66,21 +79,33 @@ def is_point_file(path: str) -> bool:
 
 
 def has_geometry(path: str, columns: Sequence[str]) -> bool:
-    """Whether a Parquet file has geometries, and the coordinates that are asked for are no columns of its own."""
+    """Whether a Parquet file has geometries, and the coordinates that are asked for are no columns
+    of its own.
+    """
     found = describe_points(path)
-    return found is not None and any(name in columns for name in found.columns) and not _has(path, found.columns)
+    return (
+        found is not None
+        and any(name in columns for name in found.columns)
+        and not _has(path, found.columns)
+    )
 
 
 def _has(path: str, columns: Sequence[str]) -> bool:
     return set(columns) <= set(pq.read_schema(path).names)
 
 
-def read_points_file(path: str, encoding: str | None = None, columns: Sequence[str] = ()) -> pa.RecordBatchReader:
-    """The points of a file: their coordinates, then what is said of each; of Parquet only the wanted ``columns``."""
+def read_points_file(
+    path: str, encoding: str | None = None, columns: Sequence[str] = ()
+) -> pa.RecordBatchReader:
+    """The points of a file: their coordinates, then what is said of each; of Parquet only the
+    wanted ``columns``.
+    """
     suffix = Path(path).suffix.lower()
     if suffix in PARQUET:
         return _read_parquet(Path(path), columns)
-    table = _read_shapefile(Path(path), encoding) if suffix in SHAPEFILE else _read_geojson(Path(path))
+    table = (
+        _read_shapefile(Path(path), encoding) if suffix in SHAPEFILE else _read_geojson(Path(path))
+    )
     return table.to_reader()
 
 
@@ -104,15 +129,26 @@ def _geojson_system(facts: dict[str, Any]) -> PointFile:
 def _code(urn: str) -> str:
     """``EPSG:27700`` from ``urn:ogc:def:crs:EPSG::27700``."""
     parts = [part for part in urn.split(":") if part]
-    return f"{parts[4]}:{parts[-1]}" if urn.lower().startswith("urn:ogc:def:crs:") and len(parts) > 5 else urn
+    return (
+        f"{parts[4]}:{parts[-1]}"
+        if urn.lower().startswith("urn:ogc:def:crs:") and len(parts) > 5
+        else urn
+    )
 
 
 def _read_geojson(path: Path) -> pa.Table:
     facts = _geojson(path)
     features = facts["features"]
-    places = np.array([_position(feature.get("geometry"), path) for feature in features]).reshape(-1, 2)
-    names = list(dict.fromkeys(chain.from_iterable(feature.get("properties") or {} for feature in features)))
-    others = {name: _plain([(feature.get("properties") or {}).get(name) for feature in features]) for name in names}
+    places = np.array([_position(feature.get("geometry"), path) for feature in features]).reshape(
+        -1, 2
+    )
+    names = list(
+        dict.fromkeys(chain.from_iterable(feature.get("properties") or {} for feature in features))
+    )
+    others = {
+        name: _plain([(feature.get("properties") or {}).get(name) for feature in features])
+        for name in names
+    }
     return _with_coordinates(_geojson_system(facts), places, others)
 
 
@@ -155,20 +191,30 @@ def _parquet_system(geo: dict[str, Any]) -> PointFile:
         return PointFile(X_Y, "")
     known = system.get("id") or {}
     name = f"{known['authority']}:{known['code']}" if known else str(system.get("name", ""))
-    return PointFile(LONGITUDE_LATITUDE if str(system.get("type")).startswith("Geographic") else X_Y, name)
+    return PointFile(
+        LONGITUDE_LATITUDE if str(system.get("type")).startswith("Geographic") else X_Y, name
+    )
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> pa.RecordBatchReader:
     geo = _geo_metadata(path) or {}
     file, geometry, system = pq.ParquetFile(path), geo["primary_column"], _parquet_system(geo)
-    others = [name for name in columns if name in file.schema_arrow.names and name not in (geometry, *system.columns)]
+    others = [
+        name
+        for name in columns
+        if name in file.schema_arrow.names and name not in (geometry, *system.columns)
+    ]
     coordinates = [pa.field(name, pa.float64()) for name in system.columns]
     schema = pa.schema([*coordinates, *(file.schema_arrow.field(name) for name in others)])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in file.iter_batches(columns=[*others, geometry]):
             places = _coordinates(batch.column(geometry), path)
-            arrays = [pa.array(places[:, 0]), pa.array(places[:, 1]), *(batch.column(name) for name in others)]
+            arrays = [
+                pa.array(places[:, 0]),
+                pa.array(places[:, 1]),
+                *(batch.column(name) for name in others),
+            ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     found = batches()
@@ -181,7 +227,10 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> pa.RecordBatchReader:
 def _coordinates(column: pa.Array, path: Path) -> FloatArray:
     """Coordinates of points as well-known binary, or as a structure of x and y."""
     if pa.types.is_struct(column.type):
-        return np.stack([np.asarray(column.field(axis).to_numpy(zero_copy_only=False)) for axis in ("x", "y")], axis=1)
+        return np.stack(
+            [np.asarray(column.field(axis).to_numpy(zero_copy_only=False)) for axis in ("x", "y")],
+            axis=1,
+        )
     texts = column.to_pylist()
     if all(text is not None and len(text) == PLAIN.itemsize for text in texts):
         plain = np.frombuffer(b"".join(texts), dtype=PLAIN)
@@ -195,7 +244,9 @@ PLAIN = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 
 
 def _unpacked(text: bytes | None, path: Path) -> tuple[float, float]:
-    """Any point of well-known binary: either order of bytes, with heights, measures or a number of its system."""
+    """Any point of well-known binary: either order of bytes, with heights, measures or a number of
+    its system.
+    """
     if text is None:
         return (np.nan, np.nan)
     order = "<" if text[0] == 1 else ">"
@@ -221,7 +272,9 @@ def _shapefile_system(path: Path) -> PointFile:
     name = re.search(r'"([^"]*)"', text)
     called = f"EPSG:{code[1]}" if code else name[1] if name else ""
     world = text.upper().startswith(("GEOGCS", "GEOGCRS"))
-    return PointFile(LONGITUDE_LATITUDE if world else X_Y, WORLD if called == "GCS_WGS_1984" else called)
+    return PointFile(
+        LONGITUDE_LATITUDE if world else X_Y, WORLD if called == "GCS_WGS_1984" else called
+    )
 
 
 def _read_shapefile(path: Path, encoding: str | None) -> pa.Table:
@@ -231,7 +284,9 @@ def _read_shapefile(path: Path, encoding: str | None) -> pa.Table:
     if struct.unpack_from("<i", content, 32)[0] not in POINTS:
         raise InputError(f"{path} {NO_POINTS}.")
     places = np.array(list(_records(content, path))).reshape(-1, 2)
-    dbf = next((path.with_suffix(end) for end in (".dbf", ".DBF") if path.with_suffix(end).is_file()), None)
+    dbf = next(
+        (path.with_suffix(end) for end in (".dbf", ".DBF") if path.with_suffix(end).is_file()), None
+    )
     system = _shapefile_system(path)
     if dbf is None:
         return _with_coordinates(system, places, {})
@@ -244,7 +299,9 @@ def _read_shapefile(path: Path, encoding: str | None) -> pa.Table:
 def _records(content: bytes, path: Path) -> Iterator[tuple[float, float]]:
     place = 100
     while place < len(content):
-        _, words, kind = struct.unpack_from(">ii", content, place) + struct.unpack_from("<i", content, place + 8)
+        _, words, kind = struct.unpack_from(">ii", content, place) + struct.unpack_from(
+            "<i", content, place + 8
+        )
         if kind not in (0, *POINTS):
             raise InputError(f"{path} {NO_POINTS}.")
         yield struct.unpack_from("<2d", content, place + 12) if kind else (np.nan, np.nan)
@@ -252,8 +309,8 @@ def _records(content: bytes, path: Path) -> Iterator[tuple[float, float]]:
 
 
 def _read_dbf(path: Path, encoding: str | None) -> tuple[dict[str, pa.Array], BoolArray]:
-    """The fields of a dBASE file as text, blank ones as missing, and which rows are marked as deleted. Numbers are parsed where
-    they are used.
+    """The fields of a dBASE file as text, blank ones as missing, and which rows are marked as
+    deleted. Numbers are parsed where they are used.
     """
     content = path.read_bytes()
     n_rows, header, length = struct.unpack_from("<IHH", content, 4)
@@ -264,7 +321,9 @@ def _read_dbf(path: Path, encoding: str | None) -> tuple[dict[str, pa.Array], Bo
     rows = content[header : header + n_rows * length]
     stated = encoding or _code_page(path)
     text = encoding_of(b" ".join(names) + rows[:LOOKED_AT], str(path), stated)
-    row = np.dtype([("deleted", "S1"), *((f"f{i}", f"S{length}") for i, length in enumerate(lengths))])
+    row = np.dtype(
+        [("deleted", "S1"), *((f"f{i}", f"S{length}") for i, length in enumerate(lengths))]
+    )
     fields = np.frombuffer(rows, dtype=row, count=n_rows)
     columns = {
         name.decode(text): pa.array(

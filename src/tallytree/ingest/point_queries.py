@@ -33,7 +33,11 @@ def count_in_grid(where: Column, frame: Frame) -> BinnedValues:
         outside = reduce(or_, [(x < low) | (x > high) for x, (low, high) in zip(axes, box)])
         cell = ibis.literal(0, "int64")
         for axis, (x, (low, high), n_cells) in enumerate(zip(axes, box, shape)):
-            own = _cell(x, low, high, n_cells) if frame.axes is None else _bin(x, frame.axes[axis].edges[1:-1].tolist())
+            own = (
+                _cell(x, low, high, n_cells)
+                if frame.axes is None
+                else _bin(x, frame.axes[axis].edges[1:-1].tolist())
+            )
             cell = cell * n_cells + own
         placed = points.select(
             *sums_of(points),
@@ -51,7 +55,8 @@ def _is_no_number(x: Any) -> Any:
 
 
 def _cell(x: Any, low: float, high: float, n_cells: int) -> Any:
-    # Engines may work out all branches of a case, so what is cast to a whole number must fit one, whatever x is.
+    # Engines may work out all branches of a case, so what is cast to a whole number must fit one,
+    # whatever x is.
     safe = ibis.cases((_is_no_number(x) | (x <= low), low), (x >= high, high), else_=x)
     inside = ((safe - low) * n_cells / (high - low)).floor().cast("int64")
     return ibis.cases(

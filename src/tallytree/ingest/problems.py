@@ -13,34 +13,37 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
     group = f"column {shape.group!r} of {source}"
     match problem:
         case Problem.GROUP_MISSING:
-            what = (
-                f"Column {shape.group!r} of {source} has missing values; every row needs a group, so fill or drop them."
-            )
+            what = f"Column {shape.group!r} of {source} has missing values; every row needs a group, so fill or drop them."
         case Problem.UNIT_MISSING:
             what = missing_unit(str(shape.unit), source)
         case Problem.REGION_MISSING:
             what = missing_region(shape.levels, source)
         case Problem.GROUP_IN_TWO_LEAVES:
             leaf = " and ".join(repr(level) for level in shape.labels)
-            where = "leaf regions, or has two values of an attribute" if shape.by else "leaf regions"
+            where = (
+                "leaf regions, or has two values of an attribute" if shape.by else "leaf regions"
+            )
             what = (
                 f"A group in {group} lies in two {where} (by {leaf}); a group belongs to one, so "
                 "correct the regions or include the region in the name of the group."
             )
         case Problem.GROUP_LISTED_TWICE:
-            what = (
-                f"A group is listed twice in {group}; with size= each group has one row, so add up or drop the others."
-            )
+            what = f"A group is listed twice in {group}; with size= each group has one row, so add up or drop the others."
         case Problem.GROUPS_LISTED_TWICE:
             what = f"A group is listed twice in column {shape.group!r} of {groups}; list each group once."
         case Problem.GROUP_NOT_IN_GROUPS:
             what = (
-                f"A group in {group} is missing from {groups}; the table of groups must list all of them, with their "
+                f"A group in {group} is missing from {groups}; the table of groups must list all "
+                "of them, with their "
                 "identifiers written alike."
             )
         case _:
             counting = [column for column, _ in shape.sizes] or [str(shape.count)]
-            columns = counting if problem >= Problem.COUNT_MISSING else [str(shape.size or shape.quantity)]
+            columns = (
+                counting
+                if problem >= Problem.COUNT_MISSING
+                else [str(shape.size or shape.quantity)]
+            )
             what = describe_number(problem, columns, source)
     return what
 
@@ -56,9 +59,13 @@ def missing_region(levels: tuple[str, ...], source: str) -> str:
     return f"Column {columns} of {source} has missing values; every row needs a region on each level, so fill or drop them."
 
 
-def describe_number(problem: Problem, columns: Sequence[str], source: str, *, whole: bool = True) -> str:
+def describe_number(
+    problem: Problem, columns: Sequence[str], source: str, *, whole: bool = True
+) -> str:
     """Sentence for a column that must hold numbers, by default whole ones of at least 0."""
-    shift = Problem.NUMBER_MISSING - Problem.COUNT_MISSING if problem >= Problem.COUNT_MISSING else 0
+    shift = (
+        Problem.NUMBER_MISSING - Problem.COUNT_MISSING if problem >= Problem.COUNT_MISSING else 0
+    )
     found = {
         Problem.NUMBER_MISSING: "missing values (null or NaN)",
         Problem.NUMBER_NOT_A_NUMBER: "text that is not a number",

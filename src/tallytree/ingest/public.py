@@ -1,4 +1,6 @@
-"""What the user declares public: the facts that neighbouring data have in common, always said and never guessed."""
+"""What the user declares public: the facts that neighbouring data have in common, always said and
+never guessed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ CHOICE = """Say what is public, since it is published as it is and not protected
 
 @dataclass(frozen=True)
 class Declared:
-    """Whether the number of groups per region is public, and in words where the two facts come from."""
+    """Whether the number of groups per region is public, and in words where the two facts come
+    from.
+    """
 
     groups_public: bool
     groups_note: str
@@ -32,7 +36,9 @@ def declared(
     hierarchy: Any = None,
     groups_private: bool = False,
 ) -> Declared:
-    """What is public, from the user's words and the tables beside the data; one error explains the choice."""
+    """What is public, from the user's words and the tables beside the data; one error explains the
+    choice.
+    """
     if groups_private:
         warnings.warn('groups_private is now public="regions".', FutureWarning, stacklevel=3)
         if public == "groups":
@@ -40,12 +46,19 @@ def declared(
         public = "regions"
     if public not in (None, "groups", "regions", "cells"):
         raise RequestError(f"public is {public!r}. {CHOICE}")
-    tables = [name for name, table in (("groups", groups), ("group_totals", group_totals)) if table is not None]
+    tables = [
+        name
+        for name, table in (("groups", groups), ("group_totals", group_totals))
+        if table is not None
+    ]
     if len(tables) == 2:
-        raise RequestError("groups= and group_totals= both say how many groups there are; give one of them.")
+        raise RequestError(
+            "groups= and group_totals= both say how many groups there are; give one of them."
+        )
     if tables and public == "regions":
         raise RequestError(
-            f'{tables[0]}= is a public table of groups, so public="regions" contradicts it; leave one of them out.'
+            f'{tables[0]}= is a public table of groups, so public="regions" contradicts it; leave '
+            "one of them out."
         )
     if not tables and hierarchy is None and public is None:
         raise RequestError(CHOICE)
@@ -63,7 +76,8 @@ def _groups_note(table: str | None, public: str | None) -> str:
         return "the number of groups per region is public: a public table of group totals was given"
     if public == "cells":
         return (
-            "the number of groups per region and combination of attribute values was read off the data and declared public "
+            "the number of groups per region and combination of attribute values was read off the "
+            "data and declared public "
             '(public="cells")'
         )
     if public == "groups":

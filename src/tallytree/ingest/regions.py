@@ -40,7 +40,9 @@ class Regions:
 
 @dataclass(frozen=True)
 class RegionTable:
-    """A public table of all regions: ``labels`` has a text column per level (``t0`` …) and ``region`` to find them by."""
+    """A public table of all regions: ``labels`` has a text column per level (``t0`` …) and
+    ``region`` to find them by.
+    """
 
     labels: pa.Table
     level_names: tuple[str, ...]
@@ -49,7 +51,9 @@ class RegionTable:
 
 @dataclass(frozen=True, eq=False)
 class TotalsTable:
-    """A public table of all leaves, sorted: ``labels`` has a text column per level (``t0`` …), ``groups`` their groups."""
+    """A public table of all leaves, sorted: ``labels`` has a text column per level (``t0`` …),
+    ``groups`` their groups.
+    """
 
     labels: pa.Table
     groups: IntArray
@@ -60,12 +64,17 @@ class TotalsTable:
         texts = self.labels.column_names
         if n_levels == len(texts):
             return self
-        leaves = self.labels.select(texts[:n_levels]).group_by(texts[:n_levels], use_threads=False).aggregate([])
+        leaves = (
+            self.labels.select(texts[:n_levels])
+            .group_by(texts[:n_levels], use_threads=False)
+            .aggregate([])
+        )
         return TotalsTable(leaves, np.zeros(len(leaves), dtype=np.int64), self.name)
 
 
 def regions_from_leaves(leaves: pa.Table, level_names: Sequence[str], root: str) -> Regions:
-    """The hierarchy whose leaves are those of a table with columns ``t0`` … (labels as text), sorted by them.
+    """The hierarchy whose leaves are those of a table with columns ``t0`` … (labels as text),
+    sorted by them.
 
     All other columns are the key.
     """
@@ -83,19 +92,28 @@ def root_alone(root: str) -> Regions:
 
 
 def regions_from_table(leaves: pa.Table, table: RegionTable, root: str) -> Regions:
-    """The hierarchy of a separate table; ``leaves`` holds the key and the region (``t0``) of those that have rows."""
+    """The hierarchy of a separate table; ``leaves`` holds the key and the region (``t0``) of those
+    that have rows.
+    """
     found = regions_from_leaves(table.labels, table.level_names, root)
-    matched = leaves.rename_columns({"t0": "region"}).join(found.leaf_of_key, "region", join_type="left outer")
+    matched = leaves.rename_columns({"t0": "region"}).join(
+        found.leaf_of_key, "region", join_type="left outer"
+    )
     if matched["leaf"].null_count:
         raise InputError(
-            f"The data has regions that {table.name} lacks; add them there, and check that both write them alike "
+            f"The data has regions that {table.name} lacks; add them there, and check that both "
+            "write them alike "
             "(01001 and 1001 are different regions)."
         )
     return Regions(found.hierarchy, matched.drop_columns(["region"]), found.remarks)
 
 
-def regions_from_totals(leaves: pa.Table, totals: TotalsTable, level_names: Sequence[str], root: str) -> Regions:
-    """The hierarchy of a table of group totals; ``leaves`` holds the key and the labels of those that have rows."""
+def regions_from_totals(
+    leaves: pa.Table, totals: TotalsTable, level_names: Sequence[str], root: str
+) -> Regions:
+    """The hierarchy of a table of group totals; ``leaves`` holds the key and the labels of those
+    that have rows.
+    """
     found = regions_from_leaves(
         totals.labels.append_column("key", pa.array(range(len(totals.groups)))), level_names, root
     )
@@ -104,13 +122,17 @@ def regions_from_totals(leaves: pa.Table, totals: TotalsTable, level_names: Sequ
     matched = leaves.join(numbered, texts, join_type="left outer")
     if matched["leaf"].null_count:
         raise InputError(
-            f"The data has regions that {totals.name} lacks; add them there, and check that both write them alike."
+            f"The data has regions that {totals.name} lacks; add them there, and check that both "
+            "write them alike."
         )
     return Regions(found.hierarchy, matched.drop_columns(texts), found.remarks)
 
 
 def by_attributes(
-    leaves: pa.Table, shape: RowShape, find: Callable[[pa.Table], Regions], listed: pa.Table | None = None
+    leaves: pa.Table,
+    shape: RowShape,
+    find: Callable[[pa.Table], Regions],
+    listed: pa.Table | None = None,
 ) -> Regions:
     """The regions, and the number of the combination of values that each key stands for.
 
@@ -148,31 +170,43 @@ def cells_of(attributes: Attributes, labels: pa.Table) -> IntArray:
     cell = np.zeros(len(labels), dtype=np.int64)
     for values, column in zip(attributes.values, labels.columns):
         place = pc.index_in(column, value_set=pa.array(values))
-        cell = cell * len(values) + pc.fill_null(place, values.index(OTHER)).to_numpy().astype(np.int64)
+        cell = cell * len(values) + pc.fill_null(place, values.index(OTHER)).to_numpy().astype(
+            np.int64
+        )
     return cell
 
 
 def _attributes(shape: RowShape, labels: Sequence[LabelArray]) -> Attributes:
-    """The attributes with their lists of values, those without a list with the values found; "other" comes last."""
-    lists = [sorted(set(found)) if given is None else given for (_, given), found in zip(shape.by, labels)]
+    """The attributes with their lists of values, those without a list with the values found;
+    "other" comes last.
+    """
+    lists = [
+        sorted(set(found)) if given is None else given
+        for (_, given), found in zip(shape.by, labels)
+    ]
     values = tuple((*(value for value in each if value != OTHER), OTHER) for each in lists)
     return Attributes(shape.attributes, values)
 
 
 def region_table(name: str, rows: pa.Table, region: str) -> RegionTable:
-    """Check a separate hierarchy table, all columns text: one row per region, its labels from the top level to the leaf.
+    """Check a separate hierarchy table, all columns text: one row per region, its labels from the
+    top level to the leaf.
 
-    Where the labels do not tell the regions apart, the region itself is the last level: a table (county, state) then
-    means counties within states.
+    Where the labels do not tell the regions apart, the region itself is the last level: a table
+    (county, state) then means counties within states.
     """
     if len(rows) == 0:
         raise InputError(f"{name} has no rows; the hierarchy needs at least one region.")
     for column in rows.column_names:
         if rows[column].null_count:
-            raise InputError(f"Column {column!r} of {name} has missing values; every region needs all its labels.")
+            raise InputError(
+                f"Column {column!r} of {name} has missing values; every region needs all its "
+                "labels."
+            )
     if pc.count_distinct(rows[region]).as_py() < len(rows):
         raise InputError(
-            f"Column {region!r} of {name} names a region twice, so that it would lie under two parents; "
+            f"Column {region!r} of {name} names a region twice, so that it would lie under two "
+            "parents; "
             "list each region once."
         )
     levels = [column for column in rows.column_names if column != region]
@@ -188,14 +222,26 @@ def label_array(column: pa.ChunkedArray) -> LabelArray:
     if isinstance(codes, pa.ChunkedArray):
         codes = codes.combine_chunks()
     distinct = np.array(codes.dictionary.to_pylist(), dtype=object)
-    return distinct[codes.indices.to_numpy(zero_copy_only=False)] if len(distinct) else np.empty(0, dtype=object)
+    return (
+        distinct[codes.indices.to_numpy(zero_copy_only=False)]
+        if len(distinct)
+        else np.empty(0, dtype=object)
+    )
 
 
 def repeated_labels(hierarchy: Hierarchy, n_distinct: Sequence[int]) -> tuple[str, ...]:
-    """What to say of levels with fewer different labels than regions, ``n_distinct`` of each below the root."""
-    repeated = [level for level in range(2, hierarchy.n_levels) if hierarchy.level_size(level) > n_distinct[level - 1]]
+    """What to say of levels with fewer different labels than regions, ``n_distinct`` of each below
+    the root.
+    """
+    repeated = [
+        level
+        for level in range(2, hierarchy.n_levels)
+        if hierarchy.level_size(level) > n_distinct[level - 1]
+    ]
     return tuple(
-        f"Some labels of level {hierarchy.level_names[level]!r} occur below more than one region of level "
-        f"{hierarchy.level_names[level - 1]!r}; they count as different regions, told apart by their paths."
+        f"Some labels of level {hierarchy.level_names[level]!r} occur below more than one region "
+        "of level "
+        f"{hierarchy.level_names[level - 1]!r}; they count as different regions, told apart by "
+        "their paths."
         for level in repeated
     )

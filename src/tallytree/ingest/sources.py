@@ -25,7 +25,8 @@ PARQUET = (".parquet", ".pq", ".parq")
 CSV = (".csv", ".tsv", ".txt")
 REMOTE = ("s3://", "gs://", "gcs://", "r2://", "az://", "abfss://", "http://", "https://", "hf://")
 ACCEPTED = (
-    "a Parquet or CSV file or glob, a GeoJSON file or shapefile of points, a pandas, Polars, Arrow, Spark or Ibis table, a "
+    "a Parquet or CSV file or glob, a GeoJSON file or shapefile of points, a pandas, Polars, "
+    "Arrow, Spark or Ibis table, a "
     "DuckDB relation, or a database URL (duckdb://, postgres://, sqlite://)"
 )
 
@@ -43,7 +44,8 @@ class Source:
     name
         What messages call the input.
     named
-        Whether the names of the columns can be names: those of a CSV file may be the values of its first row.
+        Whether the names of the columns can be names: those of a CSV file may be the values of its
+        first row.
     """
 
     table: Any
@@ -54,7 +56,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Columns to read: ``required`` ones must be there, ``optional`` ones may be; ``None`` for all that there are."""
+    """Columns to read: ``required`` ones must be there, ``optional`` ones may be; ``None`` for all
+    that there are.
+    """
 
     required: Sequence[str] | None = None
     optional: Sequence[str] = ()
@@ -70,10 +74,14 @@ class Wanted:
 
 
 def open_source(session: Session, source: Any, wanted: Wanted, place: Place = ANYWHERE) -> Source:
-    """Open an input and check that it has the wanted columns; inputs in memory are narrowed to them."""
+    """Open an input and check that it has the wanted columns; inputs in memory are narrowed to
+    them.
+    """
     is_url = isinstance(source, str) and "://" in source and not source.startswith(REMOTE)
     if not is_url and (place.table is not None or place.sql is not None):
-        raise RequestError("table= and sql= go with a database URL such as postgres://user@host/database.")
+        raise RequestError(
+            "table= and sql= go with a database URL such as postgres://user@host/database."
+        )
     if is_url:
         _refuse_encoding(place.encoding, "A database")
         table, name = open_database(session, source, place)
@@ -83,7 +91,10 @@ def open_source(session: Session, source: Any, wanted: Wanted, place: Place = AN
     else:
         _refuse_encoding(place.encoding, "A table in memory")
         opened = _open_in_memory(session, source, wanted)
-    used = [opened.columns[place] for place in wanted.places(opened.columns, opened.name, named=opened.named)]
+    used = [
+        opened.columns[place]
+        for place in wanted.places(opened.columns, opened.name, named=opened.named)
+    ]
     if any(opened.table[column].type().is_floating() for column in used):
         session.look_for_nan()
     return opened
@@ -91,7 +102,9 @@ def open_source(session: Session, source: Any, wanted: Wanted, place: Place = AN
 
 def _refuse_encoding(encoding: str | None, source: str) -> None:
     if encoding is not None:
-        raise RequestError(f"encoding= goes with files of text, such as CSV; {source} knows its own.")
+        raise RequestError(
+            f"encoding= goes with files of text, such as CSV; {source} knows its own."
+        )
 
 
 def _open_in_memory(session: Session, source: Any, wanted: Wanted) -> Source:
@@ -118,15 +131,25 @@ def _open_spark(session: Session, source: Any) -> Source:
     """A view over a Spark table; queries on it run on the executors."""
     name = f"{session.new_name()}_{id(source)}"
     source.createOrReplaceTempView(name)
-    return Source(ibis.pyspark.connect(source.sparkSession).table(name), tuple(source.columns), "the Spark table")
+    return Source(
+        ibis.pyspark.connect(source.sparkSession).table(name),
+        tuple(source.columns),
+        "the Spark table",
+    )
 
 
 def _open_relation(session: Session, source: Any, wanted: Wanted) -> Source:
-    """A DuckDB relation: worked out by the connection it belongs to, batch by batch, the wanted columns alone."""
+    """A DuckDB relation: worked out by the connection it belongs to, batch by batch, the wanted
+    columns alone.
+    """
     name, columns = "the DuckDB relation", tuple(source.columns)
     named = [columns[place].replace('"', '""') for place in wanted.places(columns, name)]
     narrowed = guarded(lambda: source.project(", ".join(f'"{column}"' for column in named)), name)
-    return Source(guarded(lambda: session.load(pa.RecordBatchReader.from_stream(narrowed)), name), columns, name)
+    return Source(
+        guarded(lambda: session.load(pa.RecordBatchReader.from_stream(narrowed)), name),
+        columns,
+        name,
+    )
 
 
 def _open_polars(session: Session, source: Any, wanted: Wanted) -> Source:
@@ -141,7 +164,9 @@ def _open_polars(session: Session, source: Any, wanted: Wanted) -> Source:
 
 
 def _polars_stream(frame: Any) -> pa.RecordBatchReader:
-    """A lazy table batch by batch, never whole in memory. Categories become text: each batch numbers them anew."""
+    """A lazy table batch by batch, never whole in memory. Categories become text: each batch
+    numbers them anew.
+    """
     import polars as pl
 
     frame = frame.with_columns(pl.selectors.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
@@ -169,7 +194,9 @@ def _open_files(session: Session, path: str, wanted: Wanted, encoding: str | Non
         return _open_named(session, path, encoding)
     except OSError as error:  # a name that is too long, a folder that may not be entered
         name = shown_path(path)[:200]
-        raise InputError(f"Cannot read {name}: {error.strerror or ' '.join(str(error).split())}.") from None
+        raise InputError(
+            f"Cannot read {name}: {error.strerror or ' '.join(str(error).split())}."
+        ) from None
 
 
 def _open_points(session: Session, path: str, wanted: Wanted, encoding: str | None) -> Source:
@@ -196,7 +223,9 @@ def _open_named(session: Session, path: str, encoding: str | None) -> Source:
     if last in PARQUET:
         _refuse_encoding(encoding, name)
         # Folders such as county=01001 name regions too: their zeros must stay.
-        table = guarded(lambda: session.connection.read_parquet(files, hive_types_autocast=False), name)
+        table = guarded(
+            lambda: session.connection.read_parquet(files, hive_types_autocast=False), name
+        )
         return Source(table, tuple(table.columns), name)
     table, columns, named = open_csv(session, files, name, encoding, remote=remote)
     return Source(table, columns, name, named)

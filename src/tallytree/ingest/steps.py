@@ -1,4 +1,6 @@
-"""Reading how many rows came in each step of a stream. The engine is loaded when the first table is read."""
+"""Reading how many rows came in each step of a stream. The engine is loaded when the first table is
+read.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,20 @@ def read_steps(
     where: Part | None = None,
     **place: str | None,
 ) -> ConfidentialArrivals:
-    """Count the rows of each of the first ``n_steps`` steps, inside the engine that holds the table.
+    """Count the rows of each of the first ``n_steps`` steps, inside the engine that holds the
+    table.
 
     Parameters
     ----------
     source, count, place, where
         As for :func:`tallytree.ingest.values.read_values`.
     column
-        When a row came: the number of its step (of fractional numbers the whole part), or a date or time of day without a
-        zone.
+        When a row came: the number of its step (of fractional numbers the whole part), or a date or
+        time of day without a zone.
     unit, contributions
-        The column that names the protected unit, of whose rows the first ``contributions`` count: the first ones by
-        ``column``, and not just any, so that the rows that count stay the same when more of them come. Without a unit,
-        how many rows one unit has at most, on trust.
+        The column that names the protected unit, of whose rows the first ``contributions`` count:
+        the first ones by ``column``, and not just any, so that the rows that count stay the same
+        when more of them come. Without a unit, how many rows one unit has at most, on trust.
 
     Examples
     --------
@@ -51,14 +54,24 @@ def read_steps(
     [2, 0, 1]
     """
     if unit != ENTITY and count is not None:
-        raise RequestError("unit= goes with rows that are entities; with count= a row stands for several of them.")
+        raise RequestError(
+            "unit= goes with rows that are entities; with count= a row stands for several of them."
+        )
     from tallytree.ingest.step_queries import count_in_steps  # loads Ibis and DuckDB
     from tallytree.ingest.value_queries import Column
 
     protected = unit_from(unit, entity, contributions, counted=count is not None)
     bound = checked_unit(unit, contributions) if unit != ENTITY else (None, 1)
     where_from = Column(source, column, count, Place(**place), *bound, where=where)
-    counts, n_early, n_left_out = count_in_steps(where_from, steps.cuts(n_steps), dates=steps.every is not None)
-    note = NOTE if unit == ENTITY else f"{NOTE}; of one {protected.column} the first rows by {column} count"
-    altered = UNALTERED.also_rows_of(protected, n_left_out).also("entities before the first step, left out", n_early)
+    counts, n_early, n_left_out = count_in_steps(
+        where_from, steps.cuts(n_steps), dates=steps.every is not None
+    )
+    note = (
+        NOTE
+        if unit == ENTITY
+        else f"{NOTE}; of one {protected.column} the first rows by {column} count"
+    )
+    altered = UNALTERED.also_rows_of(protected, n_left_out).also(
+        "entities before the first step, left out", n_early
+    )
     return ConfidentialArrivals(counts, note, protected, where, altered)

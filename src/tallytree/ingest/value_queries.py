@@ -28,8 +28,9 @@ from tallytree.model.place import ANYWHERE, Place
 
 @dataclass(frozen=True)
 class Column:
-    """One column (or several, for points) of an input, with the column of how many entities a row stands for, or with the
-    column of the protected unit, of which at most ``contributions`` rows count. ``where`` keeps the rows of one part.
+    """One column (or several, for points) of an input, with the column of how many entities a row
+    stands for, or with the column of the protected unit, of which at most ``contributions`` rows
+    count. ``where`` keeps the rows of one part.
     """
 
     source: Any
@@ -58,8 +59,8 @@ class Column:
         return whole_number(opened.table, self.count, opened.name, count=True)
 
     def rows(self, session: Session, opened: Source, values: dict[str, Any], problem: Any) -> Any:
-        """The rows as a table: the values, how many entities each stands for (``n``), what is wrong (``problem``), and
-        with a unit which ones do not count (``left_out``).
+        """The rows as a table: the values, how many entities each stands for (``n``), what is wrong
+        (``problem``), and with a unit which ones do not count (``left_out``).
         """
         weight, weight_problem = self.weight(opened)
         columns = {**values, "n": weight, "problem": ibis.least(problem, weight_problem)}
@@ -85,8 +86,9 @@ class Column:
 def count_in_edges(where: Column, edges: FloatArray) -> BinnedValues:
     """Count numbers between edges.
 
-    Equal values are added up first, where the table is; then each finds its bin by an as-of join in our own DuckDB, which
-    is exact for any edges and as fast as sorting. On Spark values find their bins on the executors.
+    Equal values are added up first, where the table is; then each finds its bin by an as-of join in
+    our own DuckDB, which is exact for any edges and as fast as sorting. On Spark values find their
+    bins on the executors.
     """
     with open_session() as session:
         opened = where.open(session)
@@ -131,9 +133,15 @@ def _by_name(session: Session, listed: Any, categories: list[str], source: str) 
 
 
 def _on_executors(
-    session: Session, listed: Any, opened: Source, count: Callable[[Any, Any, Any, str], pa.Table], bins: Any
+    session: Session,
+    listed: Any,
+    opened: Source,
+    count: Callable[[Any, Any, Any, str], pa.Table],
+    bins: Any,
 ) -> pa.Table | None:
-    """Counts per bin from Spark, where there may be far more values than bins, and none of them is to leave it."""
+    """Counts per bin from Spark, where there may be far more values than bins, and none of them is
+    to leave it.
+    """
     engine = session.engine_of(listed)
     return count(engine, listed, bins, opened.name) if engine.name == "pyspark" else None
 
@@ -148,9 +156,13 @@ def _by_bin(found: Any, place: Any, outside: Any) -> Any:
 
 
 def sums_of(rows: Any) -> dict[str, Any]:
-    """How many entities rows stand for together, where sums saturate, their worst problem, and how many were left out."""
+    """How many entities rows stand for together, where sums saturate, their worst problem, and how
+    many were left out.
+    """
     sums = {"n": at_most(rows.n.sum(), MOST_ENTITIES).cast("int64"), "problem": rows.problem.min()}
-    return sums | ({"left_out": rows.left_out.sum().cast("int64")} if "left_out" in rows.columns else {})
+    return sums | (
+        {"left_out": rows.left_out.sum().cast("int64")} if "left_out" in rows.columns else {}
+    )
 
 
 def left_out_of(rows: pa.Table) -> int:
@@ -159,7 +171,9 @@ def left_out_of(rows: pa.Table) -> int:
 
 
 def binned(rows: pa.Table, shape: tuple[int, ...], source: str) -> BinnedValues:
-    """Counts per bin from rows (``place``, ``outside``, ``n``); place -1 stands for missing, -2 for not listed."""
+    """Counts per bin from rows (``place``, ``outside``, ``n``); place -1 stands for missing, -2 for
+    not listed.
+    """
     place, outside = rows["place"].to_numpy(), rows["outside"].to_numpy().astype(bool)
     count = rows["n"].cast(pa.int64()).to_numpy()
     tables: list[IntArray] = []

@@ -1,4 +1,6 @@
-"""Reading columns of values into counts per bin. The engine, and with it Ibis, is loaded when the first table is read."""
+"""Reading columns of values into counts per bin. The engine, and with it Ibis, is loaded when the
+first table is read.
+"""
 
 from __future__ import annotations
 
@@ -53,32 +55,41 @@ class BinnedValues(Confidential):
         read_only(self.outside)
 
     def settle(self, outside: Outside) -> IntArray:
-        """Counts per bin under a policy for values outside: refuse them, count them in the nearest bin, or drop them.
+        """Counts per bin under a policy for values outside: refuse them, count them in the nearest
+        bin, or drop them.
 
-        What is none of the categories has no nearest bin and is left out unless refused. Missing values are refused under each
-        policy. No message says how many there are.
+        What is none of the categories has no nearest bin and is left out unless refused. Missing
+        values are refused under each policy. No message says how many there are.
         """
         if self.n_missing:
             raise InputError(
-                f"{self.source} has missing values (null, NaN, an infinite coordinate) in a column to count; fill or drop them."
+                f"{self.source} has missing values (null, NaN, an infinite coordinate) in a column "
+                "to count; fill or drop them."
             )
         if outside not in ("error", "clip", "drop"):
             raise RequestError(f"outside is one of error, clip, drop; got {outside!r}.")
         if outside == "error" and (self.n_unlisted or self.outside.any()):
-            what = ("values" if self.counts.ndim == 1 else "points") + (f" of {self.source}" if self.source else "")
+            what = ("values" if self.counts.ndim == 1 else "points") + (
+                f" of {self.source}" if self.source else ""
+            )
             where = "bins" if self.counts.ndim == 1 else "box"
             raise InputError(
-                f"Some {what} lie outside the {where}; widen the {where}, or choose outside='clip' or 'drop'."
+                f"Some {what} lie outside the {where}; widen the {where}, or choose outside='clip' "
+                "or 'drop'."
             )
         return self.counts + self.outside if outside == "clip" else self.counts.copy()
 
     def altered(self, outside: Outside, unit: Unit) -> Altered:
-        """What :meth:`settle` does to values outside, and what was done to rows of units that have too many."""
+        """What :meth:`settle` does to values outside, and what was done to rows of units that have
+        too many.
+        """
         done = UNALTERED.also_rows_of(unit, self.n_left_out)
         kept = "counted in the nearest" if outside == "clip" else "left out"
         done = done.also(f"values outside all bins or the box, {kept}", int(self.outside.sum()))
         return (
-            done.also("values that are none of the categories, left out", self.n_unlisted) if self.n_unlisted else done
+            done.also("values that are none of the categories, left out", self.n_unlisted)
+            if self.n_unlisted
+            else done
         )
 
     def _shown(self) -> str:
@@ -106,8 +117,8 @@ def read_values(
     column
         Numbers, with ``edges``; or anything that can be written as text, with ``categories``.
     edges
-        Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``; the last bin holds its upper
-        edge too.
+        Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``; the
+        last bin holds its upper edge too.
     categories
         One bin per category; a value belongs to the category with the same text.
     count
@@ -126,8 +137,15 @@ def read_values(
     [2, 2]
     """
     if (edges is None) == (categories is None):
-        raise RequestError("Describe the bins of a column of numbers by edges=, those of other columns by categories=.")
-    from tallytree.ingest.value_queries import Column, count_in_categories, count_in_edges  # loads Ibis and DuckDB
+        raise RequestError(
+            "Describe the bins of a column of numbers by edges=, those of other columns by "
+            "categories=."
+        )
+    from tallytree.ingest.value_queries import (
+        Column,
+        count_in_categories,
+        count_in_edges,
+    )  # loads Ibis and DuckDB
 
     bound = _checked_unit(unit, contributions, count)
     column_of = Column(source, column, count, Place(**place), *bound, where=part_from(where))
@@ -160,10 +178,11 @@ def read_points(
     box
         Lower and upper end of each dimension, both included.
     shape
-        Number of cells along each dimension. Along a dimension from ``a`` to ``b``, ``x`` lies in cell
-        ``floor((x - a) * cells / (b - a))``, ``b`` itself in the last one.
+        Number of cells along each dimension. Along a dimension from ``a`` to ``b``, ``x`` lies in
+        cell ``floor((x - a) * cells / (b - a))``, ``b`` itself in the last one.
     axes
-        The bins of each dimension, where they are not cut evenly; between their edges as in :func:`read_values`.
+        The bins of each dimension, where they are not cut evenly; between their edges as in
+        :func:`read_values`.
 
     Examples
     --------
@@ -173,17 +192,24 @@ def read_points(
     [[1, 0], [1, 1]]
     """
     if not len(columns) == len(box) == len(shape) or not columns:
-        raise RequestError("Points need as many columns as ends in box= and cells in shape=, at least one of each.")
+        raise RequestError(
+            "Points need as many columns as ends in box= and cells in shape=, at least one of each."
+        )
     sides = [(float(low), float(high)) for low, high in box]
     if not all(math.isfinite(low) and math.isfinite(high) and low < high for low, high in sides):
-        raise RequestError("Each side of box= runs from a number to a larger one; got a side without extent.")
+        raise RequestError(
+            "Each side of box= runs from a number to a larger one; got a side without extent."
+        )
     cells = [int(number) for number in shape]
     if min(cells) < 1 or cells != list(shape) or math.prod(cells) > 2**31:
         raise RequestError(
-            f"shape= holds whole numbers of at least 1, at most {2**31:,} cells in all; got {list(shape)}."
+            f"shape= holds whole numbers of at least 1, at most {2**31:,} cells in all; got "
+            f"{list(shape)}."
         )
     if axes is not None and any(axis.categories is not None for axis in axes):
-        raise RequestError("Points are counted between edges; of categories give the counts per cell.")
+        raise RequestError(
+            "Points are counted between edges; of categories give the counts per cell."
+        )
     from tallytree.ingest.point_queries import count_in_grid  # loads Ibis and DuckDB
     from tallytree.ingest.value_queries import Column
 
@@ -192,9 +218,13 @@ def read_points(
     return count_in_grid(points, Frame(tuple(sides), tuple(cells), axes))
 
 
-def _checked_unit(unit: str, contributions: int | None, count: str | None) -> tuple[str | None, int]:
+def _checked_unit(
+    unit: str, contributions: int | None, count: str | None
+) -> tuple[str | None, int]:
     if unit != ENTITY and count is not None:
-        raise RequestError("unit= goes with rows that are entities; with count= a row stands for several of them.")
+        raise RequestError(
+            "unit= goes with rows that are entities; with count= a row stands for several of them."
+        )
     return checked_unit(unit, contributions)
 
 
@@ -203,7 +233,12 @@ def _checked_edges(edges: Any) -> FloatArray:
         numbers = np.array(edges, dtype=np.float64)
     except (TypeError, ValueError):
         numbers = np.array([math.nan])
-    if numbers.ndim != 1 or len(numbers) < 2 or not np.all(np.isfinite(numbers)) or not np.all(np.diff(numbers) > 0):
+    if (
+        numbers.ndim != 1
+        or len(numbers) < 2
+        or not np.all(np.isfinite(numbers))
+        or not np.all(np.diff(numbers) > 0)
+    ):
         raise RequestError("edges= holds at least two numbers, finite and strictly increasing.")
     return numbers
 

@@ -1,8 +1,9 @@
 """Exact whole isotonic fit of one long chain of weighted means, by pool-adjacent-violators.
 
-Entry i stands for ``weight[i]`` merged values with sum ``total[i]``. The nearest nondecreasing *whole* chain is the nearest
-real one rounded to whole numbers, so one pass solves Model 3 of fioretto2021 without its cost tables. Block means are
-compared as whole part and remainder: products of sums and weights of a chain of millions of entries overflow 64 bits.
+Entry i stands for ``weight[i]`` merged values with sum ``total[i]``. The nearest nondecreasing
+*whole* chain is the nearest real one rounded to whole numbers, so one pass solves Model 3 of
+fioretto2021 without its cost tables. Block means are compared as whole part and remainder: products
+of sums and weights of a chain of millions of entries overflow 64 bits.
 """
 
 from __future__ import annotations
@@ -52,14 +53,18 @@ def _fit(total, weight, lower, upper, fit):  # type: ignore[no-untyped-def]
 
 
 def fit_chain(total: IntArray, weight: IntArray, *, lower: int, upper: int) -> IntArray:
-    """Nearest nondecreasing whole chain within bounds, in weighted squared distance to ``total / weight``.
+    """Nearest nondecreasing whole chain within bounds, in weighted squared distance to ``total /
+    weight``.
 
-    Exact; linear in the length. The sum of all weights must stay below 2^31, that of all totals below 2^62.
+    Exact; linear in the length. The sum of all weights must stay below 2^31, that of all totals
+    below 2^62.
     """
     total = np.ascontiguousarray(total, dtype=np.int64)
     weight = np.ascontiguousarray(weight, dtype=np.int64)
     if len(total) != len(weight) or (len(weight) and weight.min() < 1) or weight.sum() >= 2**31:
-        raise InputError("A chain needs one whole weight of at least 1 per entry, less than 2^31 in all.")
+        raise InputError(
+            "A chain needs one whole weight of at least 1 per entry, less than 2^31 in all."
+        )
     if len(total) and float(np.abs(total.astype(np.float64)).sum()) >= 2.0**62:
         raise InputError("The values of a chain must add up to less than 2^62.")
     fit = np.empty(len(total), dtype=np.int64)

@@ -1,4 +1,6 @@
-"""Distances between two tables of counts by size, per region, on runs: linear in the number of runs."""
+"""Distances between two tables of counts by size, per region, on runs: linear in the number of
+runs.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,12 @@ from tallytree.model.count_of_counts import CountsBySize
 
 
 def earth_movers_distance(a: CountsBySize, b: CountsBySize) -> IntArray:
-    """Least number of entities to add to or remove from groups to turn one table into the other, per region.
+    """Least number of entities to add to or remove from groups to turn one table into the other,
+    per region.
 
-    kuo2018 Lemma 1: ‖H_c − Ĥ_c‖₁, computed as Σ_s |groups above s in one − in the other|, which is the same when both have
-    equally many groups. Where they do not, a missing group counts as an empty one.
+    kuo2018 Lemma 1: ‖H_c − Ĥ_c‖₁, computed as Σ_s |groups above s in one − in the other|, which is
+    the same when both have equally many groups. Where they do not, a missing group counts as an
+    empty one.
 
     Examples
     --------
@@ -43,16 +47,21 @@ def distinct_sizes(counts: CountsBySize) -> IntArray:
 
 def _distances(a: CountsBySize, b: CountsBySize) -> IntArray:
     if a.n_regions != b.n_regions:
-        raise InputError(f"Distances need tables of the same regions, got {a.n_regions} and {b.n_regions}.")
+        raise InputError(
+            f"Distances need tables of the same regions, got {a.n_regions} and {b.n_regions}."
+        )
     found = np.zeros((a.n_regions, 3), dtype=np.int64)
     one, other = (a.offsets, a.size, a.count), (b.offsets, b.size, b.count)
-    run_in_chunks(lambda start, stop: _walk(*one, *other, found, start, stop), a.n_regions, smallest=1000)
+    run_in_chunks(
+        lambda start, stop: _walk(*one, *other, found, start, stop), a.n_regions, smallest=1000
+    )
     return found
 
 
 @serial
 def _walk(a_offsets, a_size, a_count, b_offsets, b_size, b_count, found, start, stop):  # type: ignore[no-untyped-def]
-    # From the largest size down; `above` is the difference in the number of groups of at least `size`.
+    # From the largest size down; `above` is the difference in the number of groups of at least
+    # `size`.
     for region in range(start, stop):
         i, j = a_offsets[region + 1] - 1, b_offsets[region + 1] - 1
         above = 0

@@ -11,7 +11,9 @@ from tallytree.model.arrays import IntArray
 
 @serial
 def _satisfies_erdos_gallai(falling):  # type: ignore[no-untyped-def]
-    """Σ_{i ≤ k} d_i ≤ k(k − 1) + Σ_{i > k} min(d_i, k) for every k, degrees falling; the sum is known to be even."""
+    """Σ_{i ≤ k} d_i ≤ k(k − 1) + Σ_{i > k} min(d_i, k) for every k, degrees falling; the sum is
+    known to be even.
+    """
     n = len(falling)
     before = np.zeros(n + 1, dtype=np.int64)
     for i in range(n):
@@ -30,9 +32,9 @@ def _satisfies_erdos_gallai(falling):  # type: ignore[no-untyped-def]
 def _connect(falling, wanted):  # type: ignore[no-untyped-def]
     """Connect nodes greedily and lower ``falling``, in place, to the degrees that were reached.
 
-    ``wanted`` starts as a copy and holds the ends still missing, always in falling order from the node at work on. The
-    node that misses most is connected to those that miss most after it. Among equals the last ones are taken, which
-    keeps the order.
+    ``wanted`` starts as a copy and holds the ends still missing, always in falling order from the
+    node at work on. The node that misses most is connected to those that miss most after it. Among
+    equals the last ones are taken, which keeps the order.
     """
     n = len(falling)
     positive = n  # nodes that still miss an end are node … positive − 1
@@ -60,8 +62,9 @@ def _connect(falling, wanted):  # type: ignore[no-untyped-def]
 
 
 def is_graphical(degrees: IntArray) -> bool:
-    """Whether some simple undirected graph has these degrees: an even sum, and Erdős and Gallai's inequalities. O(n log
-    n)."""
+    """Whether some simple undirected graph has these degrees: an even sum, and Erdős and Gallai's
+    inequalities. O(n log n).
+    """
     values = np.asarray(degrees, dtype=np.int64)
     if len(values) == 0:
         return True
@@ -73,11 +76,12 @@ def is_graphical(degrees: IntArray) -> bool:
 def nearest_graphical(degrees: IntArray) -> IntArray:
     """A graphical sequence at the least L1 distance from whole numbers, in rising order.
 
-    Nodes are connected greedily, the one that misses most ends to those that miss most after it, and every end for
-    which there is no partner is dropped (Karwa and Slavković 2012, Algorithm 2, which proves the distance minimal; the
-    tests confirm it against all graphical sequences of up to 6 nodes). Other sequences may be equally near, and the
-    nearest in squares may be another one. Degrees are never raised above the given ones, except negative ones, which
-    become 0. O(n log n + edges), plus ties.
+    Nodes are connected greedily, the one that misses most ends to those that miss most after it,
+    and every end for which there is no partner is dropped (Karwa and Slavković 2012, Algorithm 2,
+    which proves the distance minimal; the tests confirm it against all graphical sequences of up to
+    6 nodes). Other sequences may be equally near, and the nearest in squares may be another one.
+    Degrees are never raised above the given ones, except negative ones, which become 0. O(n log n +
+    edges), plus ties.
     """
     values = np.asarray(degrees)
     if values.ndim != 1 or values.dtype.kind not in "iu":

@@ -1,10 +1,13 @@
-"""Quadratic forms of (I + TTᵀ)⁻¹ in linear time, where T has two neighbouring hats per level and bin.
+"""Quadratic forms of (I + TTᵀ)⁻¹ in linear time, where T has two neighbouring hats per level and
+bin.
 
-vᵀ(I + TTᵀ)⁻¹v is the maximum of 2vᵀx − xᵀ(I + TTᵀ)x over one number x_h per hat. Going over the bins from one side, a hat whose
-bins were all seen is maximised over and forgotten: a small matrix over the hats still there, two per level, holds all that
-matters. From the left and from the right together they give the form at every bin.
+vᵀ(I + TTᵀ)⁻¹v is the maximum of 2vᵀx − xᵀ(I + TTᵀ)x over one number x_h per hat. Going over the
+bins from one side, a hat whose bins were all seen is maximised over and forgotten: a small matrix
+over the hats still there, two per level, holds all that matters. From the left and from the right
+together they give the form at every bin.
 
-Hat h of a level l sits in slot 2l + h mod 2: where it ends, the hat after the next begins and takes its place.
+Hat h of a level l sits in slot 2l + h mod 2: where it ends, the hat after the next begins and takes
+its place.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ def _see(matrix, weights):  # type: ignore[no-untyped-def]
 
 @serial
 def _forget(matrix, vectors, slot, own, gained):  # type: ignore[no-untyped-def]
-    """Maximise over the hat of a slot, whose ``own`` part of I is not yet in the matrix, and empty the slot.
+    """Maximise over the hat of a slot, whose ``own`` part of I is not yet in the matrix, and empty
+    the slot.
 
     ``gained`` grows by what each of the vectors gains.
     """
@@ -63,7 +67,9 @@ def _form(matrix, vector):  # type: ignore[no-untyped-def]
 def _sweep(weights, ends, amounts):  # type: ignore[no-untyped-def]
     n_bins, n_slots = weights.shape
     matrix, vectors, gained = np.zeros((n_slots, n_slots)), np.zeros((2, n_slots)), np.zeros(2)
-    later = np.zeros((n_bins, n_slots, n_slots))  # what the bins to its right tell the hats of a bin
+    later = np.zeros(
+        (n_bins, n_slots, n_slots)
+    )  # what the bins to its right tell the hats of a bin
     for place in range(n_bins - 1, 0, -1):
         _see(matrix, weights[place])
         for slot in ends[place]:
@@ -88,15 +94,19 @@ def _sweep(weights, ends, amounts):  # type: ignore[no-untyped-def]
     return bins, prefixes, gained[1] + _form(matrix, vectors[1])
 
 
-def hat_forms(weights: FloatArray, ends: IntArray, amounts: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """vᵀ(I + TTᵀ)⁻¹v for each bin, for each prefix of bins, and for the sum of all prefixes, v being T·amounts over those bins.
+def hat_forms(
+    weights: FloatArray, ends: IntArray, amounts: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """vᵀ(I + TTᵀ)⁻¹v for each bin, for each prefix of bins, and for the sum of all prefixes, v
+    being T·amounts over those bins.
 
     Parameters
     ----------
     weights
         T of every bin, in slots.
     ends
-        Per bin and level the slot of the hat that ended just before it, and in which another begins; −1 where none did.
+        Per bin and level the slot of the hat that ended just before it, and in which another
+        begins; −1 where none did.
     amounts
         One number per bin.
     """

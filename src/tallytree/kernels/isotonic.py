@@ -1,9 +1,12 @@
-"""Isotonic regression of many regions at once, in least squares (L2) and least absolute deviations (L1).
+"""Isotonic regression of many regions at once, in least squares (L2) and least absolute deviations
+(L1).
 
-Region ``r`` owns ``values[offsets[r]:offsets[r + 1]]``. Each fit is nondecreasing within its region and, where bounds are
-given, clipped to them: for a separable convex loss, clipping the unbounded fit gives the bounded optimum.
+Region ``r`` owns ``values[offsets[r]:offsets[r + 1]]``. Each fit is nondecreasing within its region
+and, where bounds are given, clipped to them: for a separable convex loss, clipping the unbounded
+fit gives the bounded optimum.
 
-L2 is pool-adjacent-violators (kuo2018 §4.2 names it); L1 is the slope trick. Both visit each value once and keep a stack.
+L2 is pool-adjacent-violators (kuo2018 §4.2 names it); L1 is the slope trick. Both visit each value
+once and keep a stack.
 """
 
 from __future__ import annotations
@@ -69,9 +72,14 @@ def isotonic_l2(
 
 
 def isotonic_l2_whole(
-    values: npt.ArrayLike, offsets: IntArray | None = None, *, lower: Bound = None, upper: Bound = None
+    values: npt.ArrayLike,
+    offsets: IntArray | None = None,
+    *,
+    lower: Bound = None,
+    upper: Bound = None,
 ) -> IntArray:
-    """Nearest nondecreasing array of whole numbers in squared distance, per region; values are whole numbers.
+    """Nearest nondecreasing array of whole numbers in squared distance, per region; values are
+    whole numbers.
 
     Rounding the real fit gives the integer optimum. Means that end in one half are rounded up.
     """
@@ -79,12 +87,17 @@ def isotonic_l2_whole(
 
 
 def isotonic_l1(
-    values: npt.ArrayLike, offsets: IntArray | None = None, *, lower: Bound = None, upper: Bound = None
+    values: npt.ArrayLike,
+    offsets: IntArray | None = None,
+    *,
+    lower: Bound = None,
+    upper: Bound = None,
 ) -> IntArray:
-    """Nearest nondecreasing array in absolute distance, per region; values are whole numbers, and so is the fit.
+    """Nearest nondecreasing array in absolute distance, per region; values are whole numbers, and
+    so is the fit.
 
-    Many fits may be equally near. Taken is the one halfway between the lowest and the highest of them, halves up: always
-    to take the lowest, say, would be off to one side.
+    Many fits may be equally near. Taken is the one halfway between the lowest and the highest of
+    them, halves up: always to take the lowest, say, would be off to one side.
 
     Examples
     --------
@@ -102,9 +115,11 @@ def isotonic_runs(
     lower: Bound = None,
     upper: Bound = None,
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Whole-number fit in the given norm (1 or 2) as runs of equal values: offsets of runs, value and length of each run.
+    """Whole-number fit in the given norm (1 or 2) as runs of equal values: offsets of runs, value
+    and length of each run.
 
-    Memory beyond the result is the stack: as large as a region at worst, and tiny where noise pools long stretches.
+    Memory beyond the result is the stack: as large as a region at worst, and tiny where noise pools
+    long stretches.
     """
     numbers = as_input(values, np.int64)
     places = _offsets(offsets, len(numbers))
@@ -112,7 +127,9 @@ def isotonic_runs(
     low = as_input(_bound(lower, n_regions, FAR_BELOW), np.int64)
     high = as_input(_bound(upper, n_regions, FAR_ABOVE), np.int64)
     kernel = {1: _runs_l1, 2: _runs_l2}[norm]
-    parts = collect_in_chunks(lambda start, stop: kernel(numbers, places, low, high, start, stop), n_regions)
+    parts = collect_in_chunks(
+        lambda start, stop: kernel(numbers, places, low, high, start, stop), n_regions
+    )
     lengths, value, count = (np.concatenate(column) for column in zip(*parts))
     return offsets_from_lengths(lengths), value, count
 
@@ -120,9 +137,11 @@ def isotonic_runs(
 def cumulative_runs(
     values: npt.ArrayLike, offsets: IntArray, n_groups: IntArray, *, norm: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Fit noisy cumulative counts (kuo2018 §4.3) and return them as runs of groups: offsets, size, count.
+    """Fit noisy cumulative counts (kuo2018 §4.3) and return them as runs of groups: offsets, size,
+    count.
 
-    Region ``r`` gives H_c[0 … K_r − 1]; the fit lies between 0 and ``n_groups[r]``, and H_c[K_r] = ``n_groups[r]``.
+    Region ``r`` gives H_c[0 … K_r − 1]; the fit lies between 0 and ``n_groups[r]``, and H_c[K_r] =
+    ``n_groups[r]``.
     """
     fit_offsets, level, length = isotonic_runs(values, offsets, norm=norm, lower=0, upper=n_groups)
     return groups_of_cumulative(fit_offsets, level, length, as_input(n_groups, np.int64))
@@ -148,7 +167,9 @@ def _expand(run_offsets: IntArray, value: IntArray, length: IntArray) -> IntArra
 def groups_of_cumulative(
     run_offsets: IntArray, level: IntArray, length: IntArray, n_groups: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Groups from a nondecreasing cumulative curve given as runs: a rise by ``c`` at size ``s`` is ``c`` groups of ``s``."""
+    """Groups from a nondecreasing cumulative curve given as runs: a rise by ``c`` at size ``s`` is
+    ``c`` groups of ``s``.
+    """
     n_regions = len(n_groups)
     n_steps = np.diff(run_offsets) + 1
     # One step more per region: from the last level up to all groups, at size K_r.
@@ -167,7 +188,11 @@ def groups_of_cumulative(
     count[first] = reached[first]
     kept = count > 0
     region = np.repeat(np.arange(n_regions), n_steps)
-    return offsets_from_lengths(np.bincount(region[kept], minlength=n_regions)), size[kept], count[kept]
+    return (
+        offsets_from_lengths(np.bincount(region[kept], minlength=n_regions)),
+        size[kept],
+        count[kept],
+    )
 
 
 @serial
@@ -180,9 +205,10 @@ def _longest(places, start, stop):  # type: ignore[no-untyped-def]
 
 @serial
 def _fit_l2(values, weights, places, low, high, fit, start, stop):  # type: ignore[no-untyped-def]
-    # The block under way stays in local variables. Block b below it has the sum totals[b] and the weight heft[b], and ends
-    # before position end[b]; means rise strictly from block to block. Whether a value rises is a toss that processors guess,
-    # and a wrong guess costs what it takes to compare: products, because a quotient takes several times as long.
+    # The block under way stays in local variables. Block b below it has the sum totals[b] and the
+    # weight heft[b], and ends before position end[b]; means rise strictly from block to block.
+    # Whether a value rises is a toss that processors guess, and a wrong guess costs what it takes
+    # to compare: products, because a quotient takes several times as long.
     longest = _longest(places, start, stop)
     totals = np.empty(longest, dtype=np.float64)
     heft = np.empty(longest, dtype=np.float64)
@@ -223,7 +249,8 @@ def _fit_l2(values, weights, places, low, high, fit, start, stop):  # type: igno
 
 @serial
 def _runs_l2(values, places, low, high, start, stop):  # type: ignore[no-untyped-def]
-    # As _fit_l2, with exact sums. np.empty takes memory only where it is written: the stack stays as small as the blocks.
+    # As _fit_l2, with exact sums. np.empty takes memory only where it is written: the stack stays
+    # as small as the blocks.
     longest = _longest(places, start, stop) + 1
     totals = np.empty(longest, dtype=np.int64)
     lengths = np.empty(longest, dtype=np.int64)
@@ -292,15 +319,18 @@ def _runs_l1(values, places, low, high, start, stop):  # type: ignore[no-untyped
         n = last - first
         done, top = _edges_by_stack(values[first:last], lowest, highest, kink, times)
         if done < n:
-            _edges_by_heap(values[first:last], lowest, highest, done, _spread_kinks(kink, times, top, n))
-        # A fit takes the best end of its prefix, unless what follows is lower: the least edge to the right, from here on.
+            _edges_by_heap(
+                values[first:last], lowest, highest, done, _spread_kinks(kink, times, top, n)
+            )
+        # A fit takes the best end of its prefix, unless what follows is lower: the least edge to
+        # the right, from here on.
         for i in range(n - 2, -1, -1):
             lowest[i] = min(lowest[i], lowest[i + 1])
             highest[i] = min(highest[i], highest[i + 1])
         before = written
         for i in range(n):
-            # Halfway between two best fits is a best fit, and rounding all of it the same way keeps it one: costs are
-            # straight between whole numbers.
+            # Halfway between two best fits is a best fit, and rounding all of it the same way keeps
+            # it one: costs are straight between whole numbers.
             fitted = min(max((lowest[i] + highest[i] + 1) >> 1, low[region]), high[region])
             if written > before and value[written - 1] == fitted:
                 count[written - 1] += 1
@@ -314,14 +344,16 @@ def _runs_l1(values, places, low, high, start, stop):  # type: ignore[no-untyped
 
 @serial
 def _edges_by_stack(values, lowest, highest, kink, times):  # type: ignore[no-untyped-def]
-    """Slope trick: from lowest[i] to highest[i] the best fits of values[0..i] may end when nothing follows.
+    """Slope trick: from lowest[i] to highest[i] the best fits of values[0..i] may end when nothing
+    follows.
 
-    The cost of a prefix as a function of an upper bound on its last value is convex, falls in steps of 1 from kink to kink, and
-    is flat after the largest; kinks are kept in rising order, kink[k] taken times[k] times. A value v at or above the
-    largest kink becomes the only best end, and the largest kink. Below it, v adds two kinks; then the best ends reach
-    from the second largest kink to the largest, which goes. Noisy values lie close to the largest kink, where a search from the
-    top is short. Where it is not, this stops early for the heap to take over: returns the number of values done and the
-    top of the stack.
+    The cost of a prefix as a function of an upper bound on its last value is convex, falls in steps
+    of 1 from kink to kink, and is flat after the largest; kinks are kept in rising order, kink[k]
+    taken times[k] times. A value v at or above the largest kink becomes the only best end, and the
+    largest kink. Below it, v adds two kinks; then the best ends reach from the second largest kink
+    to the largest, which goes. Noisy values lie close to the largest kink, where a search from the
+    top is short. Where it is not, this stops early for the heap to take over: returns the number of
+    values done and the top of the stack.
     """
     top = -1
     work = 0
@@ -360,7 +392,9 @@ def _edges_by_stack(values, lowest, highest, kink, times):  # type: ignore[no-un
 
 @serial
 def _spread_kinks(kink, times, top, n):  # type: ignore[no-untyped-def]
-    """Kinks in falling order, each as often as it counts: a heap with its largest in front, with room for n."""
+    """Kinks in falling order, each as often as it counts: a heap with its largest in front, with
+    room for n.
+    """
     heap = np.empty(n, dtype=np.int64)
     filled = 0
     for k in range(top, -1, -1):
@@ -372,9 +406,11 @@ def _spread_kinks(kink, times, top, n):  # type: ignore[no-untyped-def]
 
 @serial
 def _edges_by_heap(values, lowest, highest, done, heap):  # type: ignore[no-untyped-def]
-    """The same as :func:`_edges_by_stack` from value ``done`` on: O(log n) each, whatever the values.
+    """The same as :func:`_edges_by_stack` from value ``done`` on: O(log n) each, whatever the
+    values.
 
-    Every value so far has left exactly one kink more, so the heap holds ``i`` kinks before value ``i``.
+    Every value so far has left exactly one kink more, so the heap holds ``i`` kinks before value
+    ``i``.
     """
     for i in range(done, len(values)):
         v = values[i]

@@ -18,18 +18,21 @@ import numpy.typing as npt
 
 from tallytree.errors import InputError
 
-# No fastmath: results must not depend on how a compiler reorders sums. No parallel=True: kernels take a range of regions
-# instead and release the interpreter lock, so that threads run them side by side and results do not depend on their number.
-# Division by zero is IEEE's: the check for it would be compiled into every division. No entry for C callbacks: none calls.
+# No fastmath: results must not depend on how a compiler reorders sums. No parallel=True: kernels
+# take a range of regions instead and release the interpreter lock, so that threads run them side by
+# side and results do not depend on their number. Division by zero is IEEE's: the check for it would
+# be compiled into every division. No entry for C callbacks: none calls.
 FLAGS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 class Kernel:
-    """A function that Numba compiles when it is first called, for each combination of argument types.
+    """A function that Numba compiles when it is first called, for each combination of argument
+    types.
 
-    Importing a module of kernels costs next to nothing: Numba is loaded with the first call. What Python calls is kept on disk,
-    so that a machine compiles it once. A kernel that another kernel calls is compiled into it, without the entry that only
-    Python needs and without a copy on disk of its own; both are a good part of the time that compiling takes.
+    Importing a module of kernels costs next to nothing: Numba is loaded with the first call. What
+    Python calls is kept on disk, so that a machine compiles it once. A kernel that another kernel
+    calls is compiled into it, without the entry that only Python needs and without a copy on disk
+    of its own; both are a good part of the time that compiling takes.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -61,7 +64,9 @@ _listeners: list[Callable[[], None]] = []
 
 @contextmanager
 def telling(compiling: Callable[[], None]) -> Iterator[None]:
-    """Call ``compiling`` whenever a kernel begins to be compiled, in any thread, until the block ends."""
+    """Call ``compiling`` whenever a kernel begins to be compiled, in any thread, until the block
+    ends.
+    """
     _listeners.append(compiling)
     try:
         yield
@@ -71,7 +76,9 @@ def telling(compiling: Callable[[], None]) -> Iterator[None]:
 
 @cache
 def _numba() -> Any:
-    """Numba, told that a kernel named inside another one is a compiled function, and what to do while it compiles."""
+    """Numba, told that a kernel named inside another one is a compiled function, and what to do
+    while it compiles.
+    """
     import numba
     from numba.core import event
     from numba.extending import typeof_impl
@@ -81,7 +88,9 @@ def _numba() -> Any:
         return numba.types.Dispatcher(kernel.part)
 
     class Compiling(event.Listener):  # type: ignore[misc]
-        """Tells listeners, and pauses Python's collector of garbage, which costs a tenth of the time and finds nothing."""
+        """Tells listeners, and pauses Python's collector of garbage, which costs a tenth of the
+        time and finds nothing.
+        """
 
         depth = 0
         collects = False
@@ -99,7 +108,8 @@ def _numba() -> Any:
             if self.depth == 0 and self.collects:
                 gc.enable()
 
-    # Numba compiles under one lock for all threads, so that events of a thread never cross those of another.
+    # Numba compiles under one lock for all threads, so that events of a thread never cross those of
+    # another.
     event.register("numba:compile", Compiling())
     return numba
 
@@ -110,9 +120,11 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 
 def as_input(values: npt.ArrayLike, dtype: type[Number]) -> npt.NDArray[Number]:
-    """The values as a contiguous array of one type that kernels read: the array itself where it is that already.
+    """The values as a contiguous array of one type that kernels read: the array itself where it is
+    that already.
 
-    Always marked read-only, because Numba compiles a kernel anew for writable and for read-only arrays.
+    Always marked read-only, because Numba compiles a kernel anew for writable and for read-only
+    arrays.
     """
     given = np.asarray(values)
     if dtype is np.int64 and given.dtype.kind not in "iub" and given.size:
@@ -128,23 +140,28 @@ def n_workers() -> int:
     return os.cpu_count() or 1
 
 
-# Threads cost a fifth of a millisecond to start. What is done sooner than this is done without them.
+# Threads cost a fifth of a millisecond to start. What is done sooner than this is done without
+# them.
 _SOON = 0.001  # seconds
-# Chunks whose results are collected, whatever the number of cores: sums over them have the same last digits everywhere.
+# Chunks whose results are collected, whatever the number of cores: sums over them have the same
+# last digits everywhere.
 _COLLECTED = 64
 _own = threading.local()
 
 
 def _is_alone() -> bool:
-    """Whether kernels run in this thread alone: on one core, or because threads around it share the cores already."""
+    """Whether kernels run in this thread alone: on one core, or because threads around it share the
+    cores already.
+    """
     return n_workers() == 1 or getattr(_own, "busy", False)
 
 
 def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Call ``work`` on every item, as many at a time as there are cores, each in one thread; results in the order of items.
+    """Call ``work`` on every item, as many at a time as there are cores, each in one thread;
+    results in the order of items.
 
-    For work in several steps on pieces that do not touch each other: kernels inside it are not spread over threads again, and
-    never more pieces are in memory than cores.
+    For work in several steps on pieces that do not touch each other: kernels inside it are not
+    spread over threads again, and never more pieces are in memory than cores.
     """
     if len(items) <= 1 or _is_alone():
         return [work(item) for item in items]
@@ -158,11 +175,12 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
 
 
 def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: int = 1) -> None:
-    """Call ``work(start, stop)`` on consecutive chunks of ``range(n_items)``, side by side in threads.
+    """Call ``work(start, stop)`` on consecutive chunks of ``range(n_items)``, side by side in
+    threads.
 
-    ``work`` must write only to places that belong to its own chunk. Chunks are a few times as many as the cores, so that
-    uneven items balance; a chunk holds at least ``smallest`` items. The first items are done here, in chunks that double, so
-    that few and small items need no threads.
+    ``work`` must write only to places that belong to its own chunk. Chunks are a few times as many
+    as the cores, so that uneven items balance; a chunk holds at least ``smallest`` items. The first
+    items are done here, in chunks that double, so that few and small items need no threads.
     """
     if _is_alone() or n_items < 2 * max(smallest, 1):
         work(0, n_items)
@@ -177,11 +195,14 @@ def run_in_chunks(work: Callable[[int, int], None], n_items: int, *, smallest: i
         _in_threads(work, _chunks(start, n_items, smallest, 8 * n_workers()))
 
 
-def collect_in_chunks(work: Callable[[int, int], Result], n_items: int, *, smallest: int = 1) -> list[Result]:
-    """Like :func:`run_in_chunks`, for kernels that return what they made: the results in the order of the chunks.
+def collect_in_chunks(
+    work: Callable[[int, int], Result], n_items: int, *, smallest: int = 1
+) -> list[Result]:
+    """Like :func:`run_in_chunks`, for kernels that return what they made: the results in the order
+    of the chunks.
 
-    Where chunks begin depends neither on how long they take nor on the number of cores, so that sums over chunks are always
-    the same.
+    Where chunks begin depends neither on how long they take nor on the number of cores, so that
+    sums over chunks are always the same.
     """
     chunks = _chunks(0, n_items, smallest, _COLLECTED)
     if len(chunks) == 1 or _is_alone():

@@ -1,11 +1,13 @@
-"""Optimal matching between the groups of a parent and those of its children, on runs (kuo2018 Algorithm 2, §5.2, §5.3).
+"""Optimal matching between the groups of a parent and those of its children, on runs (kuo2018
+Algorithm 2, §5.2, §5.3).
 
-Groups of one region and one size are interchangeable, so a run (size, how many groups, variance of each size) stands for
-all of them, and the work grows with runs, never with groups.
+Groups of one region and one size are interchangeable, so a run (size, how many groups, variance of
+each size) stands for all of them, and the work grows with runs, never with groups.
 
-Corrected against the printed Algorithm 2: line 5 takes the least of the sizes (H_g, not H_c); line 9 matches only |G_b|
-members of G_t, and the others stay unmatched until the next round. Shares of line 14 are rounded by largest remainders
-(footnote 10), in integers; the first of equal remainders wins.
+Corrected against the printed Algorithm 2: line 5 takes the least of the sizes (H_g, not H_c); line
+9 matches only |G_b| members of G_t, and the others stay unmatched until the next round. Shares of
+line 14 are rounded by largest remainders (footnote 10), in integers; the first of equal remainders
+wins.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from tallytree.model.limits import MOST_GROUPS
 
 
 class Runs(NamedTuple):
-    """Groups of several regions: region ``r`` has ``groups[i]`` groups of ``size[i]``, each known up to ``variance[i]``,
-    for ``i`` in ``offsets[r]:offsets[r + 1]``. Sizes never fall within a region; equal sizes may differ in variance.
+    """Groups of several regions: region ``r`` has ``groups[i]`` groups of ``size[i]``, each known
+    up to ``variance[i]``, for ``i`` in ``offsets[r]:offsets[r + 1]``. Sizes never fall within a
+    region; equal sizes may differ in variance.
     """
 
     offsets: IntArray
@@ -32,8 +35,11 @@ class Runs(NamedTuple):
     variance: FloatArray
 
 
-def match_children(parents: Runs, children: Runs, child_starts: IntArray, *, weighted: bool) -> Runs:
-    """Match each parent's groups with those of its children at least total difference of sizes, and merge each pair.
+def match_children(
+    parents: Runs, children: Runs, child_starts: IntArray, *, weighted: bool
+) -> Runs:
+    """Match each parent's groups with those of its children at least total difference of sizes, and
+    merge each pair.
 
     Parameters
     ----------
@@ -42,7 +48,8 @@ def match_children(parents: Runs, children: Runs, child_starts: IntArray, *, wei
     child_starts
         Children of parent ``p`` are ``child_starts[p]:child_starts[p + 1]``, counted from 0.
     weighted
-        Merge two sizes by inverse variance (eq. 5 and 6), or else by their plain average. Rounded, halves up.
+        Merge two sizes by inverse variance (eq. 5 and 6), or else by their plain average. Rounded,
+        halves up.
 
     Returns
     -------
@@ -53,11 +60,17 @@ def match_children(parents: Runs, children: Runs, child_starts: IntArray, *, wei
     n_parents = len(parents.offsets) - 1
     needed = _groups(parents)
     if not np.array_equal(needed, np.diff(offsets_from_lengths(_groups(children))[child_starts])):
-        raise InputError("Matching needs as many groups in every region as in its children together.")
+        raise InputError(
+            "Matching needs as many groups in every region as in its children together."
+        )
     if needed.max(initial=0) > MOST_GROUPS:  # shares are products of two numbers of groups
-        raise InputError(f"Matching takes at most {MOST_GROUPS:,} groups per region, got {needed.max():,}.")
+        raise InputError(
+            f"Matching takes at most {MOST_GROUPS:,} groups per region, got {needed.max():,}."
+        )
     starts = as_input(child_starts, np.int64)
-    parts = collect_in_chunks(lambda start, stop: _match(parents, children, starts, weighted, start, stop), n_parents)
+    parts = collect_in_chunks(
+        lambda start, stop: _match(parents, children, starts, weighted, start, stop), n_parents
+    )
     n_runs, size, count, variance = (np.concatenate(column) for column in zip(*parts))
     return Runs(offsets_from_lengths(n_runs), size, count, variance)
 
@@ -81,12 +94,16 @@ def _match(parents, children, child_starts, weighted, start, stop):  # type: ign
     variance = np.empty(room, dtype=np.float64)
     for parent in range(start, stop):
         first_child, last_child = child_starts[parent], child_starts[parent + 1]
-        child, top_run, bottom_run, many = _pair_runs(parents, children, parent, first_child, last_child)
+        child, top_run, bottom_run, many = _pair_runs(
+            parents, children, parent, first_child, last_child
+        )
         if n_pairs + len(child) > len(size):
             more = 2 * (n_pairs + len(child))
             size = np.concatenate((size[:n_pairs], np.empty(more - n_pairs, dtype=np.int64)))
             count = np.concatenate((count[:n_pairs], np.empty(more - n_pairs, dtype=np.int64)))
-            variance = np.concatenate((variance[:n_pairs], np.empty(more - n_pairs, dtype=np.float64)))
+            variance = np.concatenate(
+                (variance[:n_pairs], np.empty(more - n_pairs, dtype=np.float64))
+            )
         # Pairs of one child after the other, each in the order of the matching.
         ends = np.cumsum(np.bincount(child, minlength=last_child - first_child))
         place = np.empty(len(child), dtype=np.int64)
@@ -97,7 +114,9 @@ def _match(parents, children, child_starts, weighted, start, stop):  # type: ign
             filled[c] += 1
         for c in range(last_child - first_child):
             pairs = place[ends[c - 1] if c > 0 else 0 : ends[c]]
-            merged, spread = _merge_sizes(parents, children, top_run[pairs], bottom_run[pairs], weighted)
+            merged, spread = _merge_sizes(
+                parents, children, top_run[pairs], bottom_run[pairs], weighted
+            )
             before = n_pairs
             n_pairs = _write_runs(merged, many[pairs], spread, size, count, variance, n_pairs)
             n_runs[first_child - child_starts[start] + c] = n_pairs - before
@@ -106,7 +125,9 @@ def _match(parents, children, child_starts, weighted, start, stop):  # type: ign
 
 @serial
 def _pair_runs(parents, children, parent, first_child, last_child):  # type: ignore[no-untyped-def]
-    """Algorithm 2 for one parent: child, run of the parent, run of the child and number of groups of each set of pairs."""
+    """Algorithm 2 for one parent: child, run of the parent, run of the child and number of groups
+    of each set of pairs.
+    """
     base = children.offsets[first_child]
     n_bottom = children.offsets[last_child] - base
     owner = np.empty(n_bottom, dtype=np.int64)
@@ -159,7 +180,9 @@ def _pair_runs(parents, children, parent, first_child, last_child):  # type: ign
 
 @serial
 def _shares(left, block_left, taken):  # type: ignore[no-untyped-def]
-    """Lines 8 to 15: all of a block, or ``taken`` of it split in proportion with largest remainders."""
+    """Lines 8 to 15: all of a block, or ``taken`` of it split in proportion with largest
+    remainders.
+    """
     if taken == block_left:
         return left.copy()
     share = np.empty(len(left), dtype=np.int64)
@@ -181,7 +204,8 @@ def _merge_sizes(parents, children, top_run, bottom_run, weighted):  # type: ign
     for pair in range(len(top_run)):
         s_t, s_b = parents.size[top_run[pair]], children.size[bottom_run[pair]]
         v_t, v_b = parents.variance[top_run[pair]], children.variance[bottom_run[pair]]
-        # (s_t/v_t + s_b/v_b) / (1/v_t + 1/v_b) = s_b + (s_t − s_b) · v_b / (v_t + v_b), which allows a variance of 0.
+        # (s_t/v_t + s_b/v_b) / (1/v_t + 1/v_b) = s_b + (s_t − s_b) · v_b / (v_t + v_b), which
+        # allows a variance of 0.
         weight = v_b / (v_t + v_b) if weighted and v_t + v_b > 0 else 0.5
         merged[pair] = s_b + np.int64(np.floor((s_t - s_b) * weight + 0.5))
         spread[pair] = v_t * weight if weighted else (v_t + v_b) / 4
@@ -190,10 +214,16 @@ def _merge_sizes(parents, children, top_run, bottom_run, weighted):  # type: ign
 
 @serial
 def _write_runs(merged, many, spread, size, count, variance, written):  # type: ignore[no-untyped-def]
-    """Write runs in the order of their sizes, joining neighbours that are alike, in place from ``written`` on."""
+    """Write runs in the order of their sizes, joining neighbours that are alike, in place from
+    ``written`` on.
+    """
     first = written
     for pair in np.argsort(merged, kind="mergesort"):
-        alike = written > first and size[written - 1] == merged[pair] and variance[written - 1] == spread[pair]
+        alike = (
+            written > first
+            and size[written - 1] == merged[pair]
+            and variance[written - 1] == spread[pair]
+        )
         if alike:
             count[written - 1] += many[pair]
         else:

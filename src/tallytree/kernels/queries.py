@@ -1,4 +1,6 @@
-"""Exact answers of the group-size queries from runs, region by region: what noise is added to afterwards."""
+"""Exact answers of the group-size queries from runs, region by region: what noise is added to
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,11 @@ def _count_more_than(offsets, size, count, out_offsets, out, start, stop):  # ty
 
 
 def count_more_than(counts: CountsBySize, lengths: IntArray) -> tuple[IntArray, IntArray]:
-    """Number of groups with more than ``i`` entities, for ``i`` below ``lengths[r]`` in region ``r``.
+    """Number of groups with more than ``i`` entities, for ``i`` below ``lengths[r]`` in region
+    ``r``.
 
-    This is G − H_c[i]. It is measured instead of H_c because a group without entities does not touch it, so that its
-    sensitivity is the same whether or not the number of groups is public.
+    This is G − H_c[i]. It is measured instead of H_c because a group without entities does not
+    touch it, so that its sensitivity is the same whether or not the number of groups is public.
 
     Returns
     -------
@@ -37,7 +40,9 @@ def count_more_than(counts: CountsBySize, lengths: IntArray) -> tuple[IntArray, 
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     values = np.empty(offsets[-1], dtype=np.int64)
     run_in_chunks(
-        lambda start, stop: _count_more_than(counts.offsets, counts.size, counts.count, offsets, values, start, stop),
+        lambda start, stop: _count_more_than(
+            counts.offsets, counts.size, counts.count, offsets, values, start, stop
+        ),
         counts.n_regions,
     )
     return values, offsets
@@ -58,11 +63,15 @@ def _largest_sizes(offsets, size, count, floor, out_offsets, out, start, stop): 
             place -= 1
 
 
-def largest_sizes(counts: CountsBySize, lengths: IntArray, floor: IntArray) -> tuple[IntArray, IntArray]:
-    """The ``lengths[r]`` largest values of max(size, ``floor[r]``) of region ``r``, in rising order.
+def largest_sizes(
+    counts: CountsBySize, lengths: IntArray, floor: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The ``lengths[r]`` largest values of max(size, ``floor[r]``) of region ``r``, in rising
+    order.
 
-    Regions with fewer groups are filled up with the floor, as if by groups no larger than it; that keeps the sensitivity
-    when a group exists only through its entities. With the number of groups as length and a floor of 0 this is H_g.
+    Regions with fewer groups are filled up with the floor, as if by groups no larger than it; that
+    keeps the sensitivity when a group exists only through its entities. With the number of groups
+    as length and a floor of 0 this is H_g.
     """
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     values = np.empty(offsets[-1], dtype=np.int64)

@@ -1,4 +1,6 @@
-"""The order of numbers from large to small, as a kernel of its own: np.argsort takes Numba four times as long to compile."""
+"""The order of numbers from large to small, as a kernel of its own: np.argsort takes Numba four
+times as long to compile.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,16 @@ from tallytree.kernels.jit import serial
 
 # Stretches up to this long are sorted by insertion.
 _SHORT = 15
-# The longer part waits, so that the parts waiting at once at least double in length: never more than 63.
+# The longer part waits, so that the parts waiting at once at least double in length: never more
+# than 63.
 _MOST_WAITING = 64
 
 
 @serial
 def _part(keys, order, low, high):  # type: ignore[no-untyped-def]
-    """Hoare's partition around the median of three keys; returns the place of the median, larger keys before it."""
+    """Hoare's partition around the median of three keys; returns the place of the median, larger
+    keys before it.
+    """
     middle = (low + high) >> 1
     for left, right in ((low, middle), (middle, high), (low, middle)):
         if keys[order[right]] > keys[order[left]]:

@@ -1,9 +1,11 @@
-"""How uncertain the answer to a range is after least squares on a tree of blocks, in O(levels) per range.
+"""How uncertain the answer to a range is after least squares on a tree of blocks, in O(levels) per
+range.
 
-The estimate of a range is linear in the independent noise of the nodes, so its variance and its fourth cumulant are Σ
-c² · variance and Σ c⁴ · cumulant over all nodes. Two facts make the sums short. Given the estimate of a node, what lies
-inside the node is uncorrelated with everything outside; and inside a block that the range holds fully or not at all,
-all coefficients have the same factor. Only the blocks that the two ends of the range cut remain: at most two per level.
+The estimate of a range is linear in the independent noise of the nodes, so its variance and its
+fourth cumulant are Σ c² · variance and Σ c⁴ · cumulant over all nodes. Two facts make the sums
+short. Given the estimate of a node, what lies inside the node is uncorrelated with everything
+outside; and inside a block that the range holds fully or not at all, all coefficients have the same
+factor. Only the blocks that the two ends of the range cut remain: at most two per level.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from tallytree.model.arrays import FloatArray, IntArray
 class TreeNoise(NamedTuple):
     """A tree of nested blocks, level 0 the root, and what least squares makes of its noise.
 
-    Level ``l`` has the nodes ``starts[l]:starts[l + 1]``, each ``widths[l]`` bins wide but the last. ``variance`` and
-    ``cumulant`` are those of the noise per level (infinite and 0 where nothing was counted). ``below[v]`` is the
-    variance of node ``v`` from the counts at and below it; ``cum_below`` its running sum, from 0. ``quartic[v]`` is Σ
-    c⁴ · cumulant over the subtree of ``v`` for a query whose covariance with the estimate of ``v`` is ``below[v]``;
-    ``cum_quartic`` its running sum.
+    Level ``l`` has the nodes ``starts[l]:starts[l + 1]``, each ``widths[l]`` bins wide but the
+    last. ``variance`` and ``cumulant`` are those of the noise per level (infinite and 0 where
+    nothing was counted). ``below[v]`` is the variance of node ``v`` from the counts at and below
+    it; ``cum_below`` its running sum, from 0. ``quartic[v]`` is Σ c⁴ · cumulant over the subtree of
+    ``v`` for a query whose covariance with the estimate of ``v`` is ``below[v]``; ``cum_quartic``
+    its running sum.
     """
 
     widths: IntArray
@@ -38,7 +41,9 @@ class TreeNoise(NamedTuple):
 
 @serial
 def _siblings(tree, level, node):  # type: ignore[no-untyped-def]
-    """First and one past last node of a level below the parent of the given one (nodes counted within the level)."""
+    """First and one past last node of a level below the parent of the given one (nodes counted
+    within the level).
+    """
     size = tree.starts[level + 1] - tree.starts[level]
     if level == 1:
         return 0, size
@@ -51,9 +56,9 @@ def _siblings(tree, level, node):  # type: ignore[no-untyped-def]
 def _climb(tree, level, node, part, residual):  # type: ignore[no-untyped-def]
     """A prefix that ends inside a node, seen from its parent.
 
-    The prefix restricted to a node is part · (count of the node) plus a remainder that is uncorrelated with the node's
-    estimate and has variance ``residual``. Siblings to the left belong to the prefix. Returns part and residual of the
-    parent.
+    The prefix restricted to a node is part · (count of the node) plus a remainder that is
+    uncorrelated with the node's estimate and has variance ``residual``. Siblings to the left belong
+    to the prefix. Returns part and residual of the parent.
     """
     first, last = _siblings(tree, level, node)
     at = tree.starts[level]
@@ -68,8 +73,9 @@ def _climb(tree, level, node, part, residual):  # type: ignore[no-untyped-def]
 
 @serial
 def _meet(tree, level, node_a, part_a, node_b, part_b):  # type: ignore[no-untyped-def]
-    """The range between two prefixes that end in different children of one parent: part and added residual of the
-    parent."""
+    """The range between two prefixes that end in different children of one parent: part and added
+    residual of the parent.
+    """
     first, last = _siblings(tree, level, node_a)
     at = tree.starts[level]
     own_a = tree.below[at + node_a]
@@ -83,7 +89,9 @@ def _meet(tree, level, node_a, part_a, node_b, part_b):  # type: ignore[no-untyp
 
 @serial
 def _own_cumulant(tree, level, covariance):  # type: ignore[no-untyped-def]
-    """What a node's own noise adds to the fourth cumulant; its coefficient is covariance / variance."""
+    """What a node's own noise adds to the fourth cumulant; its coefficient is covariance /
+    variance.
+    """
     if tree.variance[level] == np.inf:
         return 0.0
     return tree.cumulant[level] * (covariance / tree.variance[level]) ** 4
@@ -93,8 +101,9 @@ def _own_cumulant(tree, level, covariance):  # type: ignore[no-untyped-def]
 def _descend(tree, level, node, covariance, parts, inside_left, position):  # type: ignore[no-untyped-def]
     """Fourth cumulant from the subtree of a node that one end of the range cuts.
 
-    ``parts[l]`` is the coefficient of the query on the cut node of level ``l``. Children left of the cut have the
-    coefficient ``inside_left`` (1 for a prefix, 0 for what follows one), those right of it 1 − inside_left.
+    ``parts[l]`` is the coefficient of the query on the cut node of level ``l``. Children left of
+    the cut have the coefficient ``inside_left`` (1 for a prefix, 0 for what follows one), those
+    right of it 1 − inside_left.
     """
     total = _own_cumulant(tree, level, covariance)
     for deeper in range(level + 1, len(tree.widths)):
@@ -106,7 +115,10 @@ def _descend(tree, level, node, covariance, parts, inside_left, position):  # ty
         else:
             ratio = tree.widths[deeper - 1] // tree.widths[deeper]
             first, last = node * ratio, min((node + 1) * ratio, size)
-        base = covariance / (tree.cum_below[at + last] - tree.cum_below[at + first]) - parts[deeper - 1]
+        base = (
+            covariance / (tree.cum_below[at + last] - tree.cum_below[at + first])
+            - parts[deeper - 1]
+        )
         left = tree.cum_quartic[at + min(cut, last)] - tree.cum_quartic[at + first]
         right = tree.cum_quartic[at + last] - tree.cum_quartic[at + min(cut + 1, last)]
         total += (base + inside_left) ** 4 * left + (base + 1.0 - inside_left) ** 4 * right
@@ -120,7 +132,9 @@ def _descend(tree, level, node, covariance, parts, inside_left, position):  # ty
 
 @serial
 def _one_range(tree, a, b, share, parts_a, parts_b):  # type: ignore[no-untyped-def]
-    """Variance and fourth cumulant of the estimate of bins a … b − 1 less ``share`` times the estimate of all bins."""
+    """Variance and fourth cumulant of the estimate of bins a … b − 1 less ``share`` times the
+    estimate of all bins.
+    """
     deepest = len(tree.widths) - 1
     parts_a[deepest], parts_b[deepest] = 0.0, 0.0
     residual = 0.0
@@ -129,7 +143,9 @@ def _one_range(tree, a, b, share, parts_a, parts_b):  # type: ignore[no-untyped-
         node_a, node_b = a // tree.widths[level], b // tree.widths[level]
         if met == 0 and (level == 1 or a // tree.widths[level - 1] == b // tree.widths[level - 1]):
             met = level
-            parts_a[level - 1], added = _meet(tree, level, node_a, parts_a[level], node_b, parts_b[level])
+            parts_a[level - 1], added = _meet(
+                tree, level, node_a, parts_a[level], node_b, parts_b[level]
+            )
             residual += added
         elif met == 0:
             parts_a[level - 1], residual = _climb(tree, level, node_a, parts_a[level], residual)
@@ -147,12 +163,19 @@ def _one_range(tree, a, b, share, parts_a, parts_b):  # type: ignore[no-untyped-
     variance = (parts_a[0] - share) ** 2 * whole + residual
     covariance = (parts_a[0] - share) * whole
     cumulant = _own_cumulant(tree, 0, covariance)
-    for level in range(1, met):  # above the meeting level one node is cut and its siblings lie outside
+    for level in range(
+        1, met
+    ):  # above the meeting level one node is cut and its siblings lie outside
         node = a // tree.widths[level]
         first, last = _siblings(tree, level, node)
         at = tree.starts[level]
-        base = covariance / (tree.cum_below[at + last] - tree.cum_below[at + first]) - parts_a[level - 1]
-        outside = tree.cum_quartic[at + last] - tree.cum_quartic[at + first] - tree.quartic[at + node]
+        base = (
+            covariance / (tree.cum_below[at + last] - tree.cum_below[at + first])
+            - parts_a[level - 1]
+        )
+        outside = (
+            tree.cum_quartic[at + last] - tree.cum_quartic[at + first] - tree.quartic[at + node]
+        )
         cumulant += base**4 * outside
         covariance = tree.below[at + node] * (base + parts_a[level])
         cumulant += _own_cumulant(tree, level, covariance)
@@ -160,7 +183,9 @@ def _one_range(tree, a, b, share, parts_a, parts_b):  # type: ignore[no-untyped-
         at = tree.starts[met]
         node_a, node_b = a // tree.widths[met], b // tree.widths[met]
         first, last = _siblings(tree, met, node_a)
-        base = covariance / (tree.cum_below[at + last] - tree.cum_below[at + first]) - parts_a[met - 1]
+        base = (
+            covariance / (tree.cum_below[at + last] - tree.cum_below[at + first]) - parts_a[met - 1]
+        )
         outside = tree.cum_quartic[at + node_a] - tree.cum_quartic[at + first]
         outside += tree.cum_quartic[at + last] - tree.cum_quartic[at + min(node_b + 1, last)]
         between = tree.cum_quartic[at + node_b] - tree.cum_quartic[at + node_a + 1]
@@ -181,16 +206,22 @@ def _many_ranges(tree, first, last, share, variance, cumulant, start, stop):  # 
     parts_b = np.zeros(len(tree.widths))
     for query in range(start, stop):
         if first[query] < last[query]:
-            variance[query], cumulant[query] = _one_range(tree, first[query], last[query], share, parts_a, parts_b)
+            variance[query], cumulant[query] = _one_range(
+                tree, first[query], last[query], share, parts_a, parts_b
+            )
         else:
             variance[query] = share * share * tree.below[0]
             cumulant[query] = share**4 * tree.quartic[0]
 
 
-def tree_moments(tree: TreeNoise, first: IntArray, last: IntArray, share: float = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Variance and fourth cumulant of the estimate of bins ``first … last − 1`` less ``share`` times that of all bins.
+def tree_moments(
+    tree: TreeNoise, first: IntArray, last: IntArray, share: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Variance and fourth cumulant of the estimate of bins ``first … last − 1`` less ``share``
+    times that of all bins.
 
-    ``share`` serves quantiles, which ask whether a prefix holds a given share of all. O(levels) per range.
+    ``share`` serves quantiles, which ask whether a prefix holds a given share of all. O(levels) per
+    range.
     """
     a, b = np.ascontiguousarray(first, dtype=np.int64), np.ascontiguousarray(last, dtype=np.int64)
     variance, cumulant = np.empty(len(a)), np.empty(len(a))
@@ -204,7 +235,9 @@ def tree_moments(tree: TreeNoise, first: IntArray, last: IntArray, share: float 
 
 @serial
 def _quartics(child_starts, variance, cumulant, below, quartic):  # type: ignore[no-untyped-def]
-    """quartic = below⁴ · (cumulant / variance⁴ + Σ quartic of children / (Σ below of children)⁴), leaves first."""
+    """quartic = below⁴ · (cumulant / variance⁴ + Σ quartic of children / (Σ below of children)⁴),
+    leaves first.
+    """
     for node in range(len(below) - 1, -1, -1):
         factor = cumulant[node] / variance[node] ** 4 if variance[node] < np.inf else 0.0
         total, sum_below = 0.0, 0.0
@@ -216,8 +249,12 @@ def _quartics(child_starts, variance, cumulant, below, quartic):  # type: ignore
         quartic[node] = below[node] ** 4 * factor
 
 
-def quartics(child_starts: IntArray, variance: FloatArray, cumulant: FloatArray, below: FloatArray) -> FloatArray:
-    """Σ c⁴ · cumulant over the subtree of each node, for a query whose covariance with the node's estimate is ``below``."""
+def quartics(
+    child_starts: IntArray, variance: FloatArray, cumulant: FloatArray, below: FloatArray
+) -> FloatArray:
+    """Σ c⁴ · cumulant over the subtree of each node, for a query whose covariance with the node's
+    estimate is ``below``.
+    """
     quartic = np.empty_like(below)
     _quartics(child_starts, variance, cumulant, below, quartic)
     return quartic
@@ -234,7 +271,9 @@ def tree_noise(
     """Prepare a tree for :func:`tree_moments`; ``below`` comes from ``variances_from_below``."""
     sizes = np.diff(starts)
     quartic = quartics(child_starts, np.repeat(variance, sizes), np.repeat(cumulant, sizes), below)
-    return TreeNoise(widths, starts, variance, cumulant, below, running_sum(below), quartic, running_sum(quartic))
+    return TreeNoise(
+        widths, starts, variance, cumulant, below, running_sum(below), quartic, running_sum(quartic)
+    )
 
 
 def running_sum(values: FloatArray | IntArray) -> FloatArray:

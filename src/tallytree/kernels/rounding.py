@@ -14,11 +14,13 @@ SNAP = 1e-9
 
 
 def round_to_totals(values: npt.ArrayLike, offsets: IntArray, totals: npt.ArrayLike) -> IntArray:
-    """Round nonnegative values so that each region has its whole total: the largest fractions go up (kuo2018 §4.1).
+    """Round nonnegative values so that each region has its whole total: the largest fractions go up
+    (kuo2018 §4.1).
 
-    Equal fractions go up in the order of the values. Where the total lies between the sum of all values rounded down and
-    the sum of all rounded up, every value is rounded down or up; farther away, the difference is dealt out one by one, and
-    never below 0. An empty region must have total 0.
+    Equal fractions go up in the order of the values. Where the total lies between the sum of all
+    values rounded down and the sum of all rounded up, every value is rounded down or up; farther
+    away, the difference is dealt out one by one, and never below 0. An empty region must have total
+    0.
 
     Examples
     --------
@@ -28,12 +30,24 @@ def round_to_totals(values: npt.ArrayLike, offsets: IntArray, totals: npt.ArrayL
     numbers = as_input(values, np.float64)
     places = as_input(offsets, np.int64)
     sums = as_input(totals, np.int64)
-    if len(places) != len(sums) + 1 or places[0] != 0 or places[-1] != len(numbers) or (np.diff(places) < 0).any():
-        raise InputError("Rounding needs one total per region and offsets from 0 to the number of values.")
+    if (
+        len(places) != len(sums) + 1
+        or places[0] != 0
+        or places[-1] != len(numbers)
+        or (np.diff(places) < 0).any()
+    ):
+        raise InputError(
+            "Rounding needs one total per region and offsets from 0 to the number of values."
+        )
     if not (numbers >= 0).all() or (sums < 0).any() or (sums[np.diff(places) == 0] != 0).any():
-        raise InputError("Rounding needs values and totals of at least 0, and total 0 where a region has no values.")
+        raise InputError(
+            "Rounding needs values and totals of at least 0, and total 0 where a region has no "
+            "values."
+        )
     rounded = np.empty(len(numbers), dtype=np.int64)
-    run_in_chunks(lambda start, stop: _round(numbers, places, sums, rounded, start, stop), len(sums))
+    run_in_chunks(
+        lambda start, stop: _round(numbers, places, sums, rounded, start, stop), len(sums)
+    )
     return rounded
 
 
@@ -61,7 +75,9 @@ def _round(values, places, totals, rounded, start, stop):  # type: ignore[no-unt
 
 @serial
 def raise_largest(key, n_raised, whole):  # type: ignore[no-untyped-def]
-    """Add 1 to the ``n_raised`` (at most len(key)) entries of ``whole`` with the largest keys, in place; the first of ties."""
+    """Add 1 to the ``n_raised`` (at most len(key)) entries of ``whole`` with the largest keys, in
+    place; the first of ties.
+    """
     n = len(key)
     if n_raised <= 0:
         return
@@ -82,10 +98,13 @@ def raise_largest(key, n_raised, whole):  # type: ignore[no-untyped-def]
 
 @serial
 def _kth_smallest(key, k):  # type: ignore[no-untyped-def]
-    """Entry ``k`` of the sorted keys, by Hoare's quickselect, in place; np.partition takes Numba 6 seconds to compile."""
+    """Entry ``k`` of the sorted keys, by Hoare's quickselect, in place; np.partition takes Numba 6
+    seconds to compile.
+    """
     low, high = 0, len(key) - 1
     while low < high:
-        # Entries before i are at most the pivot, entries after j at least; whatever lies between equals it.
+        # Entries before i are at most the pivot, entries after j at least; whatever lies between
+        # equals it.
         pivot = key[(low + high) // 2]
         i, j = low, high
         while i <= j:
@@ -108,7 +127,9 @@ def _kth_smallest(key, k):  # type: ignore[no-untyped-def]
 
 @serial
 def _lower_smallest(key, n_lowered, whole):  # type: ignore[no-untyped-def]
-    """Take ``n_lowered`` away from positive entries of ``whole``, smallest keys first, round after round, in place."""
+    """Take ``n_lowered`` away from positive entries of ``whole``, smallest keys first, round after
+    round, in place.
+    """
     while n_lowered > 0:
         turned = np.where(whole > 0, -key, -np.inf)
         n_now = min(n_lowered, (whole > 0).sum())

@@ -1,6 +1,8 @@
-"""Kernels of the exact samplers: counters for the keyed stream, and inversion of 63-bit draws by table.
+"""Kernels of the exact samplers: counters for the keyed stream, and inversion of 63-bit draws by
+table.
 
-No randomness here: random words arrive as an array. Arithmetic is on unsigned 64-bit integers throughout.
+No randomness here: random words arrive as an array. Arithmetic is on unsigned 64-bit integers
+throughout.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ REJECTED = -2
 
 
 class Span(NamedTuple):
-    """Draws ``start:stop`` out of the draws of consecutive regions, each of which takes ``words_per_draw`` random words.
+    """Draws ``start:stop`` out of the draws of consecutive regions, each of which takes
+    ``words_per_draw`` random words.
 
-    Draws are numbered from 0 over all regions: draw ``offsets[i] - offsets[0] + j`` is number ``j`` of region
-    ``first_region + i``, where for i = 0 the count starts at ``first_draw`` instead of 0.
+    Draws are numbered from 0 over all regions: draw ``offsets[i] - offsets[0] + j`` is number ``j``
+    of region ``first_region + i``, where for i = 0 the count starts at ``first_draw`` instead of 0.
     """
 
     offsets: IntArray
@@ -37,15 +40,18 @@ class Span(NamedTuple):
 
 
 def fill_counters(span: Span) -> tuple[WordArray, int]:
-    """The 128-bit counters (region, block) whose ciphers hold the words of a span, two words a counter, region first.
+    """The 128-bit counters (region, block) whose ciphers hold the words of a span, two words a
+    counter, region first.
 
-    Word ``w`` of a region is half ``w & 1`` of its block ``w >> 1``; regions do not share blocks. Returns a buffer with
-    a spare counter at its end, and the number of counters.
+    Word ``w`` of a region is half ``w & 1`` of its block ``w >> 1``; regions do not share blocks.
+    Returns a buffer with a spare counter at its end, and the number of counters.
     """
     n_words = (span.stop - span.start) * span.words_per_draw
     # A region with n words of the span touches at most n // 2 + 1 blocks, and at most n.
     first, last = span.offsets[0] + span.start, span.offsets[0] + span.stop
-    n_regions = 1 + np.searchsorted(span.offsets, last) - np.searchsorted(span.offsets, first, side="right")
+    n_regions = (
+        1 + np.searchsorted(span.offsets, last) - np.searchsorted(span.offsets, first, side="right")
+    )
     n_blocks = max(0, min(n_words, n_words // 2 + int(n_regions)))
     buffer = np.empty(2 * (n_blocks + 1), dtype=np.uint64)
     return buffer, int(_fill_counters(span, _first_row(span), buffer))
@@ -108,7 +114,9 @@ def _gather_words_in_place(span, row, buffer):  # type: ignore[no-untyped-def]
         row += 1
 
 
-def invert(words: WordArray, thresholds: WordArray, bounds: npt.NDArray[np.int32], values: IntArray) -> int:
+def invert(
+    words: WordArray, thresholds: WordArray, bounds: npt.NDArray[np.int32], values: IntArray
+) -> int:
     """Look up each draw in a table of survival probabilities.
 
     Parameters
@@ -116,11 +124,14 @@ def invert(words: WordArray, thresholds: WordArray, bounds: npt.NDArray[np.int32
     words
         One random word per draw (a view with strides will do): its upper 63 bits are ``u``.
     thresholds
-        ``floor(2**63 * P(K >= k))`` for k = 0, 1, …, nonincreasing, up to and including the first 0.
+        ``floor(2**63 * P(K >= k))`` for k = 0, 1, …, nonincreasing, up to and including the first
+        0.
     bounds
-        ``bounds[b]`` is the number of k >= 1 with ``thresholds[k] >= b << (63 - bits)``, for b = 0 … 2**bits.
+        ``bounds[b]`` is the number of k >= 1 with ``thresholds[k] >= b << (63 - bits)``, for b = 0
+        … 2**bits.
     values
-        Written to: the number of k >= 1 with ``u < thresholds[k]``, or ``UNDECIDED`` where ``u`` equals a threshold.
+        Written to: the number of k >= 1 with ``u < thresholds[k]``, or ``UNDECIDED`` where ``u``
+        equals a threshold.
 
     Returns
     -------
@@ -139,7 +150,8 @@ def _invert(words, thresholds, bounds, shift, values):  # type: ignore[no-untype
         bucket = np.int64(u >> shift)
         low = bounds[bucket + 1]
         high = bounds[bucket]
-        # The answer lies in low … high. Where they are equal no threshold lies in the bucket: nothing left to compare.
+        # The answer lies in low … high. Where they are equal no threshold lies in the bucket:
+        # nothing left to compare.
         if low < high:
             while high - low > 4:
                 middle = (low + high + 1) >> 1
@@ -169,7 +181,9 @@ def _sign_in_place(values, words):  # type: ignore[no-untyped-def]
 
 
 def add_in_place(noise: IntArray, values: IntArray, limit: int) -> None:
-    """Turn noise into ``clip(clip(values) + noise)``, clipped to ±limit; noise and twice the limit must fit in 63 bits."""
+    """Turn noise into ``clip(clip(values) + noise)``, clipped to ±limit; noise and twice the limit
+    must fit in 63 bits.
+    """
     _add_in_place(noise, values, limit)
 
 
@@ -181,10 +195,12 @@ def _add_in_place(noise, values, limit):  # type: ignore[no-untyped-def]
 
 
 class AcceptanceTables(NamedTuple):
-    """What :func:`accept_within_block` needs to bound exp(-a / (2 sigma2)) for whole a, in units of 2**-63.
+    """What :func:`accept_within_block` needs to bound exp(-a / (2 sigma2)) for whole a, in units of
+    2**-63.
 
-    ``rate = floor(2**e / (2 sigma2))`` lies in [2**63, 2**64); ``a << before`` fits in 64 bits for every a of a block
-    below ``n_blocks``; ``after = e + before - 127``; ``exponentials[i] = floor(2**63 exp(-i / 2**12))`` for i < 2**10.
+    ``rate = floor(2**e / (2 sigma2))`` lies in [2**63, 2**64); ``a << before`` fits in 64 bits for
+    every a of a block below ``n_blocks``; ``after = e + before - 127``; ``exponentials[i] =
+    floor(2**63 exp(-i / 2**12))`` for i < 2**10.
     """
 
     rate: np.uint64
@@ -194,8 +210,8 @@ class AcceptanceTables(NamedTuple):
     exponentials: WordArray
 
 
-# How far, in units of 2**-63, the computed exponential may lie from the true one. The exponent is at most 2.5 too
-# small, the series loses 2, the table 1, the last product 2; twice that to be safe.
+# How far, in units of 2**-63, the computed exponential may lie from the true one. The exponent is
+# at most 2.5 too small, the series loses 2, the table 1, the last product 2; twice that to be safe.
 _SLACK = np.uint64(16)
 
 
@@ -209,11 +225,12 @@ def accept_within_block(
     blocks
         Block q of each draw.
     words
-        Two words per draw, as rows. The upper ``shift`` bits of the second are the place r, the rest are leading bits
-        of U.
+        Two words per draw, as rows. The upper ``shift`` bits of the second are the place r, the
+        rest are leading bits of U.
     magnitudes
-        Written to: ``(q << shift) + r`` where U < exp(-r (2 (q << shift) + r) / (2 sigma2)) for certain, ``REJECTED``
-        where certainly not, ``UNDECIDED`` where the bits are too few or the block lies beyond the tables.
+        Written to: ``(q << shift) + r`` where U < exp(-r (2 (q << shift) + r) / (2 sigma2)) for
+        certain, ``REJECTED`` where certainly not, ``UNDECIDED`` where the bits are too few or the
+        block lies beyond the tables.
 
     Returns
     -------
@@ -251,7 +268,8 @@ def _accept_within_block(blocks, words, shift, tables, magnitudes):  # type: ign
         else:
             a = place * (start + start + place)
             exponent = _upper_half(a << tables.before, tables.rate) >> tables.after
-            # exponent = i 2**51 + x: the exponential is a table entry times the first terms of the series of exp(-x).
+            # exponent = i 2**51 + x: the exponential is a table entry times the first terms of the
+            # series of exp(-x).
             x = exponent & np.uint64((1 << 51) - 1)
             x2 = _upper_half(x << one, x)
             x3 = _upper_half(x2 << one, x)

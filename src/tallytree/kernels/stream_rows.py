@@ -1,8 +1,9 @@
-"""What a stream measures, in whole numbers: weights of the square-root factorisation, and rows of weighted counts.
+"""What a stream measures, in whole numbers: weights of the square-root factorisation, and rows of
+weighted counts.
 
-Counts are at most :data:`MOST_ARRIVALS`, weights at most 2**16 with a sum below 2**37. So counts are split into two
-halves of 20 bits whose weighted sums fit into 64 bits, and a row saturates at 2**61 instead of wrapping around; cutting
-off is a contraction, so sensitivities hold.
+Counts are at most :data:`MOST_ARRIVALS`, weights at most 2**16 with a sum below 2**37. So counts
+are split into two halves of 20 bits whose weighted sums fit into 64 bits, and a row saturates at
+2**61 instead of wrapping around; cutting off is a contraction, so sensitivities hold.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def _weights(n_steps: int) -> IntArray:
 
 @serial
 def _fill_weights(weights):  # type: ignore[no-untyped-def]
-    """f_k = f_{k-1} (1 - 1/(2k)) in whole multiples of 2**-62, so that all machines agree; falls with k throughout."""
+    """f_k = f_{k-1} (1 - 1/(2k)) in whole multiples of 2**-62, so that all machines agree; falls
+    with k throughout.
+    """
     coefficient = np.int64(1) << _FIXED_BITS
     shift = _FIXED_BITS - WEIGHT_BITS
     for k in range(len(weights)):
@@ -83,7 +86,9 @@ def _joined(high, low):  # type: ignore[no-untyped-def]
 
 
 def block_sums(counts: IntArray, width: int) -> IntArray:
-    """Sums of consecutive blocks of ``width`` counts, cut off at 2**61; a block that is not complete is left out."""
+    """Sums of consecutive blocks of ``width`` counts, cut off at 2**61; a block that is not
+    complete is left out.
+    """
     blocks = counts[: len(counts) // width * width].reshape(-1, width)
     high = (blocks >> _HALF_BITS).sum(axis=1)
     low = (blocks & ((1 << _HALF_BITS) - 1)).sum(axis=1)

@@ -17,7 +17,9 @@ from tallytree.releases.report.bars import Bars, bars_svg
 from tallytree.streams.release import StreamRelease
 
 
-def plot_group_sizes(release: Release, *, region: str | None = None, where: Sequence[str] = ()) -> Picture:
+def plot_group_sizes(
+    release: Release, *, region: str | None = None, where: Sequence[str] = ()
+) -> Picture:
     """How many groups of each size a region has; with intervals where the release has them."""
     path = release.root if region is None else region
     found = release.region(path, where)
@@ -29,23 +31,44 @@ def plot_group_sizes(release: Release, *, region: str | None = None, where: Sequ
         low, high = release.intervals.low[own].tolist(), release.intervals.high[own].tolist()
     axis = "size" if release.classes is None else "class of sizes"
     names = [str(name) for name in found.names()]
-    return Picture(bars_svg(Bars(f"Groups of {found.path} by size", axis, names, found.count.tolist(), low, high)))
+    return Picture(
+        bars_svg(
+            Bars(f"Groups of {found.path} by size", axis, names, found.count.tolist(), low, high)
+        )
+    )
 
 
 def plot_histogram(histogram: RangeHistogram) -> Picture:
     """The bins of a histogram with intervals."""
     bins, answers = histogram.bins, histogram.bin_answers()
-    names = list(bins.categories) if bins.categories is not None else [f"{edge:g}" for edge in bins.edges[:-1]]
+    names = (
+        list(bins.categories)
+        if bins.categories is not None
+        else [f"{edge:g}" for edge in bins.edges[:-1]]
+    )
     counts = histogram.counts.tolist()
     return Picture(
-        bars_svg(Bars("Counts per bin", "lower edge", names, counts, answers.low.tolist(), answers.high.tolist()))
+        bars_svg(
+            Bars(
+                "Counts per bin",
+                "lower edge",
+                names,
+                counts,
+                answers.low.tolist(),
+                answers.high.tolist(),
+            )
+        )
     )
 
 
 def plot_degrees(sequence: DegreeSequence) -> Picture:
     """How many nodes have each degree."""
     degree, count = np.unique(sequence.degrees, return_counts=True)
-    return Picture(bars_svg(Bars("Nodes by degree", "degree", [str(one) for one in degree.tolist()], count.tolist())))
+    return Picture(
+        bars_svg(
+            Bars("Nodes by degree", "degree", [str(one) for one in degree.tolist()], count.tolist())
+        )
+    )
 
 
 def plot_stream(release: StreamRelease) -> Picture:

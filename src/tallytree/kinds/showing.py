@@ -29,15 +29,25 @@ from tallytree.storage.folder import (
 
 
 def write_report(
-    folder: str | Path, out: str | Path | None = None, *, evaluation: Any = None, look: PageOptions | None = None
+    folder: str | Path,
+    out: str | Path | None = None,
+    *,
+    evaluation: Any = None,
+    look: PageOptions | None = None,
 ) -> Path:
     """Write the report of a release folder, ``report.html`` inside it unless told otherwise.
 
-    With ``evaluation`` the page shows true errors and is marked confidential; it must then go somewhere else than into the
-    release folder, which is meant to be published. Other pages end with their own digest, which :func:`verify` compares.
+    With ``evaluation`` the page shows true errors and is marked confidential; it must then go
+    somewhere else than into the release folder, which is meant to be published. Other pages end
+    with their own digest, which :func:`verify` compares.
     """
-    if evaluation is not None and (out is None or Path(folder).resolve() in Path(out).resolve().parents):
-        raise RequestError("A confidential report does not belong into the release folder. Name another file (--out).")
+    if evaluation is not None and (
+        out is None or Path(folder).resolve() in Path(out).resolve().parents
+    ):
+        raise RequestError(
+            "A confidential report does not belong into the release folder. Name another file "
+            "(--out)."
+        )
     target = Path(folder) / "report.html" if out is None else Path(out)
     made = load(folder)
     with reading(folder):
@@ -57,7 +67,8 @@ def report(release: Published, path: str | Path | None = None, **look: Any) -> P
     Parameters
     ----------
     look
-        What things are called, as for the command ``report``: ``title``, ``group_name``, ``source_note``, ``notes`` …
+        What things are called, as for the command ``report``: ``title``, ``group_name``,
+        ``source_note``, ``notes`` …
     """
     digest = "" if path is None else _manifest_beside(release, Path(path))
     page = Page(page_with_digest(report_html(release, None, PageOptions(**look)), digest))
@@ -67,7 +78,9 @@ def report(release: Published, path: str | Path | None = None, **look: Any) -> P
 
 
 def _manifest_beside(release: Published, page: Path) -> str:
-    """The checksum of the manifest in the folder of a page, where it is that of the release; else nothing."""
+    """The checksum of the manifest in the folder of a page, where it is that of the release; else
+    nothing.
+    """
     if not (page.parent / MANIFEST).is_file():
         return ""
     beside, manifest = load(page.parent), json.loads(json.dumps(release.saved_manifest()))
@@ -91,10 +104,11 @@ def plot(release: Published, path: str | Path | None = None, **what: Any) -> Pic
 
 @spelled(CardOptions)
 def card(folder: str | Path, options: CardOptions) -> tuple[Path, ...]:
-    """Write the card of a deployment into a release folder, and return where: ``card.json`` and ``card.md``.
+    """Write the card of a deployment into a release folder, and return where: ``card.json`` and
+    ``card.md``.
 
-    With ``yaml`` also ``card.yaml``, the record that the registry of deployments takes. It is refused with the
-    names of what the registry requires and nobody said.
+    With ``yaml`` also ``card.yaml``, the record that the registry of deployments takes. It is
+    refused with the names of what the registry requires and nobody said.
 
     Parameters
     ----------
@@ -110,7 +124,9 @@ def card(folder: str | Path, options: CardOptions) -> tuple[Path, ...]:
     if options.yaml:
         missing = missing_flags({name: facts[name] for name in RECORD if name in facts})
         if missing:
-            raise RequestError(f"The registry requires what no manifest knows. Add {', '.join(missing)}.")
+            raise RequestError(
+                f"The registry requires what no manifest knows. Add {', '.join(missing)}."
+            )
         texts[CARD_YAML] = card_yaml(facts)
     else:
         (place / CARD_YAML).unlink(missing_ok=True)  # an earlier record would say otherwise

@@ -38,6 +38,7 @@ def kind_named(name: object, where: object) -> Kind:
     """The kind that a manifest names."""
     if not isinstance(name, str) or name not in KINDS:
         raise RequestError(
-            f"{where} holds a release of kind {name!r}, which this version does not know. Upgrade tallytree."
+            f"{where} holds a release of kind {name!r}, which this version does not know. Upgrade "
+            "tallytree."
         )
     return KINDS[name]

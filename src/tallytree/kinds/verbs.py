@@ -10,7 +10,13 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, overload
 
-from tallytree.errors import PaidNotFinishedError, RequestError, StorageError, TallytreeError, VerificationError
+from tallytree.errors import (
+    PaidNotFinishedError,
+    RequestError,
+    StorageError,
+    TallytreeError,
+    VerificationError,
+)
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.ledger.payment import Payment, is_released, report_release
 from tallytree.ledger.signature import is_signed_folder, signature_problems, write_signature
@@ -43,7 +49,8 @@ if TYPE_CHECKING:
 Keywords = ParamSpec("Keywords")
 
 UNSIGNED = (
-    "It is not signed: that its parts fit together does not say who made it. For that a signature vouches "
+    "It is not signed: that its parts fit together does not say who made it. For that a signature "
+    "vouches "
     "(tallytree sign), or the ledger that paid (tallytree ledger verify --release)."
 )
 
@@ -56,29 +63,37 @@ def load(path: str | Path) -> Any:
 
 
 def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verification:
-    """Check a release on disk without trusting it: manifest and checksums first, then what its tables promise.
+    """Check a release on disk without trusting it: manifest and checksums first, then what its
+    tables promise.
 
     Parameters
     ----------
     public_key
-        File of an Ed25519 key in PEM format: the release must be signed by its owner. Without it a signature is only
-        compared with the files that it covers.
+        File of an Ed25519 key in PEM format: the release must be signed by its owner. Without it a
+        signature is only compared with the files that it covers.
     """
     signed, found = check_signature(path, public_key), _verified(path)
     return Verification((*found.checks, *signed), (*found.notes, *(() if signed else (UNSIGNED,))))
 
 
 def check_signature(path: str | Path, public_key: str | Path | None) -> tuple[Check, ...]:
-    """Whether the signature of a release holds; nothing to check where there is none and no key is named."""
+    """Whether the signature of a release holds; nothing to check where there is none and no key is
+    named.
+    """
     if public_key is None and not is_signed_folder(path):
         return ()
     wrong = signature_problems(path, public_key)
-    name = "the signature is of these files" if public_key is None else f"signed with the key of {public_key}"
+    name = (
+        "the signature is of these files"
+        if public_key is None
+        else f"signed with the key of {public_key}"
+    )
     return (Check(name, not wrong, " ".join(wrong)),)
 
 
 def sign(path: str | Path, private_key: str | Path, *, password: bytes | None = None) -> Path:
-    """Sign a release on disk, which must verify: ``manifest.sig`` in its folder. Write its report first, it is signed too.
+    """Sign a release on disk, which must verify: ``manifest.sig`` in its folder. Write its report
+    first, it is signed too.
 
     Parameters
     ----------
@@ -102,14 +117,22 @@ def _verified(path: str | Path) -> Verification:
     try:
         with reading(path):
             promised = kind.load(folder).verify().checks
-            checks = (files, check_claims(folder), *kind.check_privacy(folder), *promised, *_check_card(folder))
+            checks = (
+                files,
+                check_claims(folder),
+                *kind.check_privacy(folder),
+                *promised,
+                *_check_card(folder),
+            )
             return Verification(told_once({check.name: check for check in checks}.values()))
     except TallytreeError as error:
         return Verification((files, Check("tables can be read", False, str(error))))
 
 
 def _check_card(folder: Folder) -> tuple[Check, ...]:
-    """Whether the card of a folder is whole and says what the manifest says; nothing to check where there is none."""
+    """Whether the card of a folder is whole and says what the manifest says; nothing to check where
+    there is none.
+    """
     if not any((folder.path / name).exists() for name in (CARD, CARD_TEXT, CARD_YAML)):
         return ()
     wrong = card_problems(folder.path, folder.manifest)
@@ -126,7 +149,9 @@ def _problems(path: str | Path, look: Callable[[], list[str]]) -> list[str]:
 
 
 def verify_privacy(path: str | Path) -> Verification:
-    """Recompute the privacy loss of a release on disk from its manifest, and compare it with what is stated."""
+    """Recompute the privacy loss of a release on disk from its manifest, and compare it with what
+    is stated.
+    """
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
     name = "the privacy record can be read"
@@ -141,12 +166,22 @@ def verify_privacy(path: str | Path) -> Verification:
 def kind_of(release: Published) -> Kind:
     """The kind of a release that is in memory."""
     if not hasattr(release, "kind"):
-        raise RequestError(f"A release is expected, such as tallytree.load gives; got {type(release).__name__}.")
+        raise RequestError(
+            f"A release is expected, such as tallytree.load gives; got {type(release).__name__}."
+        )
     return kind_named(release.kind, "This object")
 
 
-def ask(release: Published, question: Question | None = None, *, progress: Progress = silent, **parts: Any) -> Reply:
-    """Ask a release of any kind; a question may be given by its parts, as ``at_least=7, region="US/Georgia"``."""
+def ask(
+    release: Published,
+    question: Question | None = None,
+    *,
+    progress: Progress = silent,
+    **parts: Any,
+) -> Reply:
+    """Ask a release of any kind; a question may be given by its parts, as ``at_least=7,
+    region="US/Georgia"``.
+    """
     try:
         asked = Question(**parts) if question is None else question
     except TypeError:
@@ -163,13 +198,15 @@ def evaluate(release: Published, truth: Any, **how: Any) -> Any:
     release
         A release of any kind.
     truth
-        For group sizes what :func:`tallytree.read` gave, or a table; for a histogram its values, a table with ``column``, or
-        with ``counts=True`` counts per bin; for a histogram of several columns its counts per cell; for a map its points, in
-        any form that :func:`tallytree.spatial` takes; for degrees what :func:`tallytree.degrees` takes.
+        For group sizes what :func:`tallytree.read` gave, or a table; for a histogram its values, a
+        table with ``column``, or with ``counts=True`` counts per bin; for a histogram of several
+        columns its counts per cell; for a map its points, in any form that
+        :func:`tallytree.spatial` takes; for degrees what :func:`tallytree.degrees` takes.
     how
-        How the data are read, as where they were released: ``column``, ``count``, ``outside``, ``table``, ``sql``, ``edges`` …
-        Bins, columns, box and resolution are those of the release. Of histograms and maps ``ranges``, to compare these
-        ranges or boxes instead of ranges and boxes of all sizes; and ``threshold``, θ of relative errors.
+        How the data are read, as where they were released: ``column``, ``count``, ``outside``,
+        ``table``, ``sql``, ``edges`` … Bins, columns, box and resolution are those of the release.
+        Of histograms and maps ``ranges``, to compare these ranges or boxes instead of ranges and
+        boxes of all sizes; and ``threshold``, θ of relative errors.
     """
     kind = kind_of(release)
     beyond = sorted(how.keys() - kind.evaluates_with)
@@ -185,27 +222,34 @@ def re_estimate(path: str | Path, **choices: Any) -> Any:
     Parameters
     ----------
     choices
-        Of group sizes by ``matching`` or ``bottom-up``: another ``norm`` or ``merge``. What was measured cannot change.
+        Of group sizes by ``matching`` or ``bottom-up``: another ``norm`` or ``merge``. What was
+        measured cannot change.
 
     Notes
-    -----
-    Choosing among re-estimates by looking at the truth is a leak: decide which one to publish without it.
+    ----- Choosing among re-estimates by looking at the truth is a leak: decide which one to publish
+     without it.
     """
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
     estimate = kind.verb("estimate")
     unknown = [name for name in choices if name not in signature(estimate).parameters]
     if unknown:
-        raise RequestError(f"{kind.title.capitalize()} has no {' or '.join(unknown)} to choose; leave it out.")
+        raise RequestError(
+            f"{kind.title.capitalize()} has no {' or '.join(unknown)} to choose; leave it out."
+        )
     with reading(path):
         made = estimate(folder, **choices)
     digest = hashlib.sha256((Path(path) / MANIFEST).read_bytes()).hexdigest()
-    origin = {"estimated_from": {"manifest_sha256": digest, "versions": folder.manifest["versions"]}}
+    origin = {
+        "estimated_from": {"manifest_sha256": digest, "versions": folder.manifest["versions"]}
+    }
     return replace(made, manifest={**made.manifest, "versions": library_versions(), **origin})
 
 
 def resume(target: str | Path, ledger: str | None = None) -> Any:
-    """Finish a release that is paid for and was left unfinished, from what was measured: nothing is paid or drawn."""
+    """Finish a release that is paid for and was left unfinished, from what was measured: nothing is
+    paid or drawn.
+    """
     work = reopen(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
@@ -220,12 +264,16 @@ def _resumed(work: Work, ledger: str | None) -> Any:
     note = work.note()
     where = ledger or note.get("ledger")
     if note.get("dataset") is not None and where is None:
-        raise RequestError("The ledger that paid is a server, whose address is not kept; name it with --ledger.")
+        raise RequestError(
+            "The ledger that paid is a server, whose address is not kept; name it with --ledger."
+        )
     if not note or (note["state"] == "paying" and not was_paid(work, str(where))):
         work.release()
         if not note and os.path.lexists(work.target):  # the run died when all was done
             raise RequestError(f"Nothing was left unfinished at {work.target}.")
-        raise RequestError(f"Nothing was paid or measured for {work.target}. Run the command again.")
+        raise RequestError(
+            f"Nothing was paid or measured for {work.target}. Run the command again."
+        )
     payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
     if work.is_in_place() or is_released(payment, work.target):
         made = load(work.target)
@@ -236,8 +284,10 @@ def _resumed(work: Work, ledger: str | None) -> Any:
     if note["state"] != "measured":
         key = f" with --idempotency-key {note['key']}" if note["key"] else ""
         raise PaidNotFinishedError(
-            f"The release to {work.target} is paid for, and some of it is still to be measured, which needs the data: run the "
-            f"same command again{key}. Answers that were given are kept, and nothing is paid twice. {work.standing()}".rstrip()
+            f"The release to {work.target} is paid for, and some of it is still to be measured, "
+            "which needs the data: run the "
+            f"same command again{key}. Answers that were given are kept, and nothing is paid "
+            f"twice. {work.standing()}".rstrip()
         )
     tell_measured(work, payment)  # the run that died may not have come so far
     made = _estimated(work, note)
@@ -264,7 +314,9 @@ def _estimated(work: Work, note: dict[str, Any]) -> Any:
 
 
 def _damaged(work: Work, note: dict[str, Any]) -> str:
-    """What to do where the tables of what was measured are damaged: the answers are kept once more, each by itself."""
+    """What to do where the tables of what was measured are damaged: the answers are kept once more,
+    each by itself.
+    """
     told = f"What was measured for {work.target} is damaged."
     if not any((work.path / ANSWERS).glob("*.answer")):
         return f"{told} Its answers are lost: give its payment up and begin anew (tallytree clean {work.target})."
@@ -273,7 +325,9 @@ def _damaged(work: Work, note: dict[str, Any]) -> str:
 
 
 def clean(target: str | Path) -> dict[str, Any]:
-    """Drop what an unfinished release has left; what it paid stays paid. Returns what the run wrote down about itself."""
+    """Drop what an unfinished release has left; what it paid stays paid. Returns what the run wrote
+    down about itself.
+    """
     work = reopen_any(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
@@ -284,7 +338,9 @@ def clean(target: str | Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PlanKeywords(ReleaseOptions):
-    """The keywords of :func:`plan` for group sizes: what may be asked of the release, and of the prediction."""
+    """The keywords of :func:`plan` for group sizes: what may be asked of the release, and of the
+    prediction.
+    """
 
     target: str | None = None
     runs: int = 5
@@ -299,7 +355,13 @@ class Planning(Protocol[Keywords]):
     ) -> Prediction: ...
     @overload
     def __call__(
-        self, like: SpatialRelease, /, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
+        self,
+        like: SpatialRelease,
+        /,
+        *,
+        epsilon: Exact,
+        mechanism: MapMethod = "auto",
+        runs: int = 5,
     ) -> MapPrediction: ...
 
 
@@ -309,18 +371,25 @@ def _typed(keywords: Callable[Keywords, ReleaseOptions]) -> Callable[[Any], Plan
 
 @_typed(PlanKeywords)
 def plan(
-    like: Published | AssumedCounts, *, epsilon: Any = None, target: str | None = None, runs: int = 5, **options: Any
+    like: Published | AssumedCounts,
+    *,
+    epsilon: Any = None,
+    target: str | None = None,
+    runs: int = 5,
+    **options: Any,
 ) -> Any:
-    """Expected errors of a release before any budget is spent, or the smallest ε that meets a target.
+    """Expected errors of a release before any budget is spent, or the smallest ε that meets a
+    target.
 
     Parameters
     ----------
     like
         What to assume about the data: an earlier release or map, or assumed data
-        (:func:`tallytree.group_sizes.plan.shapes.assumed_counts`). Confidential data are refused: the prediction would be
-        confidential too.
+        (:func:`tallytree.group_sizes.plan.shapes.assumed_counts`). Confidential data are refused:
+        the prediction would be confidential too.
     epsilon, target
-        Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's ``epsilon`` is then the answer.
+        Either the privacy loss, or a wish such as ``"county: emd<=20"``; the prediction's
+        ``epsilon`` is then the answer.
     runs
         Simulated releases per prediction.
     options
@@ -328,7 +397,8 @@ def plan(
     """
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
-            "plan takes no confidential data: what it predicts would be confidential too. Give an earlier release, or "
+            "plan takes no confidential data: what it predicts would be confidential too. Give an "
+            "earlier release, or "
             "assumed data from tallytree.group_sizes.plan.shapes.assumed_counts."
         )
     kind = KINDS["group-sizes"] if isinstance(like, AssumedCounts) else kind_of(like)
@@ -336,21 +406,27 @@ def plan(
 
 
 def compare(first: Published, second: Any, **how: Any) -> Any:
-    """Differences of two releases of one kind, or of a release and a published table, and which of them are clear of noise.
+    """Differences of two releases of one kind, or of a release and a published table, and which of
+    them are clear of noise.
 
     Parameters
     ----------
     first
         A release of group sizes.
     second
-        Another one, such as that of another year; or a table of published numbers, as :func:`tallytree.read` takes it.
+        Another one, such as that of another year; or a table of published numbers, as
+        :func:`tallytree.read` takes it.
     how
-        ``rate``, the share of clear changes that may be noise (0.05); ``copies``, how often a release without intervals is
-        simulated for them (40); and of a table how to read it: ``size``, ``count``, ``levels``, ``root`` …
+        ``rate``, the share of clear changes that may be noise (0.05); ``copies``, how often a
+        release without intervals is simulated for them (40); and of a table how to read it:
+        ``size``, ``count``, ``levels``, ``root`` …
     """
     kind = kind_of(first)
     if hasattr(second, "kind") and kind_of(second).name != kind.name:
-        raise RequestError(f"Releases of one kind are compared; these are {kind.title} and {kind_of(second).title}.")
+        raise RequestError(
+            f"Releases of one kind are compared; these are {kind.title} and "
+            f"{kind_of(second).title}."
+        )
     return kind.verb("compare")(first, second, **how)
 
 
@@ -363,18 +439,24 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     release
         A release of any kind, or the folder of one.
     """
-    from tallytree.releases.export.writing import write_export  # with every format, none of which other verbs need
+    from tallytree.releases.export.writing import (
+        write_export,
+    )  # with every format, none of which other verbs need
 
     made = load(release) if isinstance(release, str | Path) else release
     kind = kind_of(made)
-    return write_export(kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options))
+    return write_export(
+        kind.verb("sheet")(made), options, lambda sheet: kind.verb("features")(made, sheet, options)
+    )
 
 
 @spelled(MicrodataOptions)
 def microdata(release: Published | str | Path, options: MicrodataOptions) -> Path:
-    """Write synthetic groups, and entities where they were counted by class, whose tables are exactly those of a release.
+    """Write synthetic groups, and entities where they were counted by class, whose tables are
+    exactly those of a release.
 
-    Post-processing: no row is a real one, and nothing is paid. The files and ``microdata.json`` beside them say so.
+    Post-processing: no row is a real one, and nothing is paid. The files and ``microdata.json``
+    beside them say so.
 
     Parameters
     ----------

@@ -63,7 +63,9 @@ class Answers(NamedTuple):
 
 
 def least_squares_cells(
-    lattice: Lattice, answers: Mapping[Family, Rows], shared: Mapping[Family, FloatArray] | None = None
+    lattice: Lattice,
+    answers: Mapping[Family, Rows],
+    shared: Mapping[Family, FloatArray] | None = None,
 ) -> FloatArray:
     """Values of the finest cells that fit those of all families best, by inverse variance, column
     by column.
@@ -81,10 +83,14 @@ def least_squares_cells(
     return np.concatenate(found, axis=1)
 
 
-def _least_squares(lattice: Lattice, answers: Mapping[Family, Rows], shared: Mapping[Family, FloatArray]) -> FloatArray:
+def _least_squares(
+    lattice: Lattice, answers: Mapping[Family, Rows], shared: Mapping[Family, FloatArray]
+) -> FloatArray:
     finest = lattice.finest
     own = 1 / variance_of(answers[finest])
-    precision = {family: 1 / variance_of(known) for family, known in answers.items() if family != finest}
+    precision = {
+        family: 1 / variance_of(known) for family, known in answers.items() if family != finest
+    }
     n_cells = len(own)
     # Part of one standard deviation of a row's shared error that each cell has; rows of it follow
     # the cells among the unknowns.
@@ -106,21 +112,34 @@ def _least_squares(lattice: Lattice, answers: Mapping[Family, Rows], shared: Map
 
     def times(unknowns: FloatArray) -> FloatArray:
         cells = unknowns[:n_cells]
-        fitted = added([cells, *(part * lattice.spread(f, unknowns[places[f]]) for f, part in parts.items())])
-        sums = (lattice.spread(family, weight * lattice.sums(family, cells)) for family, weight in precision.items())
+        fitted = added(
+            [cells, *(part * lattice.spread(f, unknowns[places[f]]) for f, part in parts.items())]
+        )
+        sums = (
+            lattice.spread(family, weight * lattice.sums(family, cells))
+            for family, weight in precision.items()
+        )
         return stacked(added([np.zeros_like(cells), *sums]), own * fitted, unknowns[n_cells:])
 
     height = answers[finest].height.astype(np.float64)
-    answered = (lattice.spread(family, weight * answers[family].height) for family, weight in precision.items())
+    answered = (
+        lattice.spread(family, weight * answers[family].height)
+        for family, weight in precision.items()
+    )
     aim = stacked(added([np.zeros_like(height), *answered]), own * height, 0.0)
-    weights = added([own, *(lattice.spread(family, weight) for family, weight in precision.items())])
+    weights = added(
+        [own, *(lattice.spread(family, weight) for family, weight in precision.items())]
+    )
     of_errors = [1 + lattice.sums(family, part**2 * own) for family, part in parts.items()]
     start = np.concatenate([height, np.zeros((ends[-1] - n_cells, height.shape[1]))])
     return _conjugate_gradients(times, aim, np.concatenate([weights, *of_errors]), start)[:n_cells]
 
 
 def _conjugate_gradients(
-    times: Callable[[FloatArray], FloatArray], aim: FloatArray, diagonal: FloatArray, found: FloatArray
+    times: Callable[[FloatArray], FloatArray],
+    aim: FloatArray,
+    diagonal: FloatArray,
+    found: FloatArray,
 ) -> FloatArray:
     """Solve ``times(x) = aim`` column by column, from a first guess."""
     left = aim - times(found)
@@ -131,7 +150,9 @@ def _conjugate_gradients(
         if np.all(size <= enough):
             break
         product = times(direction)
-        step = np.where(size > enough, size / np.maximum((direction * product).sum(axis=0), 1e-300), 0.0)
+        step = np.where(
+            size > enough, size / np.maximum((direction * product).sum(axis=0), 1e-300), 0.0
+        )
         found = found + step * direction
         left = left - step * product
         scaled = left / diagonal

@@ -42,14 +42,20 @@ def wanted_families(want: str | Sequence[str], lattice: Lattice) -> tuple[Family
     names, attributes = lattice.hierarchy.level_names, lattice.attributes
     entries = [want] if isinstance(want, str) else list(want)
     if entries and not attributes:
-        raise RequestError("want= names tables by attributes, and there are none; goal= says what a split is for.")
+        raise RequestError(
+            "want= names tables by attributes, and there are none; goal= says what a split is for."
+        )
     if not entries:
-        return tuple(family for family in lattice.families if family.margin in ((), lattice.finest.margin))
+        return tuple(
+            family for family in lattice.families if family.margin in ((), lattice.finest.margin)
+        )
     found = []
     for entry in entries:
         level, _, by = entry.partition(":")
         if level.strip() not in names:
-            raise RequestError(f"want= names a level {level.strip()!r}; levels are {', '.join(names)}.")
+            raise RequestError(
+                f"want= names a level {level.strip()!r}; levels are {', '.join(names)}."
+            )
         margin = attributes.chosen([name.strip() for name in by.split(",") if name.strip()])
         found.append(Family(names.index(level.strip()), margin))
     return tuple(dict.fromkeys(found))
@@ -77,7 +83,9 @@ def shares_from_noise(lattice: Lattice, noise_std: Callable[[Fraction], float]) 
     return {family: found[family] for family in lattice.families if family in found}
 
 
-def descend(regret: Callable[[Shares], float], shares: Shares, families: Sequence[Family]) -> Shares:
+def descend(
+    regret: Callable[[Shares], float], shares: Shares, families: Sequence[Family]
+) -> Shares:
     """Move budget from measured families to any others while that helps, in steps that shrink to
     the smallest.
     """
@@ -91,7 +99,11 @@ def descend(regret: Callable[[Shares], float], shares: Shares, families: Sequenc
                     amount = min(step * tuned.STEP, shares.get(giver, Fraction(0)))
                     if giver == taker or amount == 0:
                         continue
-                    moved = {**shares, giver: shares[giver] - amount, taker: shares.get(taker, Fraction(0)) + amount}
+                    moved = {
+                        **shares,
+                        giver: shares[giver] - amount,
+                        taker: shares.get(taker, Fraction(0)) + amount,
+                    }
                     moved = {family: share for family, share in moved.items() if share}
                     found = regret(moved)
                     if found < best - 1e-6:
@@ -107,7 +119,10 @@ class CombinedVariances:
     """
 
     def __init__(
-        self, lattice: Lattice, n_values: Sequence[int], variance_of: Callable[[Family, Fraction], FloatArray]
+        self,
+        lattice: Lattice,
+        n_values: Sequence[int],
+        variance_of: Callable[[Family, Fraction], FloatArray],
     ) -> None:
         self.lattice, self.n_values, self._variance = lattice, n_values, variance_of
 
@@ -117,9 +132,14 @@ class CombinedVariances:
         for n in range(len(family.margin) + 1):
             for interaction in combinations(family.margin, n):
                 own = math.prod(1 - 1 / self.n_values[place] for place in interaction)
-                summed = math.prod(self.n_values[place] for place in family.margin if place not in interaction)
+                summed = math.prod(
+                    self.n_values[place] for place in family.margin if place not in interaction
+                )
                 if own:
-                    variance = variance + own * self._interaction(interaction, shares)[family.level] / summed**2
+                    variance = (
+                        variance
+                        + own * self._interaction(interaction, shares)[family.level] / summed**2
+                    )
         return variance
 
     def _interaction(self, interaction: tuple[int, ...], shares: Shares) -> list[FloatArray]:
@@ -130,9 +150,16 @@ class CombinedVariances:
         precision = [np.zeros(1) for _ in range(n_levels)]
         for family, share in shares.items():
             if share and set(interaction) <= set(family.margin):
-                summed = math.prod(self.n_values[place] for place in family.margin if place not in interaction)
-                precision[family.level] = precision[family.level] + 1 / (self._variance(family, share) * summed)
-        fanout = [1.0, *(self._n_regions(level) / self._n_regions(level - 1) for level in range(1, n_levels))]
+                summed = math.prod(
+                    self.n_values[place] for place in family.margin if place not in interaction
+                )
+                precision[family.level] = precision[family.level] + 1 / (
+                    self._variance(family, share) * summed
+                )
+        fanout = [
+            1.0,
+            *(self._n_regions(level) / self._n_regions(level - 1) for level in range(1, n_levels)),
+        ]
         for level in range(n_levels - 2, -1, -1):
             precision[level] = precision[level] + precision[level + 1] / fanout[level + 1]
         variance = [1 / np.maximum(here, 1e-24) for here in precision]

@@ -27,7 +27,10 @@ def whole_path(lattice: Lattice, noise_variance: Mapping[Family, float]) -> tupl
     noise than their cells: then over regions first.
     """
     levels, cells = range(lattice.hierarchy.n_levels), lattice.finest.margin
-    if noise_variance.get(Family(lattice.finest.level, ()), np.inf) < noise_variance[lattice.finest]:
+    if (
+        noise_variance.get(Family(lattice.finest.level, ()), np.inf)
+        < noise_variance[lattice.finest]
+    ):
         return (*(Family(level, ()) for level in levels), lattice.finest)
     return (Family(0, ()), *(Family(level, cells) for level in levels))
 
@@ -46,7 +49,9 @@ def whole_columns(hierarchy: Hierarchy, estimates: FloatArray, whole: IntArray) 
         here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
         offsets = np.append(hierarchy.child_starts[above], here.stop) - here.start
         parents = np.diff(cumulative[above], axis=1, prepend=0).astype(np.float64)
-        fit = fit_margins(np.ascontiguousarray(estimates[here]), offsets, whole[here].astype(np.float64), parents)
+        fit = fit_margins(
+            np.ascontiguousarray(estimates[here]), offsets, whole[here].astype(np.float64), parents
+        )
         np.cumsum(fit, axis=1, out=target[here])
         round_level_in_place(hierarchy, level, target[:, :-1], whole, cumulative[:, :-1])
         cumulative[here, -1] = whole[here]
@@ -63,11 +68,17 @@ def whole_cells(lattice: Lattice, estimate: FloatArray, totals: IntArray) -> Int
     path = (Family(0, ()), *(Family(level, lattice.finest.margin) for level in levels))
     path = path if lattice.attributes else lattice.families
     tree, orders = lattice.nested(path)
-    whole = np.concatenate([lattice.sums(family, totals)[order] for family, order in zip(path, orders)])
-    real = np.concatenate([lattice.sums(family, estimate)[order] for family, order in zip(path, orders)])
+    whole = np.concatenate(
+        [lattice.sums(family, totals)[order] for family, order in zip(path, orders)]
+    )
+    real = np.concatenate(
+        [lattice.sums(family, estimate)[order] for family, order in zip(path, orders)]
+    )
     # Given the total of a row, columns that were measured alike move alike.
     real += ((whole - real.sum(axis=1)) / real.shape[1])[:, None]
-    real[0] = project_to_simplex(real[0], np.array([0, real.shape[1]]), whole[:1].astype(np.float64))
+    real[0] = project_to_simplex(
+        real[0], np.array([0, real.shape[1]]), whole[:1].astype(np.float64)
+    )
     table = whole_columns(tree, real, whole)[tree.level_slice(tree.n_levels - 1)]
     found = np.empty_like(table)
     found[orders[-1]] = table

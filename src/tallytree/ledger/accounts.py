@@ -1,13 +1,15 @@
 """Budget accounts that outlive the process: reserve first, then draw noise.
 
-An account belongs to one data set and one privacy unit and has a total under one definition. Each release reserves its
-part inside one transaction before any noise is drawn, so that no crash and no number of concurrent users can spend more
-than the total: a crash loses budget, never privacy. Rows are only ever added.
+An account belongs to one data set and one privacy unit and has a total under one definition. Each
+release reserves its part inside one transaction before any noise is drawn, so that no crash and no
+number of concurrent users can spend more than the total: a crash loses budget, never privacy. Rows
+are only ever added.
 
-A reservation is used once. Its idempotency key names the release: whoever asks again under the same key pays nothing and
-gets :class:`~tallytree.errors.DuplicateReleaseError`, never a second draw of noise, because two draws for one payment
-would reveal more than was paid for. What it measured may be noted (:func:`note_measured`), so that a run that died can be
-found (:func:`find_open`) and finished from its kept answers.
+A reservation is used once. Its idempotency key names the release: whoever asks again under the same
+key pays nothing and gets :class:`~tallytree.errors.DuplicateReleaseError`, never a second draw of
+noise, because two draws for one payment would reveal more than was paid for. What it measured may
+be noted (:func:`note_measured`), so that a run that died can be found (:func:`find_open`) and
+finished from its kept answers.
 """
 
 from __future__ import annotations
@@ -86,14 +88,22 @@ UNNAMED_PURPOSE = Purpose()
 
 @dataclass(frozen=True)
 class OpenReservation:
-    """A reservation whose release is not out; ``measured_digest`` is empty where no measurement was noted."""
+    """A reservation whose release is not out; ``measured_digest`` is empty where no measurement was
+    noted.
+    """
 
     reservation: Entry
     measured_digest: str = ""
 
 
 def create_account(
-    ledger: str, dataset: str, budget: Budget, *, unit: str = ENTITY, parts: Parts | None = None, note: str = ""
+    ledger: str,
+    dataset: str,
+    budget: Budget,
+    *,
+    unit: str = ENTITY,
+    parts: Parts | None = None,
+    note: str = "",
 ) -> Account:
     """Open the account of a data set.
 
@@ -106,14 +116,17 @@ def create_account(
     budget
         Definition and total.
     unit
-        Name of one unit of privacy: of a row (``"person"``) or of the column that names it. Releases for another unit are
-        refused, since their losses do not add up. ``"entity"`` takes any row, until a release gives it a name.
+        Name of one unit of privacy: of a row (``"person"``) or of the column that names it.
+        Releases for another unit are refused, since their losses do not add up. ``"entity"`` takes
+        any row, until a release gives it a name.
     parts
         The public parts that are paid for side by side; none if not given.
     """
     with ledger_transaction(ledger, account=name_text(dataset, "dataset"), create=True) as opened:
         if read_rows(opened, dataset):
-            raise RequestError(f"The ledger already has an account for {dataset!r}. Accounts are never replaced.")
+            raise RequestError(
+                f"The ledger already has an account for {dataset!r}. Accounts are never replaced."
+            )
         opening = Entry(
             dataset=dataset,
             position=0,
@@ -130,7 +143,9 @@ def create_account(
         return summarise([write_row(opened, opening)])
 
 
-def migrate_account(ledger: str, dataset: str, *, unit: str = ENTITY, parts: Parts | None = None) -> Account:
+def migrate_account(
+    ledger: str, dataset: str, *, unit: str = ENTITY, parts: Parts | None = None
+) -> Account:
     """Fix, once and for good, what an account left open: its parts, or the name of its unit.
 
     Without ``unit`` and ``parts`` nothing changes.
@@ -140,17 +155,22 @@ def migrate_account(ledger: str, dataset: str, *, unit: str = ENTITY, parts: Par
         unit = account.terms.unit if unit in UNNAMED else name_text(unit, "unit")
         if unit != account.terms.unit or parts is not None:
             _refuse_fixed_terms(account.terms, unit, parts)
-            write_row(opened, replace(account.next_row("terms"), unit=unit, detail=_checked_detail(parts)))
+            write_row(
+                opened, replace(account.next_row("terms"), unit=unit, detail=_checked_detail(parts))
+            )
         return summarise(read_rows(opened, dataset))
 
 
 def _refuse_fixed_terms(terms: Terms, unit: str, parts: Parts | None) -> None:
     """Refuse to fix what is fixed."""
     if parts is not None and terms.parts is not None:
-        raise RequestError(f"The account {terms.dataset!r} has its parts already; they never change.")
+        raise RequestError(
+            f"The account {terms.dataset!r} has its parts already; they never change."
+        )
     if unit != terms.unit and (terms.unit != ENTITY or terms.named not in ("", unit)):
         raise RequestError(
-            f"The account {terms.dataset!r} counts losses per {terms.named or terms.unit!r} already; its unit never changes."
+            f"The account {terms.dataset!r} counts losses per {terms.named or terms.unit!r} "
+            "already; its unit never changes."
         )
 
 
@@ -177,14 +197,18 @@ def reserve(
     Parameters
     ----------
     budget
-        What the release costs, under its own definition. Pure ε counts as ρ = ε²/2 on an account of zCDP.
+        What the release costs, under its own definition. Pure ε counts as ρ = ε²/2 on an account of
+        zCDP.
     secure
-        Whether the noise will come from the system's cryptographic randomness; an insecure seed is refused.
+        Whether the noise will come from the system's cryptographic randomness; an insecure seed is
+        refused.
     unit
-        What the release protects: ``"entity"`` for one row, a column, or a :class:`Unit` with all that is known.
+        What the release protects: ``"entity"`` for one row, a column, or a :class:`Unit` with all
+        that is known.
     part
-        The release touches only this part of the data, one of the account's. Parts compose in parallel: the account pays
-        for the largest. That only rows of the part were read is for the caller to see to.
+        The release touches only this part of the data, one of the account's. Parts compose in
+        parallel: the account pays for the largest. That only rows of the part were read is for the
+        caller to see to.
 
     Returns
     -------
@@ -200,7 +224,8 @@ def reserve(
     """
     if not secure:
         raise RequestError(
-            "A release made with an insecure seed is not private, so the ledger does not record it. Leave out the seed, or "
+            "A release made with an insecure seed is not private, so the ledger does not record "
+            "it. Leave out the seed, or "
             "leave out the ledger."
         )
     key = name_text(purpose.key, "idempotency key") if purpose.key else secrets.token_hex(16)
@@ -217,11 +242,17 @@ def reserve(
             part=name_text(part.value, "part's value") if part else None,
             purpose=line_text(purpose.summary, "purpose"),
             digest=line_text(purpose.request_digest, "request digest"),
-            detail="" if purpose.composition is None else json.dumps(purpose.composition, sort_keys=True),
+            detail=""
+            if purpose.composition is None
+            else json.dumps(purpose.composition, sort_keys=True),
         )
         _refuse_duplicate(account, entry)
         if account.closed:
-            raise BudgetError(f"The account {dataset!r} is closed; no more budget is given.", budget.total, Fraction(0))
+            raise BudgetError(
+                f"The account {dataset!r} is closed; no more budget is given.",
+                budget.total,
+                Fraction(0),
+            )
         refuse_other_unit(account.terms, protected)
         refuse_other_part(account.terms, part, protected)
         charge = _charge(opened, entry, account.terms.parts, account.opening.definition)
@@ -231,21 +262,30 @@ def reserve(
 
 
 def note_measured(ledger: str, reservation: Entry, *, digest: str) -> Entry:
-    """Note that the noisy answers of a reservation are kept, by their SHA-256; repeating the note changes nothing.
+    """Note that the noisy answers of a reservation are kept, by their SHA-256; repeating the note
+    changes nothing.
 
-    From then on everything is post-processing of these answers: no others may be drawn for the reservation.
+    From then on everything is post-processing of these answers: no others may be drawn for the
+    reservation.
     """
     with ledger_transaction(ledger, account=reservation.dataset) as opened:
         account = _of_reservation(opened, reservation, "measure")
         found = account.measured
         if found is not None:
             if found.digest != digest:
-                raise RequestError(f"The reservation {reservation.key!r} was measured already, with other answers.")
+                raise RequestError(
+                    f"The reservation {reservation.key!r} was measured already, with other answers."
+                )
             return found
         if account.completed is not None:
-            raise RequestError(f"The reservation {reservation.key!r} is complete already; nothing is left to measure.")
+            raise RequestError(
+                f"The reservation {reservation.key!r} is complete already; nothing is left to "
+                "measure."
+            )
         noted = name_text(digest, "digest of the noisy answers")
-        return write_row(opened, replace(account.next_row("measured"), key=reservation.key, digest=noted))
+        return write_row(
+            opened, replace(account.next_row("measured"), key=reservation.key, digest=noted)
+        )
 
 
 def complete(ledger: str, reservation: Entry, *, result_digest: str) -> Entry:
@@ -255,21 +295,31 @@ def complete(ledger: str, reservation: Entry, *, result_digest: str) -> Entry:
         found = account.completed
         if found is not None:
             if found.digest != result_digest:
-                raise RequestError(f"The reservation {reservation.key!r} is complete already, with another release.")
+                raise RequestError(
+                    f"The reservation {reservation.key!r} is complete already, with another "
+                    "release."
+                )
             return found
         digest = line_text(result_digest, "result digest")
-        return write_row(opened, replace(account.next_row("complete"), key=reservation.key, digest=digest))
+        return write_row(
+            opened, replace(account.next_row("complete"), key=reservation.key, digest=digest)
+        )
 
 
 def _of_reservation(opened: Connection, reservation: Entry, what: str) -> Standing:
     account = standing(opened, reservation.dataset, reservation.key)
     if account.reserved != reservation:
-        raise RequestError(f"The ledger holds no reservation {reservation.key!r} as it was made; nothing to {what}.")
+        raise RequestError(
+            f"The ledger holds no reservation {reservation.key!r} as it was made; nothing to "
+            f"{what}."
+        )
     return account
 
 
 def find_open(ledger: str, dataset: str, key: str) -> OpenReservation | None:
-    """The reservation under a key that was paid for and whose release is not out, to be finished; None if there is none."""
+    """The reservation under a key that was paid for and whose release is not out, to be finished;
+    None if there is none.
+    """
     with ledger_transaction(ledger) as opened:
         rows = read_rows(opened, dataset, key=key)
     refuse_edited(rows)
@@ -286,7 +336,9 @@ def find_reservation(ledger: str, receipt: Receipt) -> Entry:
     with ledger_transaction(ledger) as opened:
         found = read_rows(opened, dataset, position=position)
     if not found or found[0].receipt() != receipt:
-        raise VerificationError(f"The ledger holds no row {position} of {dataset!r} as the release recorded it.")
+        raise VerificationError(
+            f"The ledger holds no row {position} of {dataset!r} as the release recorded it."
+        )
     return found[0]
 
 
@@ -296,7 +348,8 @@ def check_release(ledger: str, manifest_digest: str, receipt: Receipt) -> list[s
     Parameters
     ----------
     manifest_digest
-        SHA-256 of the bytes of ``manifest.json``, or of what lasts of it: :func:`~tallytree.storage.folder.lasting_digest`.
+        SHA-256 of the bytes of ``manifest.json``, or of what lasts of it:
+        :func:`~tallytree.storage.folder.lasting_digest`.
     receipt
         What that manifest records of its reservation.
     """
@@ -338,16 +391,19 @@ def _refuse_duplicate(account: Standing, entry: Entry) -> None:
     if earlier is None:
         return
     asked, before = (
-        (one.definition, one.amount, one.unit, one.part_of, one.part, one.digest) for one in (entry, earlier)
+        (one.definition, one.amount, one.unit, one.part_of, one.part, one.digest)
+        for one in (entry, earlier)
     )
     if asked != before:
         raise RequestError(
-            f"The idempotency key {entry.key!r} belongs to another release. Choose a new key for this one."
+            f"The idempotency key {entry.key!r} belongs to another release. Choose a new key for "
+            "this one."
         )
     kept = "" if measured is None else measured.digest
     if done is not None:
         raise DuplicateReleaseError(
-            f"The release under the idempotency key {entry.key!r} was published at {done.recorded_at}. Nothing was charged; "
+            f"The release under the idempotency key {entry.key!r} was published at "
+            f"{done.recorded_at}. Nothing was charged; "
             "use that release. To pay for another one, choose a new key.",
             state="completed",
             receipt=earlier.receipt(),
@@ -356,16 +412,20 @@ def _refuse_duplicate(account: Standing, entry: Entry) -> None:
         )
     if measured is not None:
         raise DuplicateReleaseError(
-            f"A run under the idempotency key {entry.key!r} was paid for and measured at {measured.recorded_at}, and has not "
-            "reported a release: it is still running or it crashed. Nothing was charged; finish it from the noisy answers "
+            f"A run under the idempotency key {entry.key!r} was paid for and measured at "
+            f"{measured.recorded_at}, and has not "
+            "reported a release: it is still running or it crashed. Nothing was charged; finish it "
+            "from the noisy answers "
             "that it kept. No others can be drawn for it.",
             state="measured",
             receipt=earlier.receipt(),
             measured_digest=kept,
         )
     raise DuplicateReleaseError(
-        f"A run under the idempotency key {entry.key!r} reserved its budget at {earlier.recorded_at} and has not reported a "
-        "release: it is still running or it crashed. Its noise may have been seen and cannot be drawn again, so its budget "
+        f"A run under the idempotency key {entry.key!r} reserved its budget at "
+        f"{earlier.recorded_at} and has not reported a "
+        "release: it is still running or it crashed. Its noise may have been seen and cannot be "
+        "drawn again, so its budget "
         "stays spent. To pay for a new release, choose a new key.",
         state="reserved",
         receipt=earlier.receipt(),
@@ -375,10 +435,15 @@ def _refuse_duplicate(account: Standing, entry: Entry) -> None:
 def _overspent(account: Standing, entry: Entry, charge: Fraction) -> BudgetError:
     symbol = SYMBOL[account.opening.definition]
     asked = f"{SYMBOL[entry.definition]} = {plain_number(entry.amount)}"
-    counted = "" if charge == entry.amount else f", which counts as {symbol} = {plain_number(charge)} here"
+    counted = (
+        ""
+        if charge == entry.amount
+        else f", which counts as {symbol} = {plain_number(charge)} here"
+    )
     left, total = plain_number(account.remaining), plain_number(account.opening.amount)
     return BudgetError(
-        f"The account {entry.dataset!r} has {symbol} = {left} left of {total}; the release asks for {asked}{counted}. "
+        f"The account {entry.dataset!r} has {symbol} = {left} left of {total}; the release asks "
+        f"for {asked}{counted}. "
         "Nothing was released. Ask for less.",
         requested=charge,
         remaining=account.remaining,

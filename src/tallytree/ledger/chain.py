@@ -1,7 +1,8 @@
 """Ledger rows and what they add up to, without a database.
 
-An account is a list of :class:`Entry` rows, each sealed by a SHA-256 over its fields and the seal of the row before, so
-that an edited, inserted or removed row is noticed. Everything here can be recomputed from an exported history alone.
+An account is a list of :class:`Entry` rows, each sealed by a SHA-256 over its fields and the seal
+of the row before, so that an edited, inserted or removed row is noticed. Everything here can be
+recomputed from an exported history alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Receipt = dict[str, str | int]
 FORMAT = "tallytree-ledger-1"
 """Format of rows. It opens a row's seal; a change of the fields or of their meaning needs another name."""
 
-# Beyond any that :func:`rational_text` writes; exponents, which would take all memory, are none of ours.
+# Beyond any that :func:`rational_text` writes; exponents, which would take all memory, are none of
+# ours.
 _RATIONAL = re.compile(r"-?[0-9]{1,3100}(/[0-9]{1,3100})?")
 
 NO_HASH = "0" * 64
@@ -44,23 +46,28 @@ class Entry:
     position
         0 for the row that opens the account, then counting up without gaps.
     kind
-        ``create``; ``terms`` (parts or the name of the unit are fixed later); ``reserve``; ``measured`` (the noisy answers
-        of a reservation are kept); ``complete`` (its release is out); or ``close``.
+        ``create``; ``terms`` (parts or the name of the unit are fixed later); ``reserve``;
+        ``measured`` (the noisy answers of a reservation are kept); ``complete`` (its release is
+        out); or ``close``.
     definition, amount
-        ``create``: the account's definition and total. ``reserve``: those of the release. Otherwise an amount of 0.
+        ``create``: the account's definition and total. ``reserve``: those of the release. Otherwise
+        an amount of 0.
     charge, spent
-        What the row adds to the account's loss, in the account's definition, and the loss after the row.
+        What the row adds to the account's loss, in the account's definition, and the loss after the
+        row.
     unit
         What one unit of privacy is. ``reserve``: the unit that the release protects, by its name.
     key
         Idempotency key of a reservation, of its measurement and of its completion.
     part_of, part
-        A reservation that touches only the part ``part`` of the data along the public column ``part_of``.
+        A reservation that touches only the part ``part`` of the data along the public column
+        ``part_of``.
     purpose, detail
-        In words, and as JSON: what the reservation is for and how its amount is made up. ``create`` and ``terms``: the
-        account's parts.
+        In words, and as JSON: what the reservation is for and how its amount is made up. ``create``
+        and ``terms``: the account's parts.
     digest
-        SHA-256: ``reserve``: of the request; ``measured``: of the noisy answers; ``complete``: of the manifest.
+        SHA-256: ``reserve``: of the request; ``measured``: of the noisy answers; ``complete``: of
+        the manifest.
     format
         :data:`FORMAT`.
     """
@@ -85,17 +92,26 @@ class Entry:
     format: str = FORMAT
 
     def as_row(self) -> dict[str, str | int | None]:
-        """The fields as stored and exported, the format first: exact rationals as text (``"1/10"``)."""
+        """The fields as stored and exported, the format first: exact rationals as text
+        (``"1/10"``).
+        """
         values = ((name, getattr(self, name)) for name in COLUMNS)
-        return {name: rational_text(value) if isinstance(value, Fraction) else value for name, value in values}
+        return {
+            name: rational_text(value) if isinstance(value, Fraction) else value
+            for name, value in values
+        }
 
     def seal(self) -> str:
-        """SHA-256 over all fields but ``hash``, the format first, as a JSON list without spaces, ASCII only."""
+        """SHA-256 over all fields but ``hash``, the format first, as a JSON list without spaces,
+        ASCII only.
+        """
         listed = [value for name, value in self.as_row().items() if name != "hash"]
         return hashlib.sha256(json.dumps(listed, separators=(",", ":")).encode("ascii")).hexdigest()
 
     def receipt(self) -> Receipt:
-        """What a manifest records of a reservation: enough to notice when the ledger later loses or changes the row."""
+        """What a manifest records of a reservation: enough to notice when the ledger later loses or
+        changes the row.
+        """
         named = self.part_of is not None and self.part is not None
         return {
             "dataset": self.dataset,
@@ -140,7 +156,8 @@ def rational_text(value: Fraction) -> str:
     """An exact rational as text, ``"3"`` or ``"1/10"``."""
     if max(value.denominator, abs(value.numerator)).bit_length() > 10_000:
         raise RequestError(
-            "The account's exact sum would need thousands of digits, because its amounts have unrelated denominators. "
+            "The account's exact sum would need thousands of digits, because its amounts have "
+            "unrelated denominators. "
             "Give amounts as decimals, such as 0.1."
         )
     return str(value)
@@ -151,16 +168,22 @@ def plain_number(value: Fraction) -> str:
     for digits in range(13):
         if (value * 10**digits).denominator == 1:
             sign, whole = "-" if value < 0 else "", abs(int(value * 10**digits))
-            return f"{sign}{whole // 10**digits}" + (f".{whole % 10**digits:0{digits}d}" if digits else "")
+            return f"{sign}{whole // 10**digits}" + (
+                f".{whole % 10**digits:0{digits}d}" if digits else ""
+            )
     return str(value)
 
 
 def entry_from_row(row: Mapping[str, Any]) -> Entry:
-    """Read a stored or exported row; amounts are exact rationals as text, as :meth:`Entry.as_row` writes them."""
+    """Read a stored or exported row; amounts are exact rationals as text, as :meth:`Entry.as_row`
+    writes them.
+    """
     try:
         return Entry(**{name: _field(name, row[name]) for name in COLUMNS})
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise InputError(f"A row of the ledger cannot be read: {FORMAT} is expected, with all of its fields.") from None
+        raise InputError(
+            f"A row of the ledger cannot be read: {FORMAT} is expected, with all of its fields."
+        ) from None
 
 
 def _field(name: str, value: Any) -> Any:
@@ -177,7 +200,11 @@ def _field(name: str, value: Any) -> Any:
         if not _RATIONAL.fullmatch(value):
             raise ValueError
         return Fraction(value)
-    known: Mapping[str, tuple[str, ...]] = {"kind": get_args(Kind), "definition": tuple(SYMBOL), "format": (FORMAT,)}
+    known: Mapping[str, tuple[str, ...]] = {
+        "kind": get_args(Kind),
+        "definition": tuple(SYMBOL),
+        "format": (FORMAT,),
+    }
     if value not in known.get(name, (value,)):
         raise ValueError
     return value
@@ -186,14 +213,16 @@ def _field(name: str, value: Any) -> Any:
 def cost_on_account(definition: Definition, amount: Fraction, account: Definition) -> Fraction:
     """What a release counts on an account: as it is, or ε²/2 for a pure release on a zCDP account.
 
-    ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4). There is no way back: zCDP implies no pure guarantee.
+    ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4). There is no way back: zCDP
+    implies no pure guarantee.
     """
     if definition == account:
         return amount
     if account == "zcdp":
         return amount * amount / 2
     raise RequestError(
-        f"A release under zCDP (ρ = {plain_number(amount)}) cannot be charged to an account of pure ε: zCDP implies no pure "
+        f"A release under zCDP (ρ = {plain_number(amount)}) cannot be charged to an account of "
+        "pure ε: zCDP implies no pure "
         "guarantee. Release under the definition 'pure', or open an account with a total of ρ."
     )
 
@@ -207,13 +236,17 @@ def parts_spent(earlier: Iterable[Entry], account: Definition) -> dict[str, Frac
 
 
 def parallel_charge(cost: Fraction, part: str, spent_by_part: Mapping[str, Fraction]) -> Fraction:
-    """What a release on one part of a partition adds to the account: parallel composition charges the largest part."""
+    """What a release on one part of a partition adds to the account: parallel composition charges
+    the largest part.
+    """
     highest = max(spent_by_part.values(), default=Fraction(0))
     return max(Fraction(0), spent_by_part.get(part, Fraction(0)) + cost - highest)
 
 
 def terms_of(rows: Iterable[Entry]) -> Terms:
-    """What the rows of an account fix: its first row and those of kind ``terms``; a reservation's name for its row."""
+    """What the rows of an account fix: its first row and those of kind ``terms``; a reservation's
+    name for its row.
+    """
     opening, *later = sorted(rows, key=lambda row: row.position)
     terms = Terms(opening.dataset, opening.unit, parts_of(opening.detail))
     for row in later:
@@ -253,9 +286,13 @@ def summarise(history: Sequence[Entry]) -> Account:
 
 
 def history_as_json(history: Sequence[Entry]) -> str:
-    """The history as one JSON object: the format's name and one object per row, which begins with its own."""
+    """The history as one JSON object: the format's name and one object per row, which begins with
+    its own.
+    """
     return json.dumps(
-        {"format": FORMAT, "entries": [entry.as_row() for entry in history]}, indent=1, ensure_ascii=False
+        {"format": FORMAT, "entries": [entry.as_row() for entry in history]},
+        indent=1,
+        ensure_ascii=False,
     )
 
 
@@ -267,12 +304,16 @@ def history_from_json(exported: str) -> list[Entry]:
     except (ValueError, KeyError, TypeError):
         form, rows = None, None
     if form != FORMAT or not isinstance(rows, list):
-        raise InputError(f"This is not an exported ledger history: an object of format {FORMAT} is expected.")
+        raise InputError(
+            f"This is not an exported ledger history: an object of format {FORMAT} is expected."
+        )
     return [entry_from_row(row) for row in rows]
 
 
 def history_as_csv(history: Sequence[Entry]) -> str:
-    """The history as CSV, one line per row, with a header; an empty ``key``, ``part_of`` or ``part`` stands for none."""
+    """The history as CSV, one line per row, with a header; an empty ``key``, ``part_of`` or
+    ``part`` stands for none.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

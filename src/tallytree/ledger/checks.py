@@ -28,8 +28,8 @@ def check_history(history: Sequence[Entry], receipts: Iterable[Receipt] = ()) ->
     history
         All rows of one account in order.
     receipts
-        What the manifests of releases recorded. A chain cannot show that its last rows were cut off, or that all of it
-        was written anew; the receipts can.
+        What the manifests of releases recorded. A chain cannot show that its last rows were cut
+        off, or that all of it was written anew; the receipts can.
     """
     if not history:
         return ["the account has no rows"]
@@ -48,12 +48,19 @@ def check_manifest(history: Sequence[Entry], receipt: Receipt, manifest_digest: 
     """
     failures = _check_receipts(history, [receipt])
     where = f"row {receipt.get('position')}"
-    completed = [entry.digest for entry in history if entry.kind == "complete" and entry.key == receipt.get("key")]
+    completed = [
+        entry.digest
+        for entry in history
+        if entry.kind == "complete" and entry.key == receipt.get("key")
+    ]
     if not completed:
-        failures.append(f"{where}: no release was reported for it, so nothing vouches for this manifest")
+        failures.append(
+            f"{where}: no release was reported for it, so nothing vouches for this manifest"
+        )
     elif manifest_digest not in completed:
         failures.append(
-            f"{where}: the manifest is not the one that was reported; it was edited, or is of another release"
+            f"{where}: the manifest is not the one that was reported; it was edited, or is of "
+            "another release"
         )
     return failures
 
@@ -63,9 +70,14 @@ def _check_seals(history: Sequence[Entry]) -> list[str]:
     previous_hash = NO_HASH
     for position, entry in enumerate(history):
         if entry.position != position:
-            failures.append(f"row {entry.position}: row {position} is expected here, rows are missing or out of order")
+            failures.append(
+                f"row {entry.position}: row {position} is expected here, rows are missing or out "
+                "of order"
+            )
         if entry.seal() != entry.hash:
-            failures.append(f"row {entry.position}: its contents do not match its hash, it was edited")
+            failures.append(
+                f"row {entry.position}: its contents do not match its hash, it was edited"
+            )
         if entry.previous_hash != previous_hash:
             failures.append(f"row {entry.position}: it does not follow the row before it")
         if entry.format != FORMAT:
@@ -140,7 +152,10 @@ def _step(replay: _Replay, entry: Entry) -> tuple[Fraction, list[str]]:
             replay.reservations.append(entry)
             return _charge_of(replay, entry), complaints
         case "measured":
-            if entry.key not in known["reserve"] or entry.key in known["measured"] | known["complete"]:
+            if (
+                entry.key not in known["reserve"]
+                or entry.key in known["measured"] | known["complete"]
+            ):
                 complaints.append("it measures for no reservation, or for one that was measured")
             known["measured"].add(entry.key)
         case "complete":
@@ -190,6 +205,7 @@ def _check_receipts(history: Sequence[Entry], receipts: Iterable[Receipt]) -> li
         entry = by_position.get(receipt.get("position"))
         if entry is None or entry.receipt() != receipt:
             failures.append(
-                f"row {receipt.get('position')}: a release was paid for here, and the ledger no longer says so"
+                f"row {receipt.get('position')}: a release was paid for here, and the ledger no "
+                "longer says so"
             )
     return failures

@@ -26,9 +26,11 @@ class Payment:
     dataset
         Name of the account.
     key
-        Idempotency key: a run that is repeated under the same key neither pays nor draws noise again.
+        Idempotency key: a run that is repeated under the same key neither pays nor draws noise
+        again.
     part
-        The release is about this part of the data, one of the account's, and the data were read with ``where=`` for it.
+        The release is about this part of the data, one of the account's, and the data were read
+        with ``where=`` for it.
     """
 
     ledger: str
@@ -42,32 +44,49 @@ class Payment:
 
 def payment_from(options: Paying) -> Payment | None:
     """Which account pays, by the options of a release; None for a release without a ledger."""
-    ledger, dataset, key, part = options.ledger, options.dataset, options.idempotency_key, options.part
+    ledger, dataset, key, part = (
+        options.ledger,
+        options.dataset,
+        options.idempotency_key,
+        options.part,
+    )
     if isinstance(ledger, Payment):
         if any(option is not None for option in (dataset, key, part)):
             raise RequestError(
-                "A Payment names its data set already; leave dataset out, and idempotency_key and part too."
+                "A Payment names its data set already; leave dataset out, and idempotency_key and "
+                "part too."
             )
         return ledger
     if ledger is None and dataset is None:
         if key is not None or part is not None:
-            raise RequestError("idempotency_key and part (--idempotency-key, --part) go with --ledger and --dataset.")
+            raise RequestError(
+                "idempotency_key and part (--idempotency-key, --part) go with --ledger and "
+                "--dataset."
+            )
         return None
     if not isinstance(ledger, str):
         raise RequestError(
-            "ledger and dataset go together: --dataset names an account; add --ledger, the file or database that holds it."
+            "ledger and dataset go together: --dataset names an account; add --ledger, the file or "
+            "database that holds it."
         )
     if dataset is None:
         raise RequestError(
-            "ledger and dataset go together: a ledger is named (--ledger or TALLYTREE_LEDGER); add --dataset, the account "
+            "ledger and dataset go together: a ledger is named (--ledger or TALLYTREE_LEDGER); add "
+            "--dataset, the account "
             "that pays."
         )
     return Payment(ledger, dataset, key or "", part_from(part, "--part"))
 
 
 def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
-    """Reserve what a release costs, before any noise is drawn, and put the receipt into its manifest."""
-    return manifest if payment is None else with_receipt(manifest, reserve_for(payment, manifest).receipt())
+    """Reserve what a release costs, before any noise is drawn, and put the receipt into its
+    manifest.
+    """
+    return (
+        manifest
+        if payment is None
+        else with_receipt(manifest, reserve_for(payment, manifest).receipt())
+    )
 
 
 def with_receipt(manifest: Manifest, receipt: Receipt) -> Manifest:
@@ -76,7 +95,9 @@ def with_receipt(manifest: Manifest, receipt: Receipt) -> Manifest:
 
 
 def reserve_for(payment: Payment, manifest: Manifest) -> Entry:
-    """The reservation of what a release costs, by what its manifest says; written from its plan, so nothing is confidential."""
+    """The reservation of what a release costs, by what its manifest says; written from its plan, so
+    nothing is confidential.
+    """
     from tallytree.ledger.accounts import Purpose, reserve  # loads SQLAlchemy
 
     privacy = manifest["privacy"]
@@ -100,13 +121,19 @@ def reserve_for(payment: Payment, manifest: Manifest) -> Entry:
 def _refuse_other_rows(part: Part | None, where: dict[str, str] | None) -> None:
     """A part is paid for in parallel only if no other rows were read."""
     if part is not None and where != part.to_json():
-        read = "all rows were read" if where is None else f"the rows of {where['column']}={where['value']} were read"
-        raise RequestError(f"The payment is for the part {str(part)!r}, but {read}; read with where={str(part)!r}.")
+        read = (
+            "all rows were read"
+            if where is None
+            else f"the rows of {where['column']}={where['value']} were read"
+        )
+        raise RequestError(
+            f"The payment is for the part {str(part)!r}, but {read}; read with where={str(part)!r}."
+        )
 
 
 def digest_of_request(manifest: Manifest) -> str:
-    """SHA-256 of what is asked for: the manifest without the versions of libraries, which may change between two tries, and
-    without how far a stream is.
+    """SHA-256 of what is asked for: the manifest without the versions of libraries, which may
+    change between two tries, and without how far a stream is.
     """
     changing = ("versions", *manifest.get("grows", ()))
     asked = {name: value for name, value in manifest.items() if name not in changing}
@@ -123,7 +150,9 @@ def report_release(payment: Payment, folder: str | Path) -> None:
 
 
 def is_released(payment: Payment | None, folder: str | Path) -> bool:
-    """Whether the folder holds the release that was paid for under this key, by this ledger's own record."""
+    """Whether the folder holds the release that was paid for under this key, by this ledger's own
+    record.
+    """
     if payment is None or not payment.key:
         return False
     from tallytree.ledger.accounts import find_reservation  # loads SQLAlchemy

@@ -1,4 +1,6 @@
-"""Reading and adding rows of one account inside a transaction; used by :mod:`tallytree.ledger.accounts` alone."""
+"""Reading and adding rows of one account inside a transaction; used by
+:mod:`tallytree.ledger.accounts` alone.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from tallytree.ledger.terms import Terms
 
 @dataclass(frozen=True)
 class Standing:
-    """What the next row of an account depends on; the rows under a key are None where there are none."""
+    """What the next row of an account depends on; the rows under a key are None where there are
+    none.
+    """
 
     opening: Entry
     last: Entry
@@ -80,7 +84,8 @@ def refuse_edited(rows: Sequence[Entry]) -> None:
 def edited(dataset: str) -> VerificationError:
     """What is said about an account that somebody changed."""
     return VerificationError(
-        f"The rows of the account {dataset!r} were edited; nothing more is recorded on it. See: tallytree ledger verify",
+        f"The rows of the account {dataset!r} were edited; nothing more is recorded on it. See: "
+        "tallytree ledger verify",
         failures=("a row does not match its hash",),
     )
 
@@ -88,7 +93,8 @@ def edited(dataset: str) -> VerificationError:
 def read_rows(ledger: Connection, dataset: str, **conditions: Any) -> list[Entry]:
     """The rows of an account in order, those whose columns have the given values."""
     query = select(entries).where(
-        entries.c.dataset == dataset, *(entries.c[name] == value for name, value in conditions.items())
+        entries.c.dataset == dataset,
+        *(entries.c[name] == value for name, value in conditions.items()),
     )
     found = ledger.execute(query.order_by(entries.c.position))
     return [entry_from_row(row._asdict()) for row in found]
@@ -99,7 +105,9 @@ def account_names(ledger: Connection) -> list[str]:
     name = entries.c.dataset
     names = list(ledger.execute(select(name).distinct().order_by(name)).scalars())
     if not all(isinstance(one, str) for one in names):
-        raise InputError("A row of the ledger cannot be read: it belongs to no account. The ledger is damaged.")
+        raise InputError(
+            "A row of the ledger cannot be read: it belongs to no account. The ledger is damaged."
+        )
     return names
 
 
@@ -122,7 +130,8 @@ def no_account(ledger: Connection, dataset: str) -> NoReturn:
     """Refuse an account that is not there, naming those that are."""
     known = ", ".join(repr(name) for name in account_names(ledger)[:10]) or "none"
     raise RequestError(
-        f"The ledger has no account {dataset!r}. Accounts: {known}. To open one: tallytree ledger create"
+        f"The ledger has no account {dataset!r}. Accounts: {known}. To open one: tallytree ledger "
+        "create"
     )
 
 
@@ -139,7 +148,9 @@ def name_text(text: str, what: str) -> str:
 
 
 def line_text(text: str, what: str) -> str:
-    """One line that every database stores alike: surrogates, NUL and other control characters are not."""
+    """One line that every database stores alike: surrogates, NUL and other control characters are
+    not.
+    """
     if not text.isprintable():
         raise RequestError(f"The {what} must be one line of printable characters.")
     return text

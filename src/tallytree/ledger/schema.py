@@ -1,4 +1,6 @@
-"""The ledger's tables: ``tallytree_ledger`` with a row per entry, ``tallytree_ledger_version`` with their format."""
+"""The ledger's tables: ``tallytree_ledger`` with a row per entry, ``tallytree_ledger_version`` with
+their format.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _KINDS = ", ".join(f"'{kind}'" for kind in get_args(Kind))
 
 metadata = MetaData()
 versions = Table(
-    "tallytree_ledger_version", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+    "tallytree_ledger_version",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
 )
 entries = Table(
     "tallytree_ledger",
@@ -73,8 +77,9 @@ def _one_with(*conditions: object) -> object:
     return select(entries.c.position).where(_of_account, *conditions).limit(1).scalar_subquery()  # type: ignore[arg-type]
 
 
-# The first and the last row of an account, those that fix its terms, its closing row, the rows under a key, and a row with
-# a name for the unit. One part per index: a single OR would make SQLite read the whole account.
+# The first and the last row of an account, those that fix its terms, its closing row, the rows
+# under a key, and a row with a name for the unit. One part per index: a single OR would make SQLite
+# read the whole account.
 DECIDING_ROWS = union_all(
     *(
         select(entries).where(_of_account, condition)
@@ -92,8 +97,8 @@ DECIDING_ROWS = union_all(
     )
 )
 
-# A guard against accidents and against other programs; whoever owns the database can drop it, which the hash chain and
-# the receipts in the manifests are for.
+# A guard against accidents and against other programs; whoever owns the database can drop it, which
+# the hash chain and the receipts in the manifests are for.
 _APPEND_ONLY = {
     "sqlite": [
         f"CREATE TRIGGER tallytree_ledger_no_{action.lower()} BEFORE {action} ON tallytree_ledger "
@@ -101,15 +106,19 @@ _APPEND_ONLY = {
         for action in ("UPDATE", "DELETE")
     ],
     "postgresql": [
-        "CREATE OR REPLACE FUNCTION tallytree_ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "CREATE OR REPLACE FUNCTION tallytree_ledger_is_append_only() RETURNS trigger LANGUAGE "
+        "plpgsql AS "
         "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$",
-        "CREATE TRIGGER tallytree_ledger_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON tallytree_ledger "
+        "CREATE TRIGGER tallytree_ledger_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON "
+        "tallytree_ledger "
         "FOR EACH STATEMENT EXECUTE FUNCTION tallytree_ledger_is_append_only()",
     ],
 }
 _TABLES_THERE = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN (:entries, :versions)",
-    "postgresql": "SELECT name FROM unnest(ARRAY[:entries, :versions]) AS name WHERE to_regclass(name) IS NOT NULL",
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN (:entries, "
+    ":versions)",
+    "postgresql": "SELECT name FROM unnest(ARRAY[:entries, :versions]) AS name WHERE "
+    "to_regclass(name) IS NOT NULL",
 }
 
 
@@ -119,9 +128,15 @@ def stored_version(connection: Connection) -> int:
     there = set(connection.execute(text(_TABLES_THERE[connection.dialect.name]), names).scalars())
     if entries.name not in there:
         return 0
-    version = connection.execute(select(func.max(versions.c.version))).scalar() if versions.name in there else None
+    version = (
+        connection.execute(select(func.max(versions.c.version))).scalar()
+        if versions.name in there
+        else None
+    )
     if not isinstance(version, int) or version < 1:
-        raise StorageError("The ledger does not say which format it has; it is damaged. Nothing may be released.")
+        raise StorageError(
+            "The ledger does not say which format it has; it is damaged. Nothing may be released."
+        )
     return version
 
 

@@ -1,8 +1,9 @@
 """A release signed by whoever stands behind it: ``manifest.sig`` in its folder.
 
-The signature covers the checksums of the manifest and of every file that the manifest does not list, such as the report. The
-manifest holds those of all tables, so the whole folder is covered. The file carries its own checksum, like the manifest: a
-flipped bit is found without any key. Forgery is found with the public key, and with nothing else.
+The signature covers the checksums of the manifest and of every file that the manifest does not
+list, such as the report. The manifest holds those of all tables, so the whole folder is covered.
+The file carries its own checksum, like the manifest: a flipped bit is found without any key.
+Forgery is found with the public key, and with nothing else.
 """
 
 from __future__ import annotations
@@ -13,14 +14,24 @@ from pathlib import Path
 
 from tallytree.errors import StorageError, TallytreeError, VerificationError
 from tallytree.ledger.signing import fingerprint, is_signed, sign_message
-from tallytree.storage.folder import MANIFEST, OWN_CHECKSUM, Manifest, read_facts, rendered, sealed, sha256_of
+from tallytree.storage.folder import (
+    MANIFEST,
+    OWN_CHECKSUM,
+    Manifest,
+    read_facts,
+    rendered,
+    sealed,
+    sha256_of,
+)
 from tallytree.storage.work import BESIDE, SIGNATURE
 
 _FORMAT_VERSION = 1
 _ALGORITHM = "ed25519"
 
 
-def write_signature(folder: str | Path, private_key: str | Path, password: bytes | None = None) -> Path:
+def write_signature(
+    folder: str | Path, private_key: str | Path, password: bytes | None = None
+) -> Path:
     """Sign a folder as it is, in one step; an older signature is replaced."""
     place = Path(folder)
     said: Manifest = {
@@ -31,7 +42,8 @@ def write_signature(folder: str | Path, private_key: str | Path, password: bytes
     }
     text = sealed({**said, "signature": sign_message(_message(said), private_key, password)})
     file = place / SIGNATURE
-    # Inside the folder a half-written signature would be a file that nobody listed, so it waits next to it.
+    # Inside the folder a half-written signature would be a file that nobody listed, so it waits
+    # next to it.
     real = place.resolve()
     waiting = real.with_name(f".{real.name}.{SIGNATURE}.part")
     try:
@@ -51,7 +63,9 @@ def is_signed_folder(folder: str | Path) -> bool:
 
 
 def signature_problems(folder: str | Path, public_key: str | Path | None = None) -> list[str]:
-    """What is wrong with the signature of a folder, one sentence each; without a key only whether it fits the folder."""
+    """What is wrong with the signature of a folder, one sentence each; without a key only whether
+    it fits the folder.
+    """
     place = Path(folder)
     if not is_signed_folder(place):
         return [f"There is no {SIGNATURE}: the release is not signed."]
@@ -62,8 +76,14 @@ def signature_problems(folder: str | Path, public_key: str | Path | None = None)
         there = _covered(place)
     except TallytreeError as error:
         return [str(error)]
-    problems = [f"{name} is not the one that was signed." for name in signed if there.get(name) != signed[name]]
-    problems += [f"{name} came after the signature: sign again." for name in there if name not in signed]
+    problems = [
+        f"{name} is not the one that was signed."
+        for name in signed
+        if there.get(name) != signed[name]
+    ]
+    problems += [
+        f"{name} came after the signature: sign again." for name in there if name not in signed
+    ]
     if public_key is None:
         return problems
     if facts["key_sha256"] != expected:
@@ -76,7 +96,9 @@ def signature_problems(folder: str | Path, public_key: str | Path | None = None)
 def _covered(place: Path) -> dict[str, str]:
     """Checksums of the manifest and of all files that it does not list, but for the signature."""
     try:
-        names = [name for name in (MANIFEST, *BESIDE) if name != SIGNATURE and (place / name).is_file()]
+        names = [
+            name for name in (MANIFEST, *BESIDE) if name != SIGNATURE and (place / name).is_file()
+        ]
         return {name: sha256_of(place / name) for name in names}
     except OSError as error:
         raise StorageError(f"Cannot read {place}: {error.strerror}.") from None
@@ -90,7 +112,9 @@ def _signed_files(facts: Manifest) -> Mapping[str, str]:
         or not isinstance(files, dict)
         or not all(isinstance(t, str) for t in texts)
     ):
-        raise VerificationError(f"{SIGNATURE} is not a signature that this version knows.", (SIGNATURE,))
+        raise VerificationError(
+            f"{SIGNATURE} is not a signature that this version knows.", (SIGNATURE,)
+        )
     if MANIFEST not in files:
         raise VerificationError(f"{SIGNATURE} does not cover {MANIFEST}.", (SIGNATURE,))
     return files

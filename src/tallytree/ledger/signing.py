@@ -1,7 +1,9 @@
-"""Ed25519 keys, and signing and checking messages with them (RFC 8032), by the library ``cryptography``.
+"""Ed25519 keys, and signing and checking messages with them (RFC 8032), by the library
+``cryptography``.
 
-A signature says who stands behind a release. It adds nothing to its privacy: keys of signatures and keys of noise have nothing
-to do with each other, and the first are kept while the second are forgotten.
+A signature says who stands behind a release. It adds nothing to its privacy: keys of signatures and
+keys of noise have nothing to do with each other, and the first are kept while the second are
+forgotten.
 """
 
 from __future__ import annotations
@@ -14,13 +16,17 @@ from typing import TYPE_CHECKING
 from tallytree.errors import RequestError, StorageError
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
 
 PUBLIC_SUFFIX = ".pub"
 
 
 def new_key_pair(file: str | Path, password: bytes | None = None) -> Path:
-    """Write a new private key, readable by its owner alone, and its public key beside it; the file of the latter.
+    """Write a new private key, readable by its owner alone, and its public key beside it; the file
+    of the latter.
 
     Files that are there are never replaced: a key that is lost cannot be made again.
     """
@@ -33,9 +39,15 @@ def new_key_pair(file: str | Path, password: bytes | None = None) -> Path:
     public = private.with_name(private.name + PUBLIC_SUFFIX)
     for there in (private, public):
         if os.path.lexists(there):
-            raise StorageError(f"{there} already exists, and keys are not replaced. Choose another file.")
+            raise StorageError(
+                f"{there} already exists, and keys are not replaced. Choose another file."
+            )
     _write_new(private, text, 0o600)
-    _write_new(public, key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo), 0o644)
+    _write_new(
+        public,
+        key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo),
+        0o644,
+    )
     return public
 
 
@@ -56,8 +68,12 @@ def is_signed(message: bytes, signature: str, public_key: str | Path) -> bool:
     return True
 
 
-def fingerprint(key_file: str | Path, password: bytes | None = None, *, private: bool = False) -> str:
-    """SHA-256 of the public key (of a private key: of the public key that goes with it), by which people compare keys."""
+def fingerprint(
+    key_file: str | Path, password: bytes | None = None, *, private: bool = False
+) -> str:
+    """SHA-256 of the public key (of a private key: of the public key that goes with it), by which
+    people compare keys.
+    """
     from cryptography.hazmat.primitives import serialization as form
 
     file = Path(key_file)
@@ -74,7 +90,11 @@ def _private_key(file: Path, password: bytes | None) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(text, password)
     except TypeError:
-        need = "needs no password" if password is not None else "needs a password: set TALLYTREE_KEY_PASSWORD"
+        need = (
+            "needs no password"
+            if password is not None
+            else "needs a password: set TALLYTREE_KEY_PASSWORD"
+        )
         raise RequestError(f"The key in {file} {need}.") from None
     except (ValueError, UnsupportedAlgorithm):
         wrong = "" if password is None else ", or its password is another one"

@@ -1,8 +1,8 @@
 """Where ledger rows live: one append-only table in an SQLite file or a PostgreSQL database.
 
-Only :mod:`tallytree.ledger.accounts` and :mod:`tallytree.ledger.rows` use this module. A transaction opened here sees
-the account as it stands, keeps every other writer out until it ends, and is on disk before it returns; a process killed
-inside it leaves nothing behind.
+Only :mod:`tallytree.ledger.accounts` and :mod:`tallytree.ledger.rows` use this module. A
+transaction opened here sees the account as it stands, keeps every other writer out until it ends,
+and is on disk before it returns; a process killed inside it leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ WAIT_SECONDS = 120
 
 
 def ledger_url(ledger: str) -> URL:
-    """Read a ledger's address: a path or ``sqlite:///path`` for a file, ``postgresql://…`` for a server."""
+    """Read a ledger's address: a path or ``sqlite:///path`` for a file, ``postgresql://…`` for a
+    server.
+    """
     check_address(ledger, "The ledger")
     try:
         url = make_url(ledger) if "://" in ledger else URL.create("sqlite", database=ledger)
@@ -48,17 +50,24 @@ def _address_help(given: str) -> str:
 
 def shown(url: URL) -> str:
     """The address without its password and options."""
-    return url.database or "" if url.drivername == "sqlite+pysqlite" else url.set(query={}).render_as_string()
+    return (
+        url.database or ""
+        if url.drivername == "sqlite+pysqlite"
+        else url.set(query={}).render_as_string()
+    )
 
 
 @contextmanager
-def ledger_transaction(ledger: str, *, account: str | None = None, create: bool = False) -> Iterator[Connection]:
+def ledger_transaction(
+    ledger: str, *, account: str | None = None, create: bool = False
+) -> Iterator[Connection]:
     """One transaction on the ledger.
 
     Parameters
     ----------
     account
-        The account to write to; no other transaction writes to it at the same time. ``None`` to read only.
+        The account to write to; no other transaction writes to it at the same time. ``None`` to
+        read only.
     create
         Make the file and the table first if they are not there.
 
@@ -78,13 +87,16 @@ def ledger_transaction(ledger: str, *, account: str | None = None, create: bool 
             yield connection
     except IntegrityError as error:
         raise StorageError(
-            f"Another program wrote to the ledger {shown(url)} without waiting for its turn; nothing was recorded. Try again."
+            f"Another program wrote to the ledger {shown(url)} without waiting for its turn; "
+            "nothing was recorded. Try again."
         ) from error
     except DBAPIError as error:
         # Drivers quote statements over many lines, and a damaged file quotes itself.
         said = without_secrets(str(error.orig), ledger)
         reason = said[:200] or "the server refused it"
-        raise StorageError(f"The ledger {shown(url)} cannot be used; nothing may be released: {reason}") from error
+        raise StorageError(
+            f"The ledger {shown(url)} cannot be used; nothing may be released: {reason}"
+        ) from error
     except (SQLAlchemyError, UnicodeError, OverflowError) as error:
         # Whatever else a damaged file makes the libraries stumble over.
         raise StorageError(
@@ -102,17 +114,21 @@ def _check_version(connection: Connection, name: str, *, create: bool) -> None:
             make_schema(connection)
             version = VERSION
     if version == 0:
-        raise RequestError(f"{name} holds no ledger yet. Open an account first: tallytree ledger create")
+        raise RequestError(
+            f"{name} holds no ledger yet. Open an account first: tallytree ledger create"
+        )
     if version > VERSION:
         raise StorageError(
-            f"The ledger {name} has format {version}, which a newer tallytree wrote; this one knows up to {VERSION}. Upgrade "
+            f"The ledger {name} has format {version}, which a newer tallytree wrote; this one "
+            f"knows up to {VERSION}. Upgrade "
             "tallytree; nothing may be released until then."
         )
 
 
 @lru_cache(maxsize=16)
 def _engine(url: URL, *, writes: bool, create: bool) -> Engine:
-    # Connections are not kept (NullPool): releases are rare, and a forked process must never share one.
+    # Connections are not kept (NullPool): releases are rare, and a forked process must never share
+    # one.
     if url.drivername == "sqlite+pysqlite":
         return _sqlite_engine(url, writes=writes, create=create)
     try:
@@ -132,17 +148,22 @@ def _sqlite_engine(url: URL, *, writes: bool, create: bool) -> Engine:
 
     def connect() -> sqlite3.Connection:
         if not create and not path.is_file():
-            raise RequestError(f"There is no ledger {shown(url)}. Open an account first: tallytree ledger create")
+            raise RequestError(
+                f"There is no ledger {shown(url)}. Open an account first: tallytree ledger create"
+            )
         if not path.parent.is_dir():
-            raise StorageError(f"The ledger {shown(url)} cannot be made: its folder does not exist.")
+            raise StorageError(
+                f"The ledger {shown(url)} cannot be made: its folder does not exist."
+            )
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
             uri=True,
             timeout=WAIT_SECONDS,
             isolation_level=None,
         )
-        # SQLite's default rollback journal, not a write-ahead log, which network file systems cannot hold. EXTRA also
-        # puts the journal's removal on disk: a power cut right after the commit must not undo a reservation.
+        # SQLite's default rollback journal, not a write-ahead log, which network file systems
+        # cannot hold. EXTRA also puts the journal's removal on disk: a power cut right after the
+        # commit must not undo a reservation.
         connection.execute("PRAGMA synchronous = EXTRA").close()
         return connection
 
@@ -150,18 +171,22 @@ def _sqlite_engine(url: URL, *, writes: bool, create: bool) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # IMMEDIATE takes the only write lock before the first read, so that nothing read here can be out of date.
+        # IMMEDIATE takes the only write lock before the first read, so that nothing read here can
+        # be out of date.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes or create else "BEGIN")
 
     return engine
 
 
 def _prepare_server(connection: Connection) -> None:
-    # A server set to acknowledge commits before they are on disk could forget a reservation whose noise was drawn.
+    # A server set to acknowledge commits before they are on disk could forget a reservation whose
+    # noise was drawn.
     connection.execute(
         text(
-            "SELECT set_config('lock_timeout', :limit, true), set_config('idle_in_transaction_session_timeout', :limit, true), "
-            "set_config('synchronous_commit', CASE setting WHEN 'off' THEN 'on' ELSE setting END, true) "
+            "SELECT set_config('lock_timeout', :limit, true), "
+            "set_config('idle_in_transaction_session_timeout', :limit, true), "
+            "set_config('synchronous_commit', CASE setting WHEN 'off' THEN 'on' ELSE setting END, "
+            "true) "
             "FROM (SELECT current_setting('synchronous_commit') AS setting) AS current"
         ),
         {"limit": f"{WAIT_SECONDS}s"},
@@ -169,13 +194,15 @@ def _prepare_server(connection: Connection) -> None:
 
 
 def _take_turn(connection: Connection, name: str) -> None:
-    """Wait until nobody else holds this name, on a server; a file has one lock, which its writers hold already.
+    """Wait until nobody else holds this name, on a server; a file has one lock, which its writers
+    hold already.
 
     Who takes both takes the table's turn before an account's, so that no two wait for one another.
     """
     if connection.dialect.name != "postgresql":
         return
-    # Advisory locks need no right to update rows, so that a role with SELECT and INSERT alone can use the ledger.
+    # Advisory locks need no right to update rows, so that a role with SELECT and INSERT alone can
+    # use the ledger.
     digest = hashlib.sha256(f"tallytree ledger {name}".encode()).digest()
     number = int.from_bytes(digest[:8], "big", signed=True)
     connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})

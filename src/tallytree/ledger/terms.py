@@ -1,8 +1,10 @@
-"""What an account fixes for good: the unit whose losses it adds up, and the parts that are paid for side by side.
+"""What an account fixes for good: the unit whose losses it adds up, and the parts that are paid for
+side by side.
 
-Losses add up per unit, so all releases of an account must protect the same one. Releases of disjoint parts need not pay for
-one another, so the parts must be disjoint: exact labels of one public column, listed when the account is opened (or once,
-later), and a unit must lie in one of them.
+Losses add up per unit, so all releases of an account must protect the same one. Releases of
+disjoint parts need not pay for one another, so the parts must be disjoint: exact labels of one
+public column, listed when the account is opened (or once, later), and a unit must lie in one of
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from tallytree.model.unit import ENTITY, Unit
 
 
 def unit_from(unit: str | Unit) -> Unit:
-    """A unit from the word that requests use: ``"entity"`` for one row, otherwise the column that names it."""
+    """A unit from the word that requests use: ``"entity"`` for one row, otherwise the column that
+    names it.
+    """
     if isinstance(unit, Unit):
         return unit
     return Unit() if unit == ENTITY else Unit(column=unit)
@@ -37,8 +41,8 @@ class Parts:
     labels
         Its labels; rows with any other belong to no part.
     units_in_one_part
-        The owner's declaration that all rows of a unit have the same label. Needed where a unit has several rows: it could
-        otherwise lie in several parts, and their losses would add up.
+        The owner's declaration that all rows of a unit have the same label. Needed where a unit has
+        several rows: it could otherwise lie in several parts, and their losses would add up.
     """
 
     column: str
@@ -48,14 +52,20 @@ class Parts:
     def __post_init__(self) -> None:
         folded = [_folded(label) for label in self.labels]
         alike = (
-            [label for label, fold in zip(self.labels, folded) if folded.count(fold) > 1] if _repeats(folded) else []
+            [label for label, fold in zip(self.labels, folded) if folded.count(fold) > 1]
+            if _repeats(folded)
+            else []
         )
         if not self.labels or not self.column:
-            raise RequestError("Parts are a column and at least one label, such as state=Georgia,Ohio.")
-        # Some databases compare text without case, trailing spaces or accents; such labels could select the same rows.
+            raise RequestError(
+                "Parts are a column and at least one label, such as state=Georgia,Ohio."
+            )
+        # Some databases compare text without case, trailing spaces or accents; such labels could
+        # select the same rows.
         if alike:
             raise RequestError(
-                f"The labels {', '.join(map(repr, sorted(alike)[:4]))} differ at most by case, spaces or accents, so they may "
+                f"The labels {', '.join(map(repr, sorted(alike)[:4]))} differ at most by case, "
+                "spaces or accents, so they may "
                 "name the same rows; list each part once."
             )
 
@@ -65,11 +75,19 @@ class Parts:
 
     def to_json(self) -> dict[str, object]:
         """As ledgers hold it."""
-        return {"column": self.column, "labels": list(self.labels), "units_in_one_part": self.units_in_one_part}
+        return {
+            "column": self.column,
+            "labels": list(self.labels),
+            "units_in_one_part": self.units_in_one_part,
+        }
 
 
 def _folded(label: str) -> str:
-    letters = (letter for letter in unicodedata.normalize("NFKD", label) if not unicodedata.combining(letter))
+    letters = (
+        letter
+        for letter in unicodedata.normalize("NFKD", label)
+        if not unicodedata.combining(letter)
+    )
     return "".join("".join(letters).casefold().split())
 
 
@@ -102,7 +120,8 @@ def parts_of(detail: str) -> Parts | None:
 class Terms:
     """What an account has fixed so far.
 
-    ``named`` is what releases have called their row on an account that was opened for ``"entity"``; empty until one has.
+    ``named`` is what releases have called their row on an account that was opened for ``"entity"``;
+    empty until one has.
     """
 
     dataset: str
@@ -114,8 +133,8 @@ class Terms:
 def refuse_other_unit(terms: Terms, unit: Unit) -> None:
     """Refuse a release whose losses are per another unit than the account's.
 
-    An account of ``"entity"`` takes releases that protect one row; the first that names its row fixes the name. Every other
-    account takes those whose column or row has the account's name.
+    An account of ``"entity"`` takes releases that protect one row; the first that names its row
+    fixes the name. Every other account takes those whose column or row has the account's name.
     """
     account, asked = terms.unit, unit.name
     if account == ENTITY and not unit.column and not unit.group and unit.contributions == 1:
@@ -126,9 +145,12 @@ def refuse_other_unit(terms: Terms, unit: Unit) -> None:
         return
     hint = f"say entity={account!r} if each row is one {account}; " if asked == ENTITY else ""
     raise RequestError(
-        f"The account {terms.dataset!r} counts losses per {account!r}, this release protects {asked!r}: the two do not add up. "
-        f"If one {account} has to do with at most k of {asked}, a loss of ε here is one of k·ε there (ρ: k²·ρ), but only "
-        f"reading can hold k: {hint}read with unit={account!r} and contributions=k, or open an account for {asked!r}."
+        f"The account {terms.dataset!r} counts losses per {account!r}, this release protects "
+        f"{asked!r}: the two do not add up. "
+        f"If one {account} has to do with at most k of {asked}, a loss of ε here is one of k·ε "
+        "there (ρ: k²·ρ), but only "
+        f"reading can hold k: {hint}read with unit={account!r} and contributions=k, or open an "
+        f"account for {asked!r}."
     )
 
 
@@ -139,18 +161,24 @@ def refuse_other_part(terms: Terms, part: Part | None, unit: Unit) -> None:
         return
     if parts is None:
         raise RequestError(
-            f"The account {terms.dataset!r} has no parts. Fix them with: tallytree ledger migrate --dataset {terms.dataset} "
-            f"--parts {part.column}=LABEL,LABEL,…; or filter with where={str(part)!r}, which is paid in full."
+            f"The account {terms.dataset!r} has no parts. Fix them with: tallytree ledger migrate "
+            f"--dataset {terms.dataset} "
+            f"--parts {part.column}=LABEL,LABEL,…; or filter with where={str(part)!r}, which is "
+            "paid in full."
         )
     if not parts.covers(part.column, part.value):
         raise RequestError(
-            f"{str(part)!r} is no part of the account {terms.dataset!r}; labels count exactly as written. "
-            f"{_known(parts, part.value)} To filter without a part: where={str(part)!r}, which is paid in full."
+            f"{str(part)!r} is no part of the account {terms.dataset!r}; labels count exactly as "
+            "written. "
+            f"{_known(parts, part.value)} To filter without a part: where={str(part)!r}, which is "
+            "paid in full."
         )
     if not unit.in_one_row and not parts.units_in_one_part:
         raise RequestError(
-            f"The rows of one {unit.name} may lie in several parts, whose losses then add up. Open the account with "
-            f"--units-in-one-part if each {unit.name} lies in one {parts.column}, or leave the part out."
+            f"The rows of one {unit.name} may lie in several parts, whose losses then add up. Open "
+            "the account with "
+            f"--units-in-one-part if each {unit.name} lies in one {parts.column}, or leave the "
+            "part out."
         )
 
 

@@ -1,1 +1,3 @@
-"""Maps of points: counts of boxes that answer any rectangle. Start reading in ``kind.py``, then ``publish.py``."""
+"""Maps of points: counts of boxes that answer any rectangle. Start reading in ``kind.py``, then
+``publish.py``.
+"""

@@ -1,7 +1,9 @@
-"""How accurate will a map be? Answered before any budget is spent, by releasing assumed points again and again.
+"""How accurate will a map be? Answered before any budget is spent, by releasing assumed points
+again and again.
 
-The assumed points are public: those of an earlier map, spread at random inside its boxes. Real points cluster inside boxes
-too, so what a prediction says of boxes smaller than those of the earlier map is on the low side.
+The assumed points are public: those of an earlier map, spread at random inside its boxes. Real
+points cluster inside boxes too, so what a prediction says of boxes smaller than those of the
+earlier map is on the low side.
 """
 
 from __future__ import annotations
@@ -32,12 +34,19 @@ from tallytree.releases.query_evaluation import error_rows
 from tallytree.strategies.density import Density
 
 METHODS: tuple[MapMethod, ...] = ("auto", "adaptive-grid", "uniform-grid", "quad-opt", "flat")
-LINE_METHODS: tuple[MapMethod, ...] = ("noisy-merge", "structure-merge", "noisy-first", "structure-first")
+LINE_METHODS: tuple[MapMethod, ...] = (
+    "noisy-merge",
+    "structure-merge",
+    "noisy-first",
+    "structure-first",
+)
 
 
 @dataclass(frozen=True)
 class MapPrediction:
-    """Expected errors of a map by the size of boxes: means over simulated releases of assumed points."""
+    """Expected errors of a map by the size of boxes: means over simulated releases of assumed
+    points.
+    """
 
     name: str
     epsilon: str
@@ -45,7 +54,11 @@ class MapPrediction:
 
     def to_json(self) -> dict[str, Any]:
         """The prediction as JSON-ready facts."""
-        return {"name": self.name, "epsilon": self.epsilon, "classes": [asdict(one) for one in self.classes]}
+        return {
+            "name": self.name,
+            "epsilon": self.epsilon,
+            "classes": [asdict(one) for one in self.classes],
+        }
 
     def __repr__(self) -> str:
         errors = ", ".join(f"{one.name}: {plain(one.mean_error)}" for one in self.classes)
@@ -53,19 +66,30 @@ class MapPrediction:
 
     def _repr_html_(self) -> str:
         caption = f"Predicted errors of boxes: {self.name}, ε = {self.epsilon}"
-        return html_table(caption, list(HEAD), error_rows(self.classes), note="No confidential data were read.")
+        return html_table(
+            caption, list(HEAD), error_rows(self.classes), note="No confidential data were read."
+        )
 
 
 def points_like(earlier: SpatialRelease) -> ConfidentialGrid:
-    """An earlier map taken as the assumed data: as many points in every box, placed at random inside it."""
+    """An earlier map taken as the assumed data: as many points in every box, placed at random
+    inside it.
+    """
     density = np.maximum(earlier.surface.density, 0.0)
     counts = scattered_counts(density)
     unit = guarantee_from_json(earlier.manifest["privacy"]).unit
-    return ConfidentialGrid(counts, earlier.box, earlier.columns, "for planning", unit, axes=earlier.axes)
+    return ConfidentialGrid(
+        counts, earlier.box, earlier.columns, "for planning", unit, axes=earlier.axes
+    )
 
 
 def plan_map(
-    like: SpatialRelease, *, epsilon: Exact | None = None, target: str | None = None, runs: int = 5, **options: Any
+    like: SpatialRelease,
+    *,
+    epsilon: Exact | None = None,
+    target: str | None = None,
+    runs: int = 5,
+    **options: Any,
 ) -> MapPrediction:
     """Expected errors of a map like this one; see :func:`tallytree.plan`."""
     if epsilon is None or target is not None:
@@ -80,13 +104,16 @@ def predict_map(
     """Expected errors of one method, as means over simulated maps of the assumed points."""
     budget, options = stated_budget(epsilon, None, "pure"), MethodOptions(mechanism=mechanism)
     simulated = [
-        evaluate_map(release_map(assumed, budget, options, insecure_seed=seed), assumed).classes for seed in range(runs)
+        evaluate_map(release_map(assumed, budget, options, insecure_seed=seed), assumed).classes
+        for seed in range(runs)
     ]
     return MapPrediction(mechanism, str(epsilon), tuple(_mean(same) for same in zip(*simulated)))
 
 
 def flat_density(assumed: ConfidentialGrid, epsilon: Exact) -> Density:
-    """The slides' rule for the assumed points: whether the cells of the fine grid may be measured one by one."""
+    """The slides' rule for the assumed points: whether the cells of the fine grid may be measured
+    one by one.
+    """
     sensitivity = histogram_sensitivity(contributions=assumed.unit.contributions)
     variance = noise_for(stated_budget(epsilon, None, "pure"), sensitivity).variance
     return Density.of(float(assumed.counts.sum()), assumed.counts.size, variance)
@@ -110,5 +137,9 @@ def compare_maps(
 
 def _mean(same: Sequence[QueryErrors]) -> QueryErrors:
     facts = [asdict(one) for one in same]
-    means = {key: float(np.mean([one[key] for one in facts])) for key in facts[0] if key not in ("name", "queries")}
+    means = {
+        key: float(np.mean([one[key] for one in facts]))
+        for key in facts[0]
+        if key not in ("name", "queries")
+    }
     return QueryErrors(name=same[0].name, queries=same[0].queries, **means)

@@ -1,4 +1,6 @@
-"""Errors of a map against the true points: for the owner of the data, and as confidential as the data."""
+"""Errors of a map against the true points: for the owner of the data, and as confidential as the
+data.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,16 @@ def evaluate_map(
     ranges: Sequence[Sequence[Sequence[object]]] | None = None,
     threshold: float | None = None,
 ) -> QueryEvaluation:
-    """Compare a map with the exact counts of boxes of three sizes, of cells and of everything, or of given boxes.
+    """Compare a map with the exact counts of boxes of three sizes, of cells and of everything, or
+    of given boxes.
 
-    Given boxes begin and end on lines of the fine grid: elsewhere the data, counted on that grid, have no exact count. The
-    result is NOT private.
+    Given boxes begin and end on lines of the fine grid: elsewhere the data, counted on that grid,
+    have no exact count. The result is NOT private.
     """
     if (truth.shape, truth.box) != (release.shape, release.box):
         raise RequestError(
-            f"The map has {release.shape} cells in {release.box}, the data {truth.shape} in {truth.box}; they must be equal."
+            f"The map has {release.shape} cells in {release.box}, the data {truth.shape} in "
+            f"{truth.box}; they must be equal."
         )
 
     def answer(low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -41,7 +45,8 @@ def evaluate_map(
         low, high = boxes_in_cells(ranges, release.frame)
         if max(np.abs(low - np.rint(low)).max(), np.abs(high - np.rint(high)).max()) > 1e-6:
             raise RequestError(
-                "Boxes to compare begin and end on lines of the map's fine grid; the data are counted there."
+                "Boxes to compare begin and end on lines of the map's fine grid; the data are "
+                "counted there."
             )
         asked = np.rint(low).astype(np.int64), np.rint(high).astype(np.int64)
     return evaluate_boxes(truth.counts, answer, noun="boxes", asked=asked, threshold=threshold)

@@ -18,7 +18,8 @@ from tallytree.options.spelled import spelled
 
 @spelled(GridHistogramOptions)
 def grid_histogram(counts: Any, options: GridHistogramOptions) -> SpatialRelease:
-    """Release counts per cell of a grid. This is ``tallytree.spatial(counts=…, mechanism=…)``, which replaces it.
+    """Release counts per cell of a grid. This is ``tallytree.spatial(counts=…, mechanism=…)``,
+    which replaces it.
 
     Parameters
     ----------
@@ -28,16 +29,23 @@ def grid_histogram(counts: Any, options: GridHistogramOptions) -> SpatialRelease
         What to ask and what to publish; may be spelled as keywords.
     """
     warnings.warn(
-        "grid_histogram is now tallytree.spatial(counts=…, edges=…, mechanism='flat' or 'hierarchical').",
+        "grid_histogram is now tallytree.spatial(counts=…, edges=…, mechanism='flat' or "
+        "'hierarchical').",
         FutureWarning,
         stacklevel=3,
     )
     if options.branching is not None and options.strategy != "hierarchical":
         raise RequestError("branching goes with strategy 'hierarchical'.")
     table = check_counts(counts)
-    shared = {field.name: getattr(options, field.name) for part in (FinishOptions, Releasing) for field in fields(part)}
+    shared = {
+        field.name: getattr(options, field.name)
+        for part in (FinishOptions, Releasing)
+        for field in fields(part)
+    }
     asked = MapOptions(
-        mechanism=flat_or_hierarchical(table.shape) if options.strategy == "auto" else options.strategy,
+        mechanism=flat_or_hierarchical(table.shape)
+        if options.strategy == "auto"
+        else options.strategy,
         branching=options.branching,
         edges=options.axes,
         contributions=options.contributions,

@@ -34,15 +34,24 @@ def evaluate(
     **source: Any,
 ) -> QueryEvaluation:
     """Errors of boxes of three sizes, or of given ones, against the true points."""
-    boxes = [[value_range(side) for side in box.split(",")] if isinstance(box, str) else box for box in ranges or ()]
-    return evaluate_map(release, grid_like(release, truth, **source), ranges=boxes, threshold=threshold)
+    boxes = [
+        [value_range(side) for side in box.split(",")] if isinstance(box, str) else box
+        for box in ranges or ()
+    ]
+    return evaluate_map(
+        release, grid_like(release, truth, **source), ranges=boxes, threshold=threshold
+    )
 
 
-def grid_like(release: SpatialRelease, truth: Any, *, counts: bool = False, **source: Any) -> ConfidentialGrid:
+def grid_like(
+    release: SpatialRelease, truth: Any, *, counts: bool = False, **source: Any
+) -> ConfidentialGrid:
     """The data counted on the grid of a map."""
     columns = list(release.columns)
     even: dict[str, Any] = {"box": release.box, "resolution": release.shape}
-    options = GridOptions(columns=columns, **(even if release.axes is None else {"edges": release.axes}), **source)
+    options = GridOptions(
+        columns=columns, **(even if release.axes is None else {"edges": release.axes}), **source
+    )
     points, given = (None, truth) if counts else (truth, None)
     return read_grid(points, given, options, part=kept_part(release))
 
@@ -65,9 +74,12 @@ KIND = Kind(
     plot=plot_map,
     estimate=estimate_again,
     evaluate=evaluate,
-    evaluates_with=frozenset({"outside", "count", "crs", "table", "sql", "encoding", "counts", "ranges", "threshold"}),
+    evaluates_with=frozenset(
+        {"outside", "count", "crs", "table", "sql", "encoding", "counts", "ranges", "threshold"}
+    ),
     plan=plan_map,
-    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, kd-hybrid, dawa, privtree, ahp), "
+    intervals="exact where no box is cut (flat, hierarchical, quadtree, quad-opt, kd-tree, "
+    "kd-hybrid, dawa, privtree, ahp), "
     "else approximate",
     spark="counts per cell of the fine grid, made on the executors",
     sheet=map_sheet,

@@ -33,20 +33,31 @@ from tallytree.options.maps import MapOptions, MethodOptions
 from tallytree.options.spelled import spelled_alone
 from tallytree.papers.rivals.clusters import clustered_cells
 from tallytree.privacy.budget import Budget
-from tallytree.releases.keeping import NOTHING_KEPT, Keeping, PaidNoise, Target, paid_noise, released
+from tallytree.releases.keeping import (
+    NOTHING_KEPT,
+    Keeping,
+    PaidNoise,
+    Target,
+    paid_noise,
+    released,
+)
 from tallytree.releases.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.strategies.finishing import check_nonnegative
 
-# Methods that choose boundaries by the exponential mechanism or by noisy comparisons, whose loss is not that of Gaussian noise.
+# Methods that choose boundaries by the exponential mechanism or by noisy comparisons, whose loss is
+# not that of Gaussian noise.
 CHOOSING = ("kd-tree", "kd-hybrid", "structure-first", "structure-merge", "dawa", "privtree")
-# A cell is asked in at most as many steps as a tree is deep, far below a thousand; a unit of k entities changes k answers each.
+# A cell is asked in at most as many steps as a tree is deep, far below a thousand; a unit of k
+# entities changes k answers each.
 MOST_CONTRIBUTIONS_WITH_DELTA = 1000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapKeywords(MapOptions, Saving):
-    """The keywords of :func:`spatial`: its options, data in another form, and where the release goes."""
+    """The keywords of :func:`spatial`: its options, data in another form, and where the release
+    goes.
+    """
 
     counts: Any = None
 
@@ -61,13 +72,14 @@ def spatial(
     overwrite: bool = False,
     noisy: bool = True,
 ) -> SpatialRelease:
-    """Release a map of points that answers how many lie in any box, with a differential privacy guarantee.
+    """Release a map of points that answers how many lie in any box, with a differential privacy
+    guarantee.
 
     Parameters
     ----------
     points
-        Points as an array with one row each, as one array per column, or, with ``columns``, as a table of any form that
-        :func:`tallytree.read` takes; or a :class:`ConfidentialGrid`.
+        Points as an array with one row each, as one array per column, or, with ``columns``, as a
+        table of any form that :func:`tallytree.read` takes; or a :class:`ConfidentialGrid`.
     options
         What to count and how; may be spelled as keywords, ``spatial(points, epsilon=1, …)``.
     counts
@@ -82,7 +94,9 @@ def spatial(
     return released(options, Target(out, overwrite, noisy), make, load_map)
 
 
-def make_map(points: Any, options: MapOptions, keeping: Keeping, *, counts: Any = None) -> SpatialRelease:
+def make_map(
+    points: Any, options: MapOptions, keeping: Keeping, *, counts: Any = None
+) -> SpatialRelease:
     """Read, pay, measure and estimate."""
     budget = options.loss()
     part = rows_to_read(options.where, options)
@@ -101,12 +115,15 @@ def make_map(points: Any, options: MapOptions, keeping: Keeping, *, counts: Any 
 
 
 def refuse_unproved(grid: ConfidentialGrid, budget: Budget, options: MethodOptions) -> None:
-    """Refuse (ε, δ) for methods whose loss is not that of Gaussian noise alone, and for units of very many entities."""
+    """Refuse (ε, δ) for methods whose loss is not that of Gaussian noise alone, and for units of
+    very many entities.
+    """
     if budget.asked is not None and (
         options.mechanism in CHOOSING or grid.unit.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     ):
         raise RequestError(
-            f"epsilon with delta needs Gaussian noise alone and at most {MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
+            "epsilon with delta needs Gaussian noise alone and at most "
+            f"{MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
             f"{', '.join(CHOOSING)} choose boundaries by other means. State rho, or epsilon alone."
         )
 
@@ -131,23 +148,32 @@ def release_map(
 ) -> SpatialRelease:
     """Pay for a map, measure it, estimate its boxes and put the release together.
 
-    The whole budget is paid before the first question is asked; which questions follow is only known from the answers.
-    ``described`` has the last word about the manifest, where boxes are behind a release of another kind.
+    The whole budget is paid before the first question is asked; which questions follow is only
+    known from the answers. ``described`` has the last word about the manifest, where boxes are
+    behind a release of another kind.
     """
     refuse_unfit(options.mechanism, len(grid.shape))
     published = {"nonnegative": nonnegative, "integers": bool(integers)}
-    manifest = described(planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None))
+    manifest = described(
+        planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
+    )
     with paid_noise(keeping, manifest, insecure_seed, read=grid, tell=tell) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
         manifest = keep_measured(paid, noisy, paid.manifest, grid)
     return map_from_noisy(noisy.tree, noisy.leaves, noisy.measurements, manifest, grid.axes)
 
 
-def keep_measured(paid: PaidNoise, noisy: NoisyMap, manifest: Manifest, grid: ConfidentialGrid) -> Manifest:
+def keep_measured(
+    paid: PaidNoise, noisy: NoisyMap, manifest: Manifest, grid: ConfidentialGrid
+) -> Manifest:
     """Say that all boxes are measured; returns the manifest with every step that was paid for."""
     manifest = with_measurements(manifest, noisy)
     layout = layout_table(noisy.tree, noisy.leaves, grid.columns)
-    tables = {"noisy.parquet": noisy_table(noisy.measurements), "boxes.parquet": layout, **axes_tables(grid.axes)}
+    tables = {
+        "noisy.parquet": noisy_table(noisy.measurements),
+        "boxes.parquet": layout,
+        **axes_tables(grid.axes),
+    }
     paid.measured(manifest, tables)
     return manifest
 

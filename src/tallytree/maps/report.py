@@ -14,13 +14,15 @@ from tallytree.options.asking import PageOptions
 from tallytree.releases.report.words import plural
 from tallytree.shapes.outlines import read_polygons
 
-# The page draws at most so many cells per side, and works standard errors out from at most so many boxes.
+# The page draws at most so many cells per side, and works standard errors out from at most so many
+# boxes.
 MOST_CELLS = 256
 MOST_NODES = 150_000
 
 
 def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dict[str, Any]:
-    """The page of a map: its counts on a grid small enough to draw, and the boxes that standard errors come from.
+    """The page of a map: its counts on a grid small enough to draw, and the boxes that standard
+    errors come from.
 
     Of more than two columns the page shows the first two, over all of the others.
     """
@@ -29,14 +31,16 @@ def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dic
     n_boxes, total = int(release.estimates.leaves.sum()), release.total()
     names = " and ".join(release.columns)
     drawn = (
-        f"Colours show how many {entities} there are, from few to many, as the scale below the map says. Point at a place to "
+        f"Colours show how many {entities} there are, from few to many, as the scale below the map "
+        "says. Point at a place to "
         "read its number, or draw a box."
     )
     return {
         **common_facts(release.manifest, release.verify().checks),
         **named(look, release.manifest, f"Map of {entities} by {names}", drawn),
         **_outlines(release, look),
-        "lead": f"How many {entities} there are in any box of {names}. Colours are on a logarithmic scale.",
+        "lead": f"How many {entities} there are in any box of {names}. Colours are on a "
+        "logarithmic scale.",
         "entities": entities,
         "facts": [
             [f"{entities} in all", f"{total.estimate:,.6g} ± {total.std_error:,.3g}"],
@@ -63,7 +67,9 @@ def map_payload(release: SpatialRelease, look: PageOptions | None = None) -> dic
 
 
 def _outlines(release: SpatialRelease, look: PageOptions) -> dict[str, Any]:
-    """Outlines to draw over the map, in parts of 10,000 of its width and height; those that lie outside are left out."""
+    """Outlines to draw over the map, in parts of 10,000 of its width and height; those that lie
+    outside are left out.
+    """
     if look.shapes is None:
         return {}
     if len(release.columns) != 2 or release.axes is not None:
@@ -78,7 +84,10 @@ def _outlines(release: SpatialRelease, look: PageOptions) -> dict[str, Any]:
         kept = places[np.append(True, np.any(np.diff(places, axis=0) != 0, axis=1))]
         rings.append(kept.ravel().tolist())
     if not rings:
-        raise RequestError(f"No outline of {look.shapes} lies in the box of the map; are both in the same coordinates?")
+        raise RequestError(
+            f"No outline of {look.shapes} lies in the box of the map; are both in the same "
+            "coordinates?"
+        )
     return {"outlines": rings}
 
 
@@ -99,23 +108,35 @@ def _grid(release: SpatialRelease) -> dict[str, Any]:
     if release.axes is None:
         return facts
     drawn = range(min(2, len(shape)))
-    lines = [release.frame.lines(axis, np.linspace(0.0, shape[axis], cells[axis] + 1)) for axis in drawn]
-    names = [release.axes[axis].categories if cells[axis] == shape[axis] else None for axis in drawn]
-    return facts | {"lines": [line.tolist() for line in lines], "names": [name and list(name) for name in names]}
+    lines = [
+        release.frame.lines(axis, np.linspace(0.0, shape[axis], cells[axis] + 1)) for axis in drawn
+    ]
+    names = [
+        release.axes[axis].categories if cells[axis] == shape[axis] else None for axis in drawn
+    ]
+    return facts | {
+        "lines": [line.tolist() for line in lines],
+        "names": [name and list(name) for name in names],
+    }
 
 
 def _tree(release: SpatialRelease) -> dict[str, Any]:
-    """The boxes down to those that tile the map, or as many depths as fit, each with the variance of its own count.
+    """The boxes down to those that tile the map, or as many depths as fit, each with the variance
+    of its own count.
 
-    Where the tree is cut off, a box has the variance of all counts at and below it, which is what a query that takes the
-    whole box sees; one that cuts it sees an approximation, as ``coarse`` says.
+    Where the tree is cut off, a box has the variance of all counts at and below it, which is what a
+    query that takes the whole box sees; one that cuts it sees an approximation, as ``coarse`` says.
     """
     estimates, tree = release.estimates, release.estimates.tree
     deepest = max(0, int(np.searchsorted(tree.layer_starts, MOST_NODES, side="right")) - 2)
     stops = estimates.leaves | (tree.depth == deepest)
     kept = ~tree.below(stops)
     stops = stops[kept] | tree.is_leaf[kept]
-    own = np.where(stops, variances_from_below(estimates.variances, tree.child_starts)[kept], estimates.variances[kept])
+    own = np.where(
+        stops,
+        variances_from_below(estimates.variances, tree.child_starts)[kept],
+        estimates.variances[kept],
+    )
     distinct, place = np.unique(np.where(np.isfinite(own), own, -1.0), return_inverse=True)
     return {
         "low": tree.low[kept].ravel().tolist(),

@@ -16,8 +16,9 @@ _PORT = re.compile(r"[0-9]{0,5}")
 def check_address(address: str, name: str) -> None:
     """Refuse an address that says something else than what is meant; ``name`` begins the sentence.
 
-    A password with an @ or a / that is not written as %40 or %2F moves part of it into the host, which is asked of name
-    servers and quoted by drivers. So what stands before an @ must be all that the address reads as user and password.
+    A password with an @ or a / that is not written as %40 or %2F moves part of it into the host,
+    which is asked of name servers and quoted by drivers. So what stands before an @ must be all
+    that the address reads as user and password.
     """
     scheme, _, rest = address.partition("://")
     if scheme.partition("+")[0] in FILES:
@@ -25,14 +26,18 @@ def check_address(address: str, name: str) -> None:
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     if rest.count("@") > 1 or ("@" in rest and "@" not in authority):
         raise RequestError(
-            f"{name} has an address with an @ that can be read in two ways; within a user, password or option write @ as %40, "
+            f"{name} has an address with an @ that can be read in two ways; within a user, "
+            "password or option write @ as %40, "
             "/ as %2F, ? as %3F and # as %23."
         )
     host = authority.rpartition("@")[2]
-    closed = re.fullmatch(r"(\[[^\[\]]*\]|[^\[\]]*)", host.rpartition(":")[0] if _ends_in_port(host) else host)
+    closed = re.fullmatch(
+        r"(\[[^\[\]]*\]|[^\[\]]*)", host.rpartition(":")[0] if _ends_in_port(host) else host
+    )
     if closed is None or "[" in authority.rpartition("@")[0]:
         raise RequestError(
-            f"{name} has an address with an unfinished [ ] around its host, or a [ or ] elsewhere; write these as %5B and %5D."
+            f"{name} has an address with an unfinished [ ] around its host, or a [ or ] elsewhere; "
+            "write these as %5B and %5D."
         )
     port = host.rpartition(":")[2] if _ends_in_port(host) else ""
     if not _PORT.fullmatch(port) or int(port or 0) > 65_535:

@@ -31,7 +31,9 @@ def offsets_from_lengths(lengths: IntArray) -> IntArray:
 
 
 def runs_at(offsets: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    """Offsets of some runs, in this order, and the place of each of their values among those of all runs."""
+    """Offsets of some runs, in this order, and the place of each of their values among those of all
+    runs.
+    """
     lengths = np.diff(offsets)[chosen]
     found = offsets_from_lengths(lengths)
     return found, np.repeat(offsets[:-1][chosen] - found[:-1], lengths) + np.arange(found[-1])

@@ -1,4 +1,6 @@
-"""Attributes of groups: what a group has besides its size and its place, each with a public list of values."""
+"""Attributes of groups: what a group has besides its size and its place, each with a public list of
+values.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Attributes:
             raise InputError("Attributes have different names, and a list of values each.")
         for name, values in zip(self.names, self.values):
             if len(set(values)) != len(values) or OTHER not in values:
-                raise InputError(f"The values of {name!r} are different, and {OTHER!r} is one of them.")
+                raise InputError(
+                    f"The values of {name!r} are different, and {OTHER!r} is one of them."
+                )
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -71,20 +75,30 @@ class Attributes:
 
     def margin(self, places: Sequence[int]) -> Attributes:
         """These attributes alone."""
-        return Attributes(tuple(self.names[i] for i in places), tuple(self.values[i] for i in places))
+        return Attributes(
+            tuple(self.names[i] for i in places), tuple(self.values[i] for i in places)
+        )
 
     def known(self) -> str:
         """Which attributes there are, for messages."""
-        return f"attributes are {', '.join(self.names)}" if self.names else "the release has no attributes"
+        return (
+            f"attributes are {', '.join(self.names)}"
+            if self.names
+            else "the release has no attributes"
+        )
 
     def to_json(self) -> list[dict[str, Any]]:
         """Names and values as JSON-ready facts."""
-        return [{"name": name, "values": list(values)} for name, values in zip(self.names, self.values)]
+        return [
+            {"name": name, "values": list(values)} for name, values in zip(self.names, self.values)
+        ]
 
     @classmethod
     def from_json(cls, facts: Sequence[Mapping[str, Any]]) -> Attributes:
         """What :meth:`to_json` wrote."""
-        return cls(tuple(fact["name"] for fact in facts), tuple(tuple(fact["values"]) for fact in facts))
+        return cls(
+            tuple(fact["name"] for fact in facts), tuple(tuple(fact["values"]) for fact in facts)
+        )
 
 
 NO_ATTRIBUTES = Attributes()

@@ -11,7 +11,8 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 
-# Far more than any strategy takes; a number with hundreds of digits must be refused, not counted up to.
+# Far more than any strategy takes; a number with hundreds of digits must be refused, not counted up
+# to.
 MOST_EVEN_BINS = 1 << 24
 
 
@@ -19,8 +20,8 @@ MOST_EVEN_BINS = 1 << 24
 class Bins:
     """Consecutive bins of one column.
 
-    Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``; the last bin holds its upper
-    edge too, as in NumPy. Categories are bins of width 1 with a name each.
+    Bin ``i`` holds the values from ``edges[i]`` up to, not including, ``edges[i + 1]``; the last
+    bin holds its upper edge too, as in NumPy. Categories are bins of width 1 with a name each.
 
     Attributes
     ----------
@@ -39,7 +40,9 @@ class Bins:
         if not np.all(np.isfinite(self.edges)) or not np.all(np.diff(self.edges) > 0):
             raise RequestError("The edges of bins must be finite and strictly increasing.")
         if self.categories is not None and len(self.categories) != self.n_bins:
-            raise RequestError(f"{self.n_bins} bins need as many names, got {len(self.categories)}.")
+            raise RequestError(
+                f"{self.n_bins} bins need as many names, got {len(self.categories)}."
+            )
         read_only(self.edges)
 
     @property
@@ -55,31 +58,48 @@ class Bins:
     def span(self, low: object, high: object) -> tuple[int, int]:
         """First and one past last bin of a range.
 
-        Numbers: from the edge ``low`` up to the edge ``high``. Categories: from the category ``low`` to the category
-        ``high``, both included.
+        Numbers: from the edge ``low`` up to the edge ``high``. Categories: from the category
+        ``low`` to the category ``high``, both included.
         """
         if self.categories is not None:
             first, last = self._place(low), self._place(high) + 1
         else:
             first, last = self._edge(low), self._edge(high)
         if first >= last:
-            raise RequestError(f"A range runs from low to high, got {low!r} to {high!r}. Swap or widen them.")
+            raise RequestError(
+                f"A range runs from low to high, got {low!r} to {high!r}. Swap or widen them."
+            )
         return first, last
 
-    def spans(self, ranges: Sequence[tuple[object, object]] | FloatArray) -> tuple[IntArray, IntArray]:
+    def spans(
+        self, ranges: Sequence[tuple[object, object]] | FloatArray
+    ) -> tuple[IntArray, IntArray]:
         """First and one past last bins of many ranges, each as :meth:`span` takes it."""
         if self.categories is None and len(ranges):
             pairs = np.asarray(ranges, dtype=object)
-            if pairs.ndim == 2 and pairs.shape[1] == 2 and all(_is_number(value) for value in pairs.ravel()):
+            if (
+                pairs.ndim == 2
+                and pairs.shape[1] == 2
+                and all(_is_number(value) for value in pairs.ravel())
+            ):
                 lows, highs = pairs.astype(np.float64).T
                 first, last = np.searchsorted(self.edges, lows), np.searchsorted(self.edges, highs)
                 inside = (first < len(self.edges)) & (last < len(self.edges))
                 first, last = np.where(inside, first, 0), np.where(inside, last, 0)
-                if np.all(inside & (first < last) & (self.edges[first] == lows) & (self.edges[last] == highs)):
+                if np.all(
+                    inside
+                    & (first < last)
+                    & (self.edges[first] == lows)
+                    & (self.edges[last] == highs)
+                ):
                     return first.astype(np.int64), last.astype(np.int64)
         found = []
         for pair in ranges:
-            if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
+            if (
+                not isinstance(pair, Sequence | np.ndarray)
+                or isinstance(pair, str)
+                or len(pair) != 2
+            ):
                 raise RequestError(f"A range is a pair of low and high, got {pair!r}.")
             found.append(self.span(pair[0], pair[1]))
         spans = np.array(found, dtype=np.int64).reshape(-1, 2)
@@ -91,12 +111,15 @@ class Bins:
         number = float(value)  # type: ignore[arg-type]
         if not self.edges[0] <= number <= self.edges[-1]:
             raise RequestError(
-                f"{value!r} lies outside the bins, which run from {self.edges[0]:g} to {self.edges[-1]:g}."
+                f"{value!r} lies outside the bins, which run from {self.edges[0]:g} to "
+                f"{self.edges[-1]:g}."
             )
         place = int(np.searchsorted(self.edges, number))
         if self.edges[place] != number:
             near = f"{self.edges[place - 1]:g} or {self.edges[place]:g}"
-            raise RequestError(f"{value!r} is not an edge of a bin, so the range cannot be answered. Use {near}.")
+            raise RequestError(
+                f"{value!r} is not an edge of a bin, so the range cannot be answered. Use {near}."
+            )
         return place
 
     def _place(self, name: object) -> int:
@@ -105,11 +128,15 @@ class Bins:
             return self.categories.index(str(name))
         except ValueError:
             shown = ", ".join(map(repr, self.categories[:5])) + (", …" if self.n_bins > 5 else "")
-            raise RequestError(f"There is no category {name!r}. The categories are {shown}.") from None
+            raise RequestError(
+                f"There is no category {name!r}. The categories are {shown}."
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Bins) and np.array_equal(self.edges, other.edges) and self.categories == other.categories
+            isinstance(other, Bins)
+            and np.array_equal(self.edges, other.edges)
+            and self.categories == other.categories
         )
 
     def __hash__(self) -> int:
@@ -122,7 +149,9 @@ class Bins:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_)
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool | np.bool_
+    )
 
 
 def bins_from_edges(edges: Sequence[float] | FloatArray) -> Bins:
@@ -160,14 +189,17 @@ def bins_of_width(width: float, bounds: tuple[float, float]) -> Bins:
     if n_bins.denominator != 1:
         up_to = float(low + step * -(-n_bins.numerator // n_bins.denominator))
         raise RequestError(
-            f"Bins of width {width:g} do not end at {float(high):g}. Use bounds up to {up_to:g}, or edges."
+            f"Bins of width {width:g} do not end at {float(high):g}. Use bounds up to {up_to:g}, "
+            "or edges."
         )
     return _even_bins(low, step, int(n_bins))
 
 
 def _even_bins(low: Fraction, step: Fraction, n_bins: int) -> Bins:
     if n_bins > MOST_EVEN_BINS:
-        raise RequestError(f"A histogram has at most {MOST_EVEN_BINS:,} bins of one width. Choose wider ones.")
+        raise RequestError(
+            f"A histogram has at most {MOST_EVEN_BINS:,} bins of one width. Choose wider ones."
+        )
     return Bins(np.array([float(low + step * i) for i in range(n_bins + 1)]))
 
 
@@ -188,12 +220,16 @@ def _bounds(bounds: tuple[float, float]) -> tuple[Fraction, Fraction]:
         raise RequestError(f"Bounds are a pair of numbers, low and high, got {bounds!r}.")
     low, high = (_exact(bound, "A bound") for bound in bounds)
     if low >= high:
-        raise RequestError(f"The lower bound must be less than the upper one, got {bounds[0]!r} and {bounds[1]!r}.")
+        raise RequestError(
+            f"The lower bound must be less than the upper one, got {bounds[0]!r} and {bounds[1]!r}."
+        )
     return low, high
 
 
 def _exact(value: object, name: str) -> Fraction:
-    """A number as its shortest decimal: edges at 0.1, 0.2, 0.3 are then the numbers that a reader types."""
+    """A number as its shortest decimal: edges at 0.1, 0.2, 0.3 are then the numbers that a reader
+    types.
+    """
     if not _is_number(value) or not np.isfinite(float(value)):  # type: ignore[arg-type]
         raise RequestError(f"{name} must be a finite number, got {value!r}.")
     return Fraction(str(value))

@@ -1,7 +1,8 @@
 """Trees of boxes on a regular grid: what grids, quadtrees and kd-trees have in common.
 
-A box is the cells from ``low`` up to, not including, ``high``, in every dimension. Children tile their parent. A leaf's
-count is taken as spread evenly over its cells, which is the uniformity assumption of the slides.
+A box is the cells from ``low`` up to, not including, ``high``, in every dimension. Children tile
+their parent. A leaf's count is taken as spread evenly over its cells, which is the uniformity
+assumption of the slides.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def box_sums(sums: Numbers, low: IntArray, high: IntArray) -> Numbers:
 
 
 def paint(shape: tuple[int, ...], low: IntArray, high: IntArray, values: IntArray) -> IntArray:
-    """Sum of the values of the boxes that cover each cell; whole numbers, so that nothing is rounded."""
+    """Sum of the values of the boxes that cover each cell; whole numbers, so that nothing is
+    rounded.
+    """
     canvas = np.zeros([n + 1 for n in shape], dtype=np.int64)
     for ends in product((0, 1), repeat=len(shape)):
         corner = tuple(np.where(end, high[:, axis], low[:, axis]) for axis, end in enumerate(ends))
@@ -73,12 +76,27 @@ class BoxTree:
     def __post_init__(self) -> None:
         n_nodes, dimensions = len(self.low), len(self.shape)
         starts = self.child_starts
-        if self.low.shape != (n_nodes, dimensions) or self.high.shape != self.low.shape or len(starts) != n_nodes + 1:
-            raise RequestError("A tree of boxes has one row of low and high per node, and one more start of children.")
+        if (
+            self.low.shape != (n_nodes, dimensions)
+            or self.high.shape != self.low.shape
+            or len(starts) != n_nodes + 1
+        ):
+            raise RequestError(
+                "A tree of boxes has one row of low and high per node, and one more start of "
+                "children."
+            )
         if starts[0] != 1 or starts[-1] != n_nodes or np.any(np.diff(starts) < 0):
-            raise RequestError("The nodes of a tree of boxes are numbered with parents before children.")
-        if np.any(self.low[0] != 0) or tuple(self.high[0]) != self.shape or np.any(self.low >= self.high):
-            raise RequestError("The root of a tree of boxes is the whole grid, and no box is empty.")
+            raise RequestError(
+                "The nodes of a tree of boxes are numbered with parents before children."
+            )
+        if (
+            np.any(self.low[0] != 0)
+            or tuple(self.high[0]) != self.shape
+            or np.any(self.low >= self.high)
+        ):
+            raise RequestError(
+                "The root of a tree of boxes is the whole grid, and no box is empty."
+            )
         for array in (self.low, self.high, self.child_starts):
             read_only(array)
 
@@ -95,7 +113,9 @@ class BoxTree:
     @cached_property
     def parent(self) -> IntArray:
         """Parent of every node, -1 for the root."""
-        return read_only(np.concatenate([[-1], np.repeat(np.arange(self.n_nodes), np.diff(self.child_starts))]))
+        return read_only(
+            np.concatenate([[-1], np.repeat(np.arange(self.n_nodes), np.diff(self.child_starts))])
+        )
 
     @cached_property
     def layers(self) -> tuple[slice, ...]:
@@ -114,7 +134,9 @@ class BoxTree:
     @cached_property
     def depth(self) -> IntArray:
         """Number of nodes above every node."""
-        return read_only(np.repeat(np.arange(len(self.layers)), [part.stop - part.start for part in self.layers]))
+        return read_only(
+            np.repeat(np.arange(len(self.layers)), [part.stop - part.start for part in self.layers])
+        )
 
     def below(self, marked: BoolArray) -> BoolArray:
         """Which nodes have a marked node somewhere above them."""
@@ -133,9 +155,20 @@ class BoxTree:
         """Whether the children of every node tile it: they lie inside, do not overlap and fill it."""
         inner, rest = ~self.is_leaf, self.parent[1:]
         inside = np.all((self.low[1:] >= self.low[rest]) & (self.high[1:] <= self.high[rest]))
-        filled = np.bincount(rest, weights=self.volume[1:], minlength=self.n_nodes)[inner] == self.volume[inner]
+        filled = (
+            np.bincount(rest, weights=self.volume[1:], minlength=self.n_nodes)[inner]
+            == self.volume[inner]
+        )
         leaves = np.flatnonzero(self.is_leaf)
-        once = paint(self.shape, self.low[leaves], self.high[leaves], np.ones(len(leaves), dtype=np.int64)) == 1
+        once = (
+            paint(
+                self.shape,
+                self.low[leaves],
+                self.high[leaves],
+                np.ones(len(leaves), dtype=np.int64),
+            )
+            == 1
+        )
         return bool(inside and np.all(filled) and np.all(once))
 
 

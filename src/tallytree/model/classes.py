@@ -1,7 +1,9 @@
-"""Classes of sizes as a public domain: groups are counted by class, and nothing is said about sizes within one.
+"""Classes of sizes as a public domain: groups are counted by class, and nothing is said about sizes
+within one.
 
-Everything behind reading works with the number of a class where it would work with a size. That costs no more privacy than
-sizes do: numbers of classes never rise faster than sizes. See :meth:`SizeClasses.number`.
+Everything behind reading works with the number of a class where it would work with a size. That
+costs no more privacy than sizes do: numbers of classes never rise faster than sizes. See
+:meth:`SizeClasses.number`.
 """
 
 from __future__ import annotations
@@ -46,8 +48,14 @@ class SizeClasses:
     last: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.lows) < 2 or self.lows[0] < 0 or any(low >= high for low, high in pairwise(self.lows)):
-            raise RequestError("Classes of sizes are at least two, from smaller to larger sizes, none below 0.")
+        if (
+            len(self.lows) < 2
+            or self.lows[0] < 0
+            or any(low >= high for low, high in pairwise(self.lows))
+        ):
+            raise RequestError(
+                "Classes of sizes are at least two, from smaller to larger sizes, none below 0."
+            )
         if self.last is not None and self.last < self.lows[-1]:
             raise RequestError(f"The last class of sizes ends at {self.last}, before it begins.")
 
@@ -75,26 +83,45 @@ class SizeClasses:
         )
 
     def number(self, size: IntArray) -> IntArray:
-        """Number of the class of each size, from 0; sizes outside are taken into the first or the last class.
+        """Number of the class of each size, from 0; sizes outside are taken into the first or the
+        last class.
 
-        A size that grows by 1 raises the number by at most 1, since classes hold at least one size each; and the number is
-        never larger than the size. So whatever is true of the change of sizes holds for numbers of classes, a group that
-        does not exist counting as 0: the sensitivities of :mod:`tallytree.privacy.sensitivity` apply as they stand.
+        A size that grows by 1 raises the number by at most 1, since classes hold at least one size
+        each; and the number is never larger than the size. So whatever is true of the change of
+        sizes holds for numbers of classes, a group that does not exist counting as 0: the
+        sensitivities of :mod:`tallytree.privacy.sensitivity` apply as they stand.
         """
-        return np.maximum(np.searchsorted(self.low_array, size, side="right") - 1, 0).astype(np.int64)
+        return np.maximum(np.searchsorted(self.low_array, size, side="right") - 1, 0).astype(
+            np.int64
+        )
 
     def outside(self, size: IntArray) -> BoolArray:
         """Which sizes lie in no class."""
         return np.asarray((size < self.lows[0]) | (size > self.highs[-1]))
 
     def span(self, low: int, high: int | None) -> tuple[int, int]:
-        """First and last number of the classes that hold exactly the sizes from ``low`` to ``high``, or all from ``low`` on."""
+        """First and last number of the classes that hold exactly the sizes from ``low`` to
+        ``high``, or all from ``low`` on.
+        """
         first = self.lows.index(low) if low in self.lows else None
-        last = self.n_classes - 1 if high is None else self.highs.index(high) if high in self.highs else None
+        last = (
+            self.n_classes - 1
+            if high is None
+            else self.highs.index(high)
+            if high in self.highs
+            else None
+        )
         if first is None or last is None or first > last:
-            asked = f"{low} or more" if high is None else str(low) if low == high else f"{low} to {high}"
+            asked = (
+                f"{low} or more"
+                if high is None
+                else str(low)
+                if low == high
+                else f"{low} to {high}"
+            )
             raise RequestError(
-                f"Sizes were released in classes, which do not end at {asked}: {', '.join(self.labels)}."
+                f"Sizes were released in classes, which do not end at {asked}: "
+                f"{', '.join(self.labels)}."
             )
         return first, last
 
@@ -104,7 +131,9 @@ class SizeClasses:
 
 
 def classes_from(classes: str | Sequence[str]) -> SizeClasses:
-    """Classes written ``1-4,5-9,10+``: each begins where the one before it ends; the last may be open."""
+    """Classes written ``1-4,5-9,10+``: each begins where the one before it ends; the last may be
+    open.
+    """
     texts = classes.split(",") if isinstance(classes, str) else [str(one) for one in classes]
     spans = [class_span(text) for text in texts]
     for (_, high), (low, _) in pairwise(spans):
@@ -113,7 +142,9 @@ def classes_from(classes: str | Sequence[str]) -> SizeClasses:
                 f"Classes of sizes follow one another without gaps: after the one that ends at "
                 f"{'no size' if high == OPEN else high} comes one from {low}."
             )
-    return SizeClasses(tuple(low for low, _ in spans), None if spans[-1][1] == OPEN else spans[-1][1])
+    return SizeClasses(
+        tuple(low for low, _ in spans), None if spans[-1][1] == OPEN else spans[-1][1]
+    )
 
 
 def class_span(text: str) -> tuple[int, int]:

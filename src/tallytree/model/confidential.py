@@ -13,7 +13,12 @@ from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeClasses
-from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_by_level, counts_from_runs
+from tallytree.model.count_of_counts import (
+    CountsBySize,
+    concatenate,
+    counts_by_level,
+    counts_from_runs,
+)
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.limits import refuse_many_groups
@@ -28,10 +33,12 @@ Fact = IntArray | str
 
 
 class Confidential:
-    """Base of every class that holds exact values: shows none of them, and cannot be pickled or copied.
+    """Base of every class that holds exact values: shows none of them, and cannot be pickled or
+    copied.
 
-    So it does not end up in a log, a cache, a worker or a file by accident. A dataclass that inherits it says
-    ``repr=False``; ``tests/model/test_confidential.py`` finds the ones that hold exact values and lack this guard.
+    So it does not end up in a log, a cache, a worker or a file by accident. A dataclass that
+    inherits it says ``repr=False``; ``tests/model/test_confidential.py`` finds the ones that hold
+    exact values and lack this guard.
     """
 
     def _shown(self) -> str:
@@ -44,7 +51,8 @@ class Confidential:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(
-            f"{type(self).__name__} holds confidential values and cannot be pickled or copied; release them first."
+            f"{type(self).__name__} holds confidential values and cannot be pickled or copied; "
+            "release them first."
         )
 
     def __reduce__(self) -> NoReturn:
@@ -55,12 +63,15 @@ class ExactValues(Protocol):
     """Exact values that a release is measured from."""
 
     def facts(self) -> Iterator[Fact]:
-        """Confidential: everything that mechanisms see, in one order; for a keyed fingerprint of it alone."""
+        """Confidential: everything that mechanisms see, in one order; for a keyed fingerprint of it
+        alone.
+        """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Altered(Confidential):
-    """How many values were changed or left out to keep within public bounds, for the owner who asks.
+    """How many values were changed or left out to keep within public bounds, for the owner who
+    asks.
 
     Attributes
     ----------
@@ -75,10 +86,15 @@ class Altered(Confidential):
         return Altered((*self.numbers, (what, number)))
 
     def also_rows_of(self, unit: Unit, number: int) -> Altered:
-        """The same, and so many rows beyond those that count of one unit; nothing more where all rows count."""
+        """The same, and so many rows beyond those that count of one unit; nothing more where all
+        rows count.
+        """
         bounded = unit.column or (unit.group if unit.contributions > 1 else "")
         return (
-            self.also(f"rows beyond the {unit.contributions:,} that count of one {bounded}, left out", number)
+            self.also(
+                f"rows beyond the {unit.contributions:,} that count of one {bounded}, left out",
+                number,
+            )
             if bounded
             else self
         )
@@ -88,7 +104,9 @@ UNALTERED = Altered()
 
 
 class Description(Protocol):
-    """What is public about exact counts, wherever they are held; attributes as in :class:`ConfidentialCounts`."""
+    """What is public about exact counts, wherever they are held; attributes as in
+    :class:`ConfidentialCounts`.
+    """
 
     @property
     def hierarchy(self) -> Hierarchy: ...  # noqa: D102
@@ -149,24 +167,27 @@ class ConfidentialCounts(Confidential):
     unit
         What is protected.
     alone
-        In words, where a unit that is alone is not covered, because what is public was read off the rows; empty if nowhere.
+        In words, where a unit that is alone is not covered, because what is public was read off the
+        rows; empty if nowhere.
     part
         The rows that were read: those of one part, or all of them (None).
     least_size
-        Public: 1 where a group exists through its entities, so that none is empty; 0 where sizes may be 0.
+        Public: 1 where a group exists through its entities, so that none is empty; 0 where sizes
+        may be 0.
     classes
-        Public: the classes that sizes are counted in, by their numbers; None where sizes are themselves.
+        Public: the classes that sizes are counted in, by their numbers; None where sizes are
+        themselves.
     attributes
         Public: the attributes of groups and their values.
     cell_counts
         Confidential: counts by size per leaf and combination of values, as the finest family of a
-        :class:`~tallytree.model.lattice.Lattice` numbers them; None without attributes. The numbers of groups of these cells
-        are public when ``groups_public``.
+        :class:`~tallytree.model.lattice.Lattice` numbers them; None without attributes. The numbers
+        of groups of these cells are public when ``groups_public``.
     people
         Public: the classes that entities are counted by, with the attributes of groups beside them.
     entity_counts
-        Confidential: entities of each class (columns) per leaf and combination of values (rows), as in ``cell_counts``; None
-        without classes.
+        Confidential: entities of each class (columns) per leaf and combination of values (rows), as
+        in ``cell_counts``; None without classes.
     altered
         Confidential: what was done to values outside public bounds.
     """
@@ -192,19 +213,27 @@ class ConfidentialCounts(Confidential):
     altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
-        if self.leaf_counts.n_regions != self.hierarchy.n_leaves or len(self.n_groups) != self.hierarchy.n_leaves:
+        if (
+            self.leaf_counts.n_regions != self.hierarchy.n_leaves
+            or len(self.n_groups) != self.hierarchy.n_leaves
+        ):
             raise InputError(
-                f"The hierarchy has {self.hierarchy.n_leaves} leaves; counts and group totals must match it."
+                f"The hierarchy has {self.hierarchy.n_leaves} leaves; counts and group totals must "
+                "match it."
             )
         refuse_many_groups(int(self.leaf_counts.count.sum()))
         if bool(self.attributes) != (self.cell_counts is not None):
             raise InputError("Attributes and counts per combination of their values come together.")
         if self.cell_counts is not None and not self._cells_add_up(self.cell_counts):
-            raise InputError("The counts per combination of values must add up to those of the leaves.")
+            raise InputError(
+                "The counts per combination of values must add up to those of the leaves."
+            )
         if bool(self.people) != (self.entity_counts is not None):
             raise InputError("Classes of entities and counts per class come together.")
         if self.entity_counts is not None and not self._people_add_up(self.entity_counts):
-            raise InputError("The entities of all classes must add up to the sizes of the groups they are in.")
+            raise InputError(
+                "The entities of all classes must add up to the sizes of the groups they are in."
+            )
         if self.max_quantity < 1:
             raise InputError("max_quantity must be at least 1.")
         if self.unit.group and self.groups_public:
@@ -228,7 +257,9 @@ class ConfidentialCounts(Confidential):
             return False
         groups = cell_counts.n_groups().reshape(-1, n_cells).sum(axis=1)
         entities = cell_counts.n_entities().reshape(-1, n_cells).sum(axis=1)
-        return np.array_equal(groups, self.n_groups) and np.array_equal(entities, self.leaf_counts.n_entities())
+        return np.array_equal(groups, self.n_groups) and np.array_equal(
+            entities, self.leaf_counts.n_entities()
+        )
 
     def people_cells(self) -> IntArray:
         """Confidential: entities of each class of every leaf and combination of values."""
@@ -236,18 +267,31 @@ class ConfidentialCounts(Confidential):
         return self.entity_counts
 
     def people_of(self, by: Sequence[str], level: int) -> IntArray:
-        """Confidential: entities of each class in every row of the table of a level by some attributes of groups."""
+        """Confidential: entities of each class in every row of the table of a level by some
+        attributes of groups.
+        """
         return self.lattice.sums(Family(level, self.attributes.chosen(by)), self.people_cells())
 
     def _people_add_up(self, entity_counts: IntArray) -> bool:
         cells = self.leaf_counts if self.cell_counts is None else self.cell_counts
         shape = (cells.n_regions, self.people.classes.n_cells)
-        return entity_counts.shape == shape and np.array_equal(entity_counts.sum(axis=1), cells.n_entities())
+        return entity_counts.shape == shape and np.array_equal(
+            entity_counts.sum(axis=1), cells.n_entities()
+        )
 
     def facts(self) -> Iterator[Fact]:
         """As in :class:`ExactValues`."""
         yield self.hierarchy.fingerprint
-        yield repr((self.attributes, self.people, self.classes, self.unit, self.max_quantity, self.least_size))
+        yield repr(
+            (
+                self.attributes,
+                self.people,
+                self.classes,
+                self.unit,
+                self.max_quantity,
+                self.least_size,
+            )
+        )
         yield self.n_groups
         yield from self.leaf_counts.facts()
         if self.cell_counts is not None:
@@ -272,25 +316,43 @@ class ConfidentialCounts(Confidential):
         names = enumerate(self.hierarchy.level_names)
         rows = [[level, name, self.hierarchy.level_size(level)] for level, name in names]
         return html_table(
-            "Confidential counts, values hidden", ["level", "name", "regions"], rows, note=self.groups_note
+            "Confidential counts, values hidden",
+            ["level", "name", "regions"],
+            rows,
+            note=self.groups_note,
         )
 
 
 def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
-    """The same groups, counted in classes of sizes; what is inside a class is lost here and goes nowhere."""
+    """The same groups, counted in classes of sizes; what is inside a class is lost here and goes
+    nowhere.
+    """
 
     def classed(own: CountsBySize) -> CountsBySize:
-        return counts_from_runs(own.region_of_run(), classes.number(own.size), own.count, own.n_regions)
+        return counts_from_runs(
+            own.region_of_run(), classes.number(own.size), own.count, own.n_regions
+        )
 
     own = counts.leaf_counts
     cells = None if counts.cell_counts is None else classed(counts.cell_counts)
     n_outside = int(own.count[classes.outside(own.size)].sum())
-    altered = counts.altered.also("groups with sizes outside the classes, counted in the first or last one", n_outside)
-    return replace(counts, leaf_counts=classed(own), cell_counts=cells, least_size=0, classes=classes, altered=altered)
+    altered = counts.altered.also(
+        "groups with sizes outside the classes, counted in the first or last one", n_outside
+    )
+    return replace(
+        counts,
+        leaf_counts=classed(own),
+        cell_counts=cells,
+        least_size=0,
+        classes=classes,
+        altered=altered,
+    )
 
 
 class AssumedCounts(ConfidentialCounts):
-    """Counts that stand in for confidential ones in plans and simulations: made up, or taken from a release. Public."""
+    """Counts that stand in for confidential ones in plans and simulations: made up, or taken from a
+    release. Public.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,7 +364,8 @@ class ConfidentialDegrees(Confidential):
     counts
         Confidential: nodes by degree, as the counts by size of one region.
     directed
-        Whether degrees count outgoing edges only. One edge then changes one degree by 1, otherwise two.
+        Whether degrees count outgoing edges only. One edge then changes one degree by 1, otherwise
+        two.
     nodes_note
         In words, why the number of nodes counts as public; goes into the manifest.
     part

@@ -24,7 +24,8 @@ LARGEST_SUM = 1 << 61
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialGrid(Confidential):
-    """Exact counts per cell of a regular grid. Only :mod:`tallytree.boxes.measure` and evaluations look inside.
+    """Exact counts per cell of a regular grid. Only :mod:`tallytree.boxes.measure` and evaluations
+    look inside.
 
     Attributes
     ----------
@@ -41,7 +42,8 @@ class ConfidentialGrid(Confidential):
     part
         The rows that were read: those of one part, or all of them (None).
     axes
-        Public: the bins of each dimension, where their edges were stated; None where the box is cut evenly.
+        Public: the bins of each dimension, where their edges were stated; None where the box is cut
+        evenly.
     crs
         Public: coordinate system of the columns, such as ``EPSG:27700``; empty where nobody said.
     altered
@@ -62,7 +64,9 @@ class ConfidentialGrid(Confidential):
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):
             raise InputError("Counts per cell are whole numbers of at least 0.")
         if not self.counts.ndim == len(self.box) == len(self.columns):
-            raise RequestError("A grid has as many sides in its box and as many columns as dimensions.")
+            raise RequestError(
+                "A grid has as many sides in its box and as many columns as dimensions."
+            )
         object.__setattr__(self, "counts", read_only(saturated(self.counts)))
 
     def facts(self) -> Iterator[Fact]:
@@ -85,7 +89,8 @@ class ConfidentialGrid(Confidential):
     def sums(self) -> IntArray:
         """Confidential: running sums, so that the count of any box takes a few additions.
 
-        Counts are cut off where their sum might not fit 64 bits. That is a contraction, so sensitivities hold.
+        Counts are cut off where their sum might not fit 64 bits. That is a contraction, so
+        sensitivities hold.
         """
         return prefix_sums(np.minimum(self.counts, LARGEST_SUM // self.counts.size))
 
@@ -95,7 +100,11 @@ class ConfidentialGrid(Confidential):
 
 def grid_of(histogram: ConfidentialHistogram) -> ConfidentialGrid:
     """A histogram as a grid whose columns are its axes."""
-    columns = ("value",) if len(histogram.axes) == 1 else tuple(f"value_{n}" for n in range(len(histogram.axes)))
+    columns = (
+        ("value",)
+        if len(histogram.axes) == 1
+        else tuple(f"value_{n}" for n in range(len(histogram.axes)))
+    )
     return ConfidentialGrid(
         histogram.counts,
         tuple((float(axis.edges[0]), float(axis.edges[-1])) for axis in histogram.axes),

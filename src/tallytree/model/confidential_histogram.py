@@ -18,7 +18,8 @@ from tallytree.model.unit import ONE_ROW, Unit
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialHistogram(Confidential):
-    """Exact counts per bin, in one or more dimensions. Only :mod:`tallytree.ranges.measure` looks inside.
+    """Exact counts per bin, in one or more dimensions. Only :mod:`tallytree.ranges.measure` looks
+    inside.
 
     Attributes
     ----------
@@ -45,7 +46,9 @@ class ConfidentialHistogram(Confidential):
 
     def __post_init__(self) -> None:
         if not self.axes or self.counts.shape != tuple(axis.n_bins for axis in self.axes):
-            raise InputError("A histogram needs as many counts as bins, in as many dimensions as axes.")
+            raise InputError(
+                "A histogram needs as many counts as bins, in as many dimensions as axes."
+            )
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):
             raise InputError("Counts of a histogram are whole numbers of at least 0.")
         object.__setattr__(self, "counts", read_only(saturated(self.counts)))

@@ -16,7 +16,8 @@ from tallytree.model.unit import ONE_ROW, Unit
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialArrivals(Confidential):
-    """Exact numbers of arrivals per step, of all steps so far. Only :mod:`tallytree.streams.measure` looks inside.
+    """Exact numbers of arrivals per step, of all steps so far. Only
+    :mod:`tallytree.streams.measure` looks inside.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """Counts by size for many regions at once, as runs: how many groups of each size a region has.
 
-The three views of kuo2018 §3 convert into one another here without ever expanding groups:
-``counts by size`` (H), ``cumulative`` (H_c: groups of at most each size) and ``sizes`` (H_g: the sorted list of sizes),
-the last as runs ``(size, how many groups)``.
+The three views of kuo2018 §3 convert into one another here without ever expanding groups: ``counts
+by size`` (H), ``cumulative`` (H_c: groups of at most each size) and ``sizes`` (H_g: the sorted list
+of sizes), the last as runs ``(size, how many groups)``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ RUNS_AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class CountsBySize:
-    """Sparse counts by size of several regions: region ``r`` has ``count[i]`` groups of ``size[i]`` for ``i`` in
-    ``offsets[r]:offsets[r + 1]``, sizes strictly increasing, counts positive.
+    """Sparse counts by size of several regions: region ``r`` has ``count[i]`` groups of ``size[i]``
+    for ``i`` in ``offsets[r]:offsets[r + 1]``, sizes strictly increasing, counts positive.
     """
 
     offsets: IntArray
@@ -31,16 +31,28 @@ class CountsBySize:
     count: IntArray
 
     def __post_init__(self) -> None:
-        if self.offsets[0] != 0 or self.offsets[-1] != len(self.size) or len(self.size) != len(self.count):
-            raise InputError("Counts by size need offsets from 0 to the number of runs, and as many sizes as counts.")
+        if (
+            self.offsets[0] != 0
+            or self.offsets[-1] != len(self.size)
+            or len(self.size) != len(self.count)
+        ):
+            raise InputError(
+                "Counts by size need offsets from 0 to the number of runs, and as many sizes as "
+                "counts."
+            )
         falling = np.any(self.offsets[1:] < self.offsets[:-1])
         if falling or self.count.min(initial=1) <= 0 or self.size.min(initial=0) < 0:
-            raise InputError("Counts by size need nondecreasing offsets, sizes of at least 0 and counts of at least 1.")
+            raise InputError(
+                "Counts by size need nondecreasing offsets, sizes of at least 0 and counts of at "
+                "least 1."
+            )
         rising = self.size[1:] > self.size[:-1]
         opens_region = self.offsets[1:-1]
         rising[opens_region[(opens_region > 0) & (opens_region < len(self.size))] - 1] = True
         if not rising.all():
-            raise InputError("Counts by size need sizes in strictly increasing order within each region.")
+            raise InputError(
+                "Counts by size need sizes in strictly increasing order within each region."
+            )
         for array in (self.offsets, self.size, self.count):
             read_only(array)
 
@@ -88,7 +100,9 @@ class CountsBySize:
         return largest
 
     def dense(self, max_size: int) -> IntArray:
-        """H for sizes 0 … ``max_size``, one row per region; larger groups count at ``max_size`` (kuo2018 §4.1)."""
+        """H for sizes 0 … ``max_size``, one row per region; larger groups count at ``max_size``
+        (kuo2018 §4.1).
+        """
         table = np.zeros((self.n_regions, max_size + 1), dtype=np.int64)
         np.add.at(table, (self.region_of_run(), np.minimum(self.size, max_size)), self.count)
         return table
@@ -99,7 +113,9 @@ class CountsBySize:
 
     def clip(self, max_size: int) -> CountsBySize:
         """The same groups with every size above ``max_size`` lowered to it."""
-        return counts_from_runs(self.region_of_run(), np.minimum(self.size, max_size), self.count, self.n_regions)
+        return counts_from_runs(
+            self.region_of_run(), np.minimum(self.size, max_size), self.count, self.n_regions
+        )
 
     def __repr__(self) -> str:
         return f"CountsBySize({self.n_regions:,} regions, {len(self.size):,} runs)"
@@ -110,18 +126,25 @@ def sum_runs(offsets: IntArray, values: IntArray) -> IntArray:
     sums = np.zeros(len(offsets) - 1, dtype=values.dtype)
     filled = np.flatnonzero(offsets[1:] > offsets[:-1])
     if len(filled):
-        sums[filled] = np.add.reduceat(values[offsets[0] : offsets[-1]], offsets[filled] - offsets[0])
+        sums[filled] = np.add.reduceat(
+            values[offsets[0] : offsets[-1]], offsets[filled] - offsets[0]
+        )
     return sums
 
 
-def counts_from_runs(region: IntArray, size: IntArray, count: IntArray, n_regions: int) -> CountsBySize:
-    """Counts by size from runs in any order; runs of the same region and size are added, zero counts dropped.
+def counts_from_runs(
+    region: IntArray, size: IntArray, count: IntArray, n_regions: int
+) -> CountsBySize:
+    """Counts by size from runs in any order; runs of the same region and size are added, zero
+    counts dropped.
 
-    Runs that are in order already, as tables and files hold them, are taken as they are: sorting would need room for six times
-    as many numbers.
+    Runs that are in order already, as tables and files hold them, are taken as they are: sorting
+    would need room for six times as many numbers.
     """
     if _in_order(region, size) and np.all(count):
-        return CountsBySize(offsets_from_lengths(np.bincount(region, minlength=n_regions)), size, count)
+        return CountsBySize(
+            offsets_from_lengths(np.bincount(region, minlength=n_regions)), size, count
+        )
     order = order_of_runs(region, size)
     region, size, count = region[order], size[order], count[order]
     opens = np.ones(len(region), dtype=bool)
@@ -147,8 +170,8 @@ def _in_order(region: IntArray, size: IntArray) -> bool:
 def order_of_runs(region: IntArray, size: IntArray) -> IntArray:
     """Order of runs by region, then by size.
 
-    One sort by both at once where they fit 64 bits: it finds the order that runs mostly have already, and is about seven
-    times as fast as a sort by one after the other.
+    One sort by both at once where they fit 64 bits: it finds the order that runs mostly have
+    already, and is about seven times as fast as a sort by one after the other.
     """
     width = int(size.max(initial=0)) + 1
     if int(region.max(initial=0)) < np.iinfo(np.int64).max // width - 1:
@@ -164,7 +187,9 @@ def counts_from_dense(table: IntArray) -> CountsBySize:
 
 
 def counts_at(counts: CountsBySize, region: IntArray, size: IntArray) -> IntArray:
-    """Number of groups of the given sizes in the given regions, one answer per pair, 0 where there are none."""
+    """Number of groups of the given sizes in the given regions, one answer per pair, 0 where there
+    are none.
+    """
     width = int(max(counts.size.max(initial=0), size.max(initial=0))) + 1
     keys = counts.region_of_run() * width + counts.size
     wanted = region * width + size
@@ -177,10 +202,13 @@ def counts_at(counts: CountsBySize, region: IntArray, size: IntArray) -> IntArra
 def sum_over_regions(counts: CountsBySize, target: IntArray, n_targets: int) -> CountsBySize:
     """Add up the counts of regions that share a target (a parent, say).
 
-    Regions whose targets rise are added up some at a time: sorting needs room for several times as many runs.
+    Regions whose targets rise are added up some at a time: sorting needs room for several times as
+    many runs.
     """
     if np.any(target[1:] < target[:-1]) or len(counts.size) <= RUNS_AT_ONCE:
-        return counts_from_runs(target[counts.region_of_run()], counts.size, counts.count, n_targets)
+        return counts_from_runs(
+            target[counts.region_of_run()], counts.size, counts.count, n_targets
+        )
     first = np.searchsorted(target, np.arange(n_targets + 1))  # of the regions of each target
     runs = counts.offsets[first]
     parts, start = [], 0
@@ -190,13 +218,17 @@ def sum_over_regions(counts: CountsBySize, target: IntArray, n_targets: int) -> 
         here = slice(int(first[start]), int(first[stop]))
         some = counts.regions(here)
         whose = target[here] - start
-        parts.append(counts_from_runs(whose[some.region_of_run()], some.size, some.count, stop - start))
+        parts.append(
+            counts_from_runs(whose[some.region_of_run()], some.size, some.count, stop - start)
+        )
         start = stop
     return concatenate(parts)
 
 
 def counts_by_level(hierarchy: Hierarchy, leaf_counts: CountsBySize) -> list[CountsBySize]:
-    """Counts of the regions of every level, added up from the leaves, whose own counts are the last."""
+    """Counts of the regions of every level, added up from the leaves, whose own counts are the
+    last.
+    """
     levels = [leaf_counts]
     for level in range(hierarchy.n_levels - 1, 0, -1):
         parents = hierarchy.parent[hierarchy.level_slice(level)] - hierarchy.level_starts[level - 1]

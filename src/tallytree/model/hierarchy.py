@@ -1,7 +1,8 @@
 """The hierarchy of regions as flat arrays in level order.
 
-Regions are numbered level by level, the root first; the children of a region are consecutive, and so are the leaves below
-it. Kernels, Arrow tables and workers share this numbering. Every leaf lies on the last level.
+Regions are numbered level by level, the root first; the children of a region are consecutive, and
+so are the leaves below it. Kernels, Arrow tables and workers share this numbering. Every leaf lies
+on the last level.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from tallytree.model.arrays import IntArray, LabelArray, offsets_from_lengths, r
 from tallytree.model.notebook import html_table
 
 SEPARATOR = "/"
-# Labels that are looked at together, where all of them at once would take more room than the rest of a release.
+# Labels that are looked at together, where all of them at once would take more room than the rest
+# of a release.
 LABELS_AT_ONCE = 1 << 14
 
 
 def escape_label(label: str) -> str:
-    """Make a label safe inside a path: ``/`` joins the labels of a path, so inside a label it is written ``%2F``."""
+    """Make a label safe inside a path: ``/`` joins the labels of a path, so inside a label it is
+    written ``%2F``.
+    """
     return label.replace("%", "%25").replace(SEPARATOR, "%2F")
 
 
@@ -60,19 +64,32 @@ class Hierarchy:
         n_regions = len(self.parent)
         starts = self.level_starts
         if len(starts) != len(self.level_names) + 1 or starts[0] != 0 or starts[-1] != n_regions:
-            raise InputError("A hierarchy needs level_starts from 0 to the number of regions, one more than levels.")
+            raise InputError(
+                "A hierarchy needs level_starts from 0 to the number of regions, one more than "
+                "levels."
+            )
         if len(self.labels) != n_regions:
-            raise InputError(f"A hierarchy of {n_regions} regions needs as many labels, got {len(self.labels)}.")
+            raise InputError(
+                f"A hierarchy of {n_regions} regions needs as many labels, got {len(self.labels)}."
+            )
         if starts[1] != 1 or self.parent[0] != -1:
-            raise InputError("A hierarchy has exactly one region at level 0, the root, with parent -1.")
+            raise InputError(
+                "A hierarchy has exactly one region at level 0, the root, with parent -1."
+            )
         for level in range(1, self.n_levels):
             parents = self.parent[starts[level] : starts[level + 1]]
-            # Nondecreasing from the first to the last region above, in steps of at most 1: every region above has a child.
+            # Nondecreasing from the first to the last region above, in steps of at most 1: every
+            # region above has a child.
             steps = np.diff(parents)
-            whole = len(parents) > 0 and parents[0] == starts[level - 1] and parents[-1] == starts[level] - 1
+            whole = (
+                len(parents) > 0
+                and parents[0] == starts[level - 1]
+                and parents[-1] == starts[level] - 1
+            )
             if not whole or steps.min(initial=0) < 0 or steps.max(initial=0) > 1:
                 raise InputError(
-                    f"Level {self.level_names[level]!r} is not in level order: every region above needs a child, and the "
+                    f"Level {self.level_names[level]!r} is not in level order: every region above "
+                    "needs a child, and the "
                     "children of a region must be consecutive."
                 )
         for array in (self.level_starts, self.parent, self.labels):
@@ -108,13 +125,17 @@ class Hierarchy:
 
     @cached_property
     def child_starts(self) -> IntArray:
-        """Children of region ``r`` are regions ``child_starts[r]:child_starts[r + 1]`` (none for leaves)."""
+        """Children of region ``r`` are regions ``child_starts[r]:child_starts[r + 1]`` (none for
+        leaves).
+        """
         n_children = np.bincount(self.parent[1:], minlength=self.n_regions)
         return read_only(1 + offsets_from_lengths(n_children))
 
     @cached_property
     def leaf_starts(self) -> IntArray:
-        """First leaf below each region, counting leaves from 0; those of region ``r`` are ``leaf_starts[r]:leaf_ends[r]``."""
+        """First leaf below each region, counting leaves from 0; those of region ``r`` are
+        ``leaf_starts[r]:leaf_ends[r]``.
+        """
         return read_only(self._leaf_bounds[0])
 
     @cached_property
@@ -137,7 +158,9 @@ class Hierarchy:
 
     @cached_property
     def paths(self) -> LabelArray:
-        """Path of each region from the root, labels joined by ``/`` (a ``/`` inside a label is written ``%2F``)."""
+        """Path of each region from the root, labels joined by ``/`` (a ``/`` inside a label is
+        written ``%2F``).
+        """
         own = escape_labels(self.labels)
         paths = np.empty(self.n_regions, dtype=object)
         paths[:1] = own[:1]
@@ -163,7 +186,9 @@ class Hierarchy:
         if parent is None or self.level_of[parent] == self.n_levels - 1:
             return f"There is no region {path!r}. Paths start at the root: {self.paths[0]!r}."
         children = self.paths[self.child_starts[parent] : self.child_starts[parent + 1]]
-        shown = ", ".join(repr(child) for child in children[:5]) + (", …" if len(children) > 5 else "")
+        shown = ", ".join(repr(child) for child in children[:5]) + (
+            ", …" if len(children) > 5 else ""
+        )
         return f"There is no region {path!r}. Below {parent_path!r} there are {len(children)} regions: {shown}."
 
     def labels_of(self, regions: slice) -> LabelArray:
@@ -177,7 +202,9 @@ class Hierarchy:
         return Hierarchy(names, starts, self.parent[:n_above], self.labels_of(slice(0, n_above)))
 
     def regions_above(self, coarse: int, fine: int) -> IntArray:
-        """The region of a coarse level in which each region of a finer one lies, both within their level."""
+        """The region of a coarse level in which each region of a finer one lies, both within their
+        level.
+        """
         above = np.arange(self.level_size(fine))
         for level in range(fine, coarse, -1):
             above = (self.parent[self.level_slice(level)] - self.level_starts[level - 1])[above]
@@ -193,7 +220,9 @@ class Hierarchy:
         totals = np.empty(self.n_regions, dtype=leaf_values.dtype)
         totals[self.level_slice(self.n_levels - 1)] = leaf_values
         for level in range(self.n_levels - 1, 0, -1):
-            totals[self.level_slice(level - 1)] = self.sum_to_parents(level, totals[self.level_slice(level)])
+            totals[self.level_slice(level - 1)] = self.sum_to_parents(
+                level, totals[self.level_slice(level)]
+            )
         return totals
 
     @cached_property
@@ -215,11 +244,15 @@ class Hierarchy:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        levels = ", ".join(f"{name}: {self.level_size(level):,}" for level, name in enumerate(self.level_names))
+        levels = ", ".join(
+            f"{name}: {self.level_size(level):,}" for level, name in enumerate(self.level_names)
+        )
         return f"Hierarchy({levels})"
 
     def _repr_html_(self) -> str:
-        rows = [[level, name, self.level_size(level)] for level, name in enumerate(self.level_names)]
+        rows = [
+            [level, name, self.level_size(level)] for level, name in enumerate(self.level_names)
+        ]
         return html_table("Hierarchy", ["level", "name", "regions"], rows)
 
 
@@ -242,7 +275,10 @@ def hierarchy_from_leaves(
     >>> hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("GA", "Fulton"), ("NY", "Kings")], root="US")
     Hierarchy(US: 1, state: 2, county: 3)
     """
-    columns = [np.array([labels[level] for labels in leaf_labels], dtype=object) for level in range(len(level_names))]
+    columns = [
+        np.array([labels[level] for labels in leaf_labels], dtype=object)
+        for level in range(len(level_names))
+    ]
     return hierarchy_from_columns(level_names, columns, root=root)
 
 
@@ -251,8 +287,8 @@ def hierarchy_from_columns(
 ) -> Hierarchy:
     """Build a hierarchy from its leaves, given as one array of labels per level.
 
-    As :func:`hierarchy_from_leaves`, for many leaves: ``columns[l][i]`` is the label of leaf ``i`` at the ``l``-th level
-    below the root, leaves distinct and sorted.
+    As :func:`hierarchy_from_leaves`, for many leaves: ``columns[l][i]`` is the label of leaf ``i``
+    at the ``l``-th level below the root, leaves distinct and sorted.
     """
     # first[i] is True where leaf i opens a new region at the current level.
     first = np.zeros(len(columns[0]) if level_names else 1, dtype=bool)

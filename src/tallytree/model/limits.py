@@ -1,4 +1,5 @@
-"""How large exact numbers may be, so that nothing overflows or runs out of memory once it is paid for.
+"""How large exact numbers may be, so that nothing overflows or runs out of memory once it is paid
+for.
 
 Taking the smaller of a number and a public bound never moves two numbers further apart. That is
 enough where each number is measured by itself or one unit changes one of the numbers that are
@@ -31,7 +32,8 @@ _MOST_IN_ALL = 2**52
 
 
 def saturated(counts: IntArray) -> IntArray:
-    """Counts per bin or cell, none so large that all of them together leave the range of exact floating-point numbers.
+    """Counts per bin or cell, none so large that all of them together leave the range of exact
+    floating-point numbers.
 
     The bound depends on the number of cells alone, which is public.
 
@@ -51,6 +53,7 @@ def refuse_many_groups(n_groups: int) -> None:
     """
     if n_groups > MOST_GROUPS:
         raise InputError(
-            f"There are more than {MOST_GROUPS:,} groups in all, and no more are counted. Release the "
+            f"There are more than {MOST_GROUPS:,} groups in all, and no more are counted. Release "
+            "the "
             "parts of the table one by one (where=COLUMN=VALUE, --where), or count larger groups."
         )

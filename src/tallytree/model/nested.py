@@ -1,4 +1,6 @@
-"""JSON and TOML that somebody else wrote: what is nested too deeply is a ``ValueError``, like all else that is wrong."""
+"""JSON and TOML that somebody else wrote: what is nested too deeply is a ``ValueError``, like all
+else that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,15 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         pass
-    raise ValueError("nested too deeply")  # out here, so that thousands of frames are not kept as its context
+    raise ValueError(
+        "nested too deeply"
+    )  # out here, so that thousands of frames are not kept as its context
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
-    """The table of a TOML file; ``tomllib.TOMLDecodeError``, which is a ``ValueError``, says where it is none."""
+    """The table of a TOML file; ``tomllib.TOMLDecodeError``, which is a ``ValueError``, says where
+    it is none.
+    """
     if len(content) > MOST_BYTES:
         raise ValueError(f"larger than {MOST_BYTES:,} bytes")
     text = content.decode("utf-8")
@@ -46,7 +52,9 @@ def parse_toml(content: bytes) -> dict[str, Any]:
 
 
 def _has_many_dots(line: str) -> bool:
-    """Whether some name of a line may have too many parts; dots within quotes and of several numbers are none."""
+    """Whether some name of a line may have too many parts; dots within quotes and of several
+    numbers are none.
+    """
     if line.count(".") <= MOST_DOTS:
         return False
     # Where a text goes on over lines, quotes do not tell what is within.

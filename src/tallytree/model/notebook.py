@@ -1,4 +1,6 @@
-"""How objects show themselves in a notebook: a caption, a short table, a note. Everything is escaped."""
+"""How objects show themselves in a notebook: a caption, a short table, a note. Everything is
+escaped.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,15 @@ MOST_ROWS = 20
 
 
 def html_table(
-    caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, n_rows: int | None = None, note: str = ""
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    n_rows: int | None = None,
+    note: str = "",
 ) -> str:
-    """A small HTML table; of many rows the first, and how many more there are (``n_rows`` is their number in all).
+    """A small HTML table; of many rows the first, and how many more there are (``n_rows`` is their
+    number in all).
 
     Examples
     --------
@@ -26,7 +34,10 @@ def html_table(
     shown = list(islice(rows, MOST_ROWS))
     left_out = (len(shown) if n_rows is None else n_rows) - len(shown)
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(plain(cell))}</td>" for cell in row) + "</tr>" for row in shown)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(plain(cell))}</td>" for cell in row) + "</tr>"
+        for row in shown
+    )
     more = f"<p>… and {left_out:,} more rows</p>" if left_out > 0 else ""
     last = f"<p>{escape(note)}</p>" if note else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

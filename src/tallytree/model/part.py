@@ -9,7 +9,9 @@ from tallytree.errors import RequestError
 
 @dataclass(frozen=True)
 class Part:
-    """The rows whose column has exactly this label, compared as text: case, spaces and accents count."""
+    """The rows whose column has exactly this label, compared as text: case, spaces and accents
+    count.
+    """
 
     column: str
     value: str
@@ -23,7 +25,8 @@ class Part:
 
 
 def part_from(where: object, option: str = "where") -> Part | None:
-    """The part that ``"COLUMN=VALUE"``, a pair ``(column, value)`` or a :class:`Part` names; None for all rows.
+    """The part that ``"COLUMN=VALUE"``, a pair ``(column, value)`` or a :class:`Part` names; None
+    for all rows.
 
     Examples
     --------
@@ -38,5 +41,7 @@ def part_from(where: object, option: str = "where") -> Part | None:
     elif isinstance(where, tuple) and len(where) == 2:
         column, value = where
     if not (isinstance(column, str) and isinstance(value, str) and column and value):
-        raise RequestError(f"{option} is {where!r}; write it as COLUMN=VALUE, such as state=Georgia.")
+        raise RequestError(
+            f"{option} is {where!r}; write it as COLUMN=VALUE, such as state=Georgia."
+        )
     return Part(column, value)

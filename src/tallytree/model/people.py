@@ -1,4 +1,6 @@
-"""Classes of entities: what a person is besides a member of a group (age, sex …), each with a public list of values."""
+"""Classes of entities: what a person is besides a member of a group (age, sex …), each with a
+public list of values.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ class People:
     Attributes
     ----------
     classes
-        Attributes of entities and their public values; none where entities are not counted by class.
+        Attributes of entities and their public values; none where entities are not counted by
+        class.
     by
         Names of attributes of groups that the counts are also by.
 
@@ -39,27 +42,40 @@ class People:
         return bool(self.classes)
 
     def groups(self, lattice: Lattice) -> Lattice:
-        """The tables of groups that people are counted in: all levels, and the attributes that they are by."""
-        return Lattice(lattice.hierarchy, lattice.attributes.margin(lattice.attributes.chosen(self.by)))
+        """The tables of groups that people are counted in: all levels, and the attributes that they
+        are by.
+        """
+        return Lattice(
+            lattice.hierarchy, lattice.attributes.margin(lattice.attributes.chosen(self.by))
+        )
 
     def tables(self, lattice: Lattice) -> Lattice:
-        """All tables of people: levels by subsets of the attributes of their groups and of their own classes."""
+        """All tables of people: levels by subsets of the attributes of their groups and of their
+        own classes.
+        """
         own = self.groups(lattice).attributes
         both = Attributes((*own.names, *self.classes.names), (*own.values, *self.classes.values))
         return Lattice(lattice.hierarchy, both)
 
     def family(self, lattice: Lattice) -> Family:
-        """The finest table of groups that people are counted in, among the families of all attributes."""
+        """The finest table of groups that people are counted in, among the families of all
+        attributes.
+        """
         return Family(lattice.finest.level, lattice.attributes.chosen(self.by))
 
     def checked(self, attributes: Attributes) -> People:
         """These, where they fit the attributes of groups."""
         for name in self.by:
             if name not in attributes.names:
-                raise RequestError(f"people_by= names {name!r}, which is no attribute of groups; name it in by= too.")
+                raise RequestError(
+                    f"people_by= names {name!r}, which is no attribute of groups; name it in by= "
+                    "too."
+                )
         twice = [name for name in self.classes.names if name in attributes.names]
         if twice:
-            raise RequestError(f"{twice[0]!r} is an attribute of groups and cannot be a class of entities too.")
+            raise RequestError(
+                f"{twice[0]!r} is an attribute of groups and cannot be a class of entities too."
+            )
         return People(self.classes, tuple(name for name in attributes.names if name in self.by))
 
     def to_json(self) -> dict[str, Any]:
@@ -75,26 +91,33 @@ class People:
 
 
 def classes_of_entities(asked: Sequence[tuple[str, tuple[str, ...] | None]]) -> Attributes:
-    """Classes with their public lists of values, which "other" ends; a list read off the entities would tell of them."""
+    """Classes with their public lists of values, which "other" ends; a list read off the entities
+    would tell of them.
+    """
     unlisted = [name for name, values in asked if values is None]
     if unlisted:
         raise RequestError(
-            f"people= needs the public values of {unlisted[0]!r}, {unlisted[0]}=VALUE,VALUE: one entity may be the only one of "
+            f"people= needs the public values of {unlisted[0]!r}, {unlisted[0]}=VALUE,VALUE: one "
+            "entity may be the only one of "
             "its value, so values cannot be read off the data. All others count as 'other'."
         )
-    lists = tuple((*(value for value in values or () if value != OTHER), OTHER) for _, values in asked)
+    lists = tuple(
+        (*(value for value in values or () if value != OTHER), OTHER) for _, values in asked
+    )
     return Attributes(tuple(name for name, _ in asked), lists)
 
 
 def dealt(rows: IntArray, columns: IntArray, row_of: IntArray) -> IntArray:
-    """Whole tables with given sums, one after the other: the entities of cells filled class by class, in their order.
+    """Whole tables with given sums, one after the other: the entities of cells filled class by
+    class, in their order.
 
     Parameters
     ----------
     rows
         Entities of each cell.
     columns
-        Entities of each class (columns) of every row of a coarser table, which add up to those of the row's cells.
+        Entities of each class (columns) of every row of a coarser table, which add up to those of
+        the row's cells.
     row_of
         The row in which each cell lies.
 
@@ -108,7 +131,8 @@ def dealt(rows: IntArray, columns: IntArray, row_of: IntArray) -> IntArray:
     opens = np.r_[True, np.diff(row_of[order]) > 0]
     before = (ends - rows[order])[opens][np.cumsum(opens) - 1]
     stops = np.cumsum(columns, axis=1)[row_of[order]]
-    # Cells and classes are stretches of the same line; how much they overlap is how many of a class a cell has.
+    # Cells and classes are stretches of the same line; how much they overlap is how many of a class
+    # a cell has.
     low = np.maximum((ends - before - rows[order])[:, None], stops - columns[row_of[order]])
     high = np.minimum((ends - before)[:, None], stops)
     table = np.empty((len(rows), columns.shape[1]), dtype=np.int64)

@@ -12,9 +12,11 @@ class Place:
     Attributes
     ----------
     table, sql
-        Of a database: a table, ``schema.table`` where it is in another schema than the usual one, or a query.
+        Of a database: a table, ``schema.table`` where it is in another schema than the usual one,
+        or a query.
     encoding
-        Of text files: how characters are written, such as ``windows-1252``; found where it is not said.
+        Of text files: how characters are written, such as ``windows-1252``; found where it is not
+        said.
     """
 
     table: str | None = None

@@ -1,4 +1,6 @@
-"""The steps of a stream: numbers, or days, weeks or months from a date on. Public, and fixed before the first one."""
+"""The steps of a stream: numbers, or days, weeks or months from a date on. Public, and fixed before
+the first one.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +49,22 @@ class Steps:
                 return date(months // 12, months % 12 + 1, self.start.day)
             return self.start + timedelta(days=step * (7 if self.every == "week" else 1))
         except (ValueError, OverflowError):
-            raise RequestError(f"Step {step + 1:,} of the stream lies after the year 9999.") from None
+            raise RequestError(
+                f"Step {step + 1:,} of the stream lies after the year 9999."
+            ) from None
 
     def cuts(self, n_steps: int) -> IntArray:
         """Where steps begin, and where the last one ends: in numbers, or in days since 1970."""
         names = (self.name(step) for step in range(n_steps + 1))
-        return np.array([name if isinstance(name, int) else (name - _EPOCH).days for name in names], dtype=np.int64)
+        return np.array(
+            [name if isinstance(name, int) else (name - _EPOCH).days for name in names],
+            dtype=np.int64,
+        )
 
     def holding(self, value: object) -> int:
-        """The step, numbered from 0, in which a number or a date lies; negative before the first one."""
+        """The step, numbered from 0, in which a number or a date lies; negative before the first
+        one.
+        """
         if isinstance(self.start, int):
             return _whole(value) - self.start
         day = as_date(value)
@@ -81,10 +90,15 @@ def steps_from(start: object, every: str | None) -> Steps:
     else:
         raise RequestError(f"every is one of {', '.join(get_args(Every))}; got {every!r}.")
     if start is None:
-        raise RequestError("Steps of a day, week or month need start: the date on which the first one begins.")
+        raise RequestError(
+            "Steps of a day, week or month need start: the date on which the first one begins."
+        )
     first = as_date(start)
     if known == "month" and first.day > _LAST_DAY_OF_EVERY_MONTH:
-        raise RequestError(f"Months begin on a day that every month has, 1 to {_LAST_DAY_OF_EVERY_MONTH}; got {first}.")
+        raise RequestError(
+            f"Months begin on a day that every month has, 1 to {_LAST_DAY_OF_EVERY_MONTH}; got "
+            f"{first}."
+        )
     return Steps(first, known)
 
 
@@ -104,5 +118,7 @@ def _whole(value: object) -> int:
         if isinstance(value, bool) or not number.is_integer() or abs(number) > 2**53:
             raise ValueError
     except ValueError:
-        raise RequestError(f"The number of a step is a whole number; got {value!r}. For dates, add every.") from None
+        raise RequestError(
+            f"The number of a step is a whole number; got {value!r}. For dates, add every."
+        ) from None
     return int(number)

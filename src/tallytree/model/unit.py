@@ -29,14 +29,16 @@ class Unit:
     entity
         What one entity (row) is called: ``"person"``, ``"trip"`` ….
     column
-        The column that names the unit, of whose rows at most ``contributions`` were counted; empty where the unit is one
-        entity, or where ``contributions`` is taken on trust.
+        The column that names the unit, of whose rows at most ``contributions`` were counted; empty
+        where the unit is one entity, or where ``contributions`` is taken on trust.
     contributions
         Public bound on how many entities of one unit count: the factor of every sensitivity.
     group
-        What a group is called, where the unit is a whole group with all its entities and its place; otherwise empty.
+        What a group is called, where the unit is a whole group with all its entities and its place;
+        otherwise empty.
     one_row
-        Whether one entity lies in one row of the table, and so in one part of it. An edge that may be listed twice does not.
+        Whether one entity lies in one row of the table, and so in one part of it. An edge that may
+        be listed twice does not.
 
     Examples
     --------
@@ -53,19 +55,33 @@ class Unit:
     group: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
-            raise RequestError(f"contributions is a whole number of at least 1, got {self.contributions!r}.")
+        if (
+            isinstance(self.contributions, bool)
+            or not isinstance(self.contributions, int)
+            or self.contributions < 1
+        ):
+            raise RequestError(
+                f"contributions is a whole number of at least 1, got {self.contributions!r}."
+            )
         if self.group and self.column:
-            raise RequestError(f"A whole group is one unit by itself; leave out the column {self.column!r}.")
+            raise RequestError(
+                f"A whole group is one unit by itself; leave out the column {self.column!r}."
+            )
 
     @property
     def words(self) -> str:
         """What is protected, as it follows "adding or removing"."""
         if self.group:
-            counted = f" (of which at most {self.contributions} are counted)" if self.contributions > 1 else ""
+            counted = (
+                f" (of which at most {self.contributions} are counted)"
+                if self.contributions > 1
+                else ""
+            )
             return f"one {self.group} with all its entities{counted}, of any size, in any region"
         if self.column:
-            return f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
+            return (
+                f"all rows of one {self.column} (of which at most {self.contributions} are counted)"
+            )
         if self.contributions == 1:
             return f"one {self.entity}"
         if self.entity in UNNAMED:  # nobody said whose rows they are, so any of them
@@ -79,7 +95,8 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """By which accounts know the unit: its column, the name of a row, or ``"entity"`` for a row without a name.
+        """By which accounts know the unit: its column, the name of a row, or ``"entity"`` for a row
+        without a name.
 
         Losses of different units do not add up, so an account takes one.
         """
@@ -90,7 +107,9 @@ class Unit:
 
     @property
     def in_one_row(self) -> bool:
-        """Whether all of a unit lies in one row, and so in one part of the data, whatever the parts."""
+        """Whether all of a unit lies in one row, and so in one part of the data, whatever the
+        parts.
+        """
         return self.one_row and not self.column and not self.group and self.contributions == 1
 
 
@@ -98,13 +117,16 @@ ONE_ROW = Unit()
 
 
 def unit_from(unit: str, entity: str, contributions: int, *, counted: bool = False) -> Unit:
-    """The unit that the options ``unit``, ``entity`` and ``contributions`` of a release without groups describe.
+    """The unit that the options ``unit``, ``entity`` and ``contributions`` of a release without
+    groups describe.
 
-    Where numbers of entities are ``counted`` already a row stands for many of them, and is not what is protected.
+    Where numbers of entities are ``counted`` already a row stands for many of them, and is not what
+    is protected.
     """
     if unit == GROUP:
         raise RequestError(
-            "unit='group' protects whole groups, which only releases of group sizes have. A column of that name is given as "
+            "unit='group' protects whole groups, which only releases of group sizes have. A column "
+            "of that name is given as "
             "unit='column:group'."
         )
     entity = ENTITY if counted and entity in UNNAMED else entity

@@ -27,7 +27,8 @@ class QueryOptions(Printing):
     between, share
         How many groups have a size from low to high; answers as shares of all groups.
     size, at_least, largest, quantile, mean, total
-        Questions about group sizes: how many have a size, or at least a size; how large the k-th largest is; quantile; mean.
+        Questions about group sizes: how many have a size, or at least a size; how large the k-th
+        largest is; quantile; mean.
     people
         How many entities of each class there are; ``where`` may then name classes too.
     ranges
@@ -39,33 +40,51 @@ class QueryOptions(Printing):
     """
 
     region: str | Sequence[str] = option(
-        (), help="Path of the region, such as US/Georgia; the root when left out. Several are added up.", repeats=True
+        (),
+        help="Path of the region, such as US/Georgia; the root when left out. Several are added up.",
+        repeats=True,
     )
     where: Sequence[str] = option(
-        (), help="Only groups with this value of an attribute. Repeatable.", metavar="ATTRIBUTE=VALUE", repeats=True
+        (),
+        help="Only groups with this value of an attribute. Repeatable.",
+        metavar="ATTRIBUTE=VALUE",
+        repeats=True,
     )
     size: int | None = option(None, help="How many groups have exactly this size?")
     at_least: int | None = option(None, help="How many groups have at least this size?")
     between: tuple[int, int] | None = option(
-        None, help="How many groups have a size from LOW to HIGH, both included?", metavar="LOW HIGH"
+        None,
+        help="How many groups have a size from LOW to HIGH, both included?",
+        metavar="LOW HIGH",
     )
-    share: bool = option(False, help="Answer --size, --at-least and --between as shares of all groups.")
+    share: bool = option(
+        False, help="Answer --size, --at-least and --between as shares of all groups."
+    )
     largest: int | None = option(None, help="How large is the k-th largest group?", metavar="K")
-    quantile: float | None = option(None, help="Which size do this fraction of the groups not exceed?")
+    quantile: float | None = option(
+        None, help="Which size do this fraction of the groups not exceed?"
+    )
     mean: bool = option(False, help="What is the mean size?")
     total: bool = option(False, help="How many groups are there, and how many entities?")
-    people: bool = option(False, help="How many people of each class are there? --where may then name classes too.")
+    people: bool = option(
+        False, help="How many people of each class are there? --where may then name classes too."
+    )
     ranges: Sequence[str] = option(
         (),
-        help="Of a histogram: how many lie in this range? Of a map: in this box, LOW:HIGH,LOW:HIGH? Repeatable.",
+        help="Of a histogram: how many lie in this range? Of a map: in this box, "
+        "LOW:HIGH,LOW:HIGH? Repeatable.",
         flag="range",
         metavar="LOW:HIGH",
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(None, help="Old spelling of --confidence.", now=spelled_now("confidence"))
+    level: float | None = option(
+        None, help="Old spelling of --confidence.", now=spelled_now("confidence")
+    )
     copies: int = option(
-        0, help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.", least=0
+        0,
+        help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.",
+        least=0,
     )
 
 
@@ -86,9 +105,13 @@ class CompareOptions(Printing):
     """
 
     rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
-    copies: int = option(40, help="How often a release without intervals is simulated for them.", least=2)
+    copies: int = option(
+        40, help="How often a release without intervals is simulated for them.", least=2
+    )
     out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
-    page: str | None = option(None, help="Write a page of the differences to this HTML file.", metavar="FILE")
+    page: str | None = option(
+        None, help="Write a page of the differences to this HTML file.", metavar="FILE"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -100,13 +123,19 @@ class EvaluateOptions(Printing):
     outside
         Of a histogram or map: values outside its bins or box.
     column, edges, directed, nodes
-        Of a histogram: the column of values. Of degrees: what the rows are, as for :class:`~tallytree.options.DegreesOptions`.
+        Of a histogram: the column of values. Of degrees: what the rows are, as for
+        :class:`~tallytree.options.DegreesOptions`.
     ranges, threshold
-        Of a histogram or map: compare these instead of ranges and boxes of all sizes; θ of relative errors.
+        Of a histogram or map: compare these instead of ranges and boxes of all sizes; θ of relative
+        errors.
     """
 
-    outside: Outside | None = option(None, help="Of a histogram or map: values outside it: error, clip or drop.")
-    column: str | None = option(None, help="Of a histogram or degrees: column of values, or of groups.")
+    outside: Outside | None = option(
+        None, help="Of a histogram or map: values outside it: error, clip or drop."
+    )
+    column: str | None = option(
+        None, help="Of a histogram or degrees: column of values, or of groups."
+    )
     edges: Sequence[str] | None = option(
         None, help="Of degrees: columns of the ends of edges.", metavar="FROM,TO", text=comma_names
     )
@@ -119,7 +148,9 @@ class EvaluateOptions(Printing):
         metavar="LOW:HIGH",
         repeats=True,
     )
-    threshold: float | None = option(None, help="Relative errors are over the true count, or this where it is smaller.")
+    threshold: float | None = option(
+        None, help="Relative errors are over the true count, or this where it is smaller."
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -141,7 +172,9 @@ class AssumedOptions(RegionOptions):
     """
 
     like: str | None = option(
-        None, help="An earlier release or map: its regions, totals and sizes are assumed.", metavar="DIR"
+        None,
+        help="An earlier release or map: its regions, totals and sizes are assumed.",
+        metavar="DIR",
     )
     groups: str | None = option(
         None, help="Public table of groups, one row per group, with the group and level columns."
@@ -150,13 +183,21 @@ class AssumedOptions(RegionOptions):
         None, help="Public table of regions and their number of groups, one row per region."
     )
     by: str | Sequence[str] = option(
-        (), help="With --groups: a column with an attribute of groups. Repeatable.", text=one_entry, repeats=True
+        (),
+        help="With --groups: a column with an attribute of groups. Repeatable.",
+        text=one_entry,
+        repeats=True,
     )
     classes: str | Sequence[str] | None = option(
-        None, help="With --groups or --group-totals: classes that sizes will be counted in.", text=comma_names
+        None,
+        help="With --groups or --group-totals: classes that sizes will be counted in.",
+        text=comma_names,
     )
     unit: PlannedUnit = option("entity", help="What will be protected: entity or group.")
-    shape: str = option("households", help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.")
+    shape: str = option(
+        "households",
+        help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -172,11 +213,15 @@ class VariantOptions(Options):
     """
 
     mechanism: Mechanism | MapMethod | None = option(None, help="Only this mechanism.")
-    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
+    method: MapMethod | None = option(
+        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
+    )
     view: View | Sequence[View] | None = option(
         None, help="Only this view, or one per level, comma-separated.", text=one_or_many
     )
-    budget: Split | Sequence[Exact] | None = option(None, help="Only this split over levels.", text=one_or_many)
+    budget: Split | Sequence[Exact] | None = option(
+        None, help="Only this split over levels.", text=one_or_many
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -186,8 +231,8 @@ class PlanOptions(Printing):
     Attributes
     ----------
     epsilon, target
-        Predict the errors at this privacy loss, or find the smallest one that meets a target: ``county: emd<=20``, or
-        ``county: count of size 5 within 5 % in 90 % of regions``.
+        Predict the errors at this privacy loss, or find the smallest one that meets a target:
+        ``county: emd<=20``, or ``county: count of size 5 within 5 % in 90 % of regions``.
     runs
         Simulated releases per prediction.
     chart
@@ -196,10 +241,14 @@ class PlanOptions(Printing):
 
     epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
     target: str | None = option(
-        None, help='Find the smallest ε: "county: emd<=20", "county: count of size 5 within 5 % in 90 % of regions".'
+        None,
+        help='Find the smallest ε: "county: emd<=20", "county: count of size 5 within 5 % in 90 % '
+        'of regions".',
     )
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
-    chart: str | None = option(None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE")
+    chart: str | None = option(
+        None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -213,7 +262,8 @@ class PageOptions(ShapesOptions):
     group_name
         What a group is called, one and many: ``household/households``.
     level_names
-        What regions of a level are called, one and many: ``fips=county/counties``; after the column where left out.
+        What regions of a level are called, one and many: ``fips=county/counties``; after the column
+        where left out.
     source_note
         Where the data come from.
     notes
@@ -221,7 +271,9 @@ class PageOptions(ShapesOptions):
     """
 
     title: str | None = option(None, help="Title of the page.")
-    group_name: str | None = option(None, help="What a group is called, one and many: household/households.")
+    group_name: str | None = option(
+        None, help="What a group is called, one and many: household/households."
+    )
     level_names: Sequence[str] = option(
         (),
         help="What regions of a level are called: fips=county/counties. Repeatable.",
@@ -229,8 +281,12 @@ class PageOptions(ShapesOptions):
         repeats=True,
         metavar="LEVEL=ONE/MANY",
     )
-    source_note: str | None = option(None, help="Where the data come from, for the foot of the page and its citation.")
-    notes: Sequence[str] = option((), help="A sentence for readers. Repeatable.", repeats=True, metavar="TEXT")
+    source_note: str | None = option(
+        None, help="Where the data come from, for the foot of the page and its citation."
+    )
+    notes: Sequence[str] = option(
+        (), help="A sentence for readers. Repeatable.", repeats=True, metavar="TEXT"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -247,5 +303,7 @@ class ReportOptions(PageOptions):
 
     out: str | None = option(None, help="File to write; DIR/report.html when left out.")
     truth: str | None = option(
-        None, help="For the owner: the confidential data, to show true errors. NOT PRIVATE.", metavar="SOURCE"
+        None,
+        help="For the owner: the confidential data, to show true errors. NOT PRIVATE.",
+        metavar="SOURCE",
     )

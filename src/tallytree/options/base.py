@@ -1,4 +1,6 @@
-"""What an option is: a field of a frozen dataclass that carries how it is spelled on the command line."""
+"""What an option is: a field of a frozen dataclass that carries how it is spelled on the command
+line.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,11 @@ class Spelling:
     repeats
         The flag may be given several times.
     now
-        Of the old name of an option: from its value to the option that replaces it and the value there.
+        Of the old name of an option: from its value to the option that replaces it and the value
+        there.
     recorded
-        Whether the option is part of the request that a manifest records. Who pays, and with which seed, is not.
+        Whether the option is part of the request that a manifest records. Who pays, and with which
+        seed, is not.
     """
 
     help: str
@@ -87,7 +91,9 @@ class Options:
             problem = problem_with(field.name, value, types[field.name], spelling.least)
             if problem is not None:
                 raise RequestError(problem)
-            if isinstance(value, np.integer | np.bool_):  # plain numbers, so that later checks and JSON need not know
+            if isinstance(
+                value, np.integer | np.bool_
+            ):  # plain numbers, so that later checks and JSON need not know
                 object.__setattr__(self, field.name, value.item())
 
     def _take_old_names(self) -> None:
@@ -100,23 +106,35 @@ class Options:
             name, meant = now(value)
             given = getattr(self, name)
             if not _is_same(given, defaults[name]) and not _is_same(given, meant):
-                raise RequestError(f"{field.name} is the old name of {name}; leave one of them out.")
+                raise RequestError(
+                    f"{field.name} is the old name of {name}; leave one of them out."
+                )
             warn_renamed(field.name, name)
             object.__setattr__(self, name, meant)
             object.__setattr__(self, field.name, field.default)
 
     @classmethod
     def told(cls: type[Self], facts: Mapping[str, Any]) -> Self:
-        """Options as a command line, a TOML file or a manifest tells them: text is read, lists become tuples.
+        """Options as a command line, a TOML file or a manifest tells them: text is read, lists
+        become tuples.
 
         Facts that are no options of this class are left aside.
         """
-        values = {field.name: _read(field, facts[field.name]) for field in fields(cls) if field.name in facts}
+        values = {
+            field.name: _read(field, facts[field.name])
+            for field in fields(cls)
+            if field.name in facts
+        }
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
-        """What was asked for beyond the defaults, as JSON-ready facts from which :meth:`told` makes the same request."""
-        return {name: value if isinstance(value, int) else _plain(value) for name, value in self._asked(recorded=True)}
+        """What was asked for beyond the defaults, as JSON-ready facts from which :meth:`told` makes
+        the same request.
+        """
+        return {
+            name: value if isinstance(value, int) else _plain(value)
+            for name, value in self._asked(recorded=True)
+        }
 
     def given(self) -> dict[str, Any]:
         """The options that differ from their defaults."""
@@ -125,18 +143,25 @@ class Options:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(_is_same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        return all(
+            _is_same(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+        )
 
     def __hash__(self) -> int:
         return hash(type(self))  # values may be lists or arrays
 
     def __repr__(self) -> str:
-        asked = ", ".join(f"{name}={value!r}" for name, value in self._asked(recorded=False) if name != "ledger")
+        asked = ", ".join(
+            f"{name}={value!r}" for name, value in self._asked(recorded=False) if name != "ledger"
+        )
         return f"{type(self).__name__}({asked})"
 
     def _asked(self, *, recorded: bool) -> list[tuple[str, Any]]:
         given = [
-            (field, getattr(self, field.name)) for field in fields(self) if spelling_of(field).recorded or not recorded
+            (field, getattr(self, field.name))
+            for field in fields(self)
+            if spelling_of(field).recorded or not recorded
         ]
         return [(field.name, value) for field, value in given if not _is_same(value, field.default)]
 
@@ -152,7 +177,9 @@ def types_of(group: type[Options]) -> dict[str, Any]:
 
 
 def fields_of(group: type[Options]) -> tuple[dataclasses.Field[Any], ...]:
-    """The fields of a group, those that belong to it alone first, then those that it shares with others."""
+    """The fields of a group, those that belong to it alone first, then those that it shares with
+    others.
+    """
     declared = [name for part in group.__mro__ for name in inspect.get_annotations(part)]
     by_name = {field.name: field for field in fields(group)}
     return tuple(by_name[name] for name in dict.fromkeys(declared) if name in by_name)
@@ -178,4 +205,8 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else [str(entry) for entry in value]
+    return (
+        str(value)
+        if isinstance(value, str) or not isinstance(value, Sequence)
+        else [str(entry) for entry in value]
+    )

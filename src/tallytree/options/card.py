@@ -24,7 +24,8 @@ class CardOptions(Options):
     intended_use
         What the numbers are for, and for whom.
     region, sector
-        Where the people in the data live, and who publishes: ``"USA"``, ``"Government"``. Sectors are those of the registry.
+        Where the people in the data live, and who publishes: ``"USA"``, ``"Government"``. Sectors
+        are those of the registry.
     published
         Date of publication, ``2026-11-16``.
     data
@@ -47,21 +48,32 @@ class CardOptions(Options):
     intended_use: str | None = option(None, help="What the numbers are for, and for whom.")
     region: str | None = option(None, help="Where the people in the data live.")
     sector: Sector | None = option(None, help="Who publishes.")
-    published: str | None = option(None, help="Date of publication, such as 2026-11-16.", metavar="DATE")
+    published: str | None = option(
+        None, help="Date of publication, such as 2026-11-16.", metavar="DATE"
+    )
     data: str | None = option(None, help="What was collected, and from whom.")
     justification: str | None = option(None, help="Why differential privacy, and why this loss.")
-    sources: Sequence[str] = option((), help="Where readers find more. Repeatable.", repeats=True, metavar="TEXT")
-    authors: Sequence[str] = option((), help="Who wrote the card. Repeatable.", repeats=True, metavar="TEXT")
-    yaml: bool = option(False, help="Also write card.yaml, which the registry takes, and print it.", recorded=False)
+    sources: Sequence[str] = option(
+        (), help="Where readers find more. Repeatable.", repeats=True, metavar="TEXT"
+    )
+    authors: Sequence[str] = option(
+        (), help="Who wrote the card. Repeatable.", repeats=True, metavar="TEXT"
+    )
+    yaml: bool = option(
+        False, help="Also write card.yaml, which the registry takes, and print it.", recorded=False
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.published and not _is_day(self.published):
             raise RequestError(
-                f"published (--published) is a day written as YYYY-MM-DD, such as 2026-11-16; got {self.published!r}."
+                "published (--published) is a day written as YYYY-MM-DD, such as 2026-11-16; got "
+                f"{self.published!r}."
             )
         if any("\n" in source for source in self.sources):
-            raise RequestError("Each of the sources (--sources) is one line; give the option once for each.")
+            raise RequestError(
+                "Each of the sources (--sources) is one line; give the option once for each."
+            )
 
 
 def _is_day(text: str) -> bool:

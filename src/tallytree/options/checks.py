@@ -1,4 +1,6 @@
-"""Whether a value is what the type of an option says. Numbers that are taken exactly are checked where they are read."""
+"""Whether a value is what the type of an option says. Numbers that are taken exactly are checked
+where they are read.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def problem_with(name: str, value: Any, kind: Any, least: float | None = None) -
 
 
 def _is_writable(value: Any) -> bool:
-    """Whether texts can be written into a manifest; a command line may hold any bytes, which arrive as lone surrogates."""
+    """Whether texts can be written into a manifest; a command line may hold any bytes, which arrive
+    as lone surrogates.
+    """
     if isinstance(value, str):
         return not any("\ud800" <= letter <= "\udfff" for letter in value)
     if isinstance(value, dict):
@@ -50,7 +54,9 @@ def _is_writable(value: Any) -> bool:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type; NumPy's numbers count as numbers, and any sized collection but text as a sequence."""
+    """Whether a value is of a type; NumPy's numbers count as numbers, and any sized collection but
+    text as a sequence.
+    """
     if kind is Any or kind is object or _is_exact(kind):
         return True
     if _is_union(kind):
@@ -74,13 +80,23 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _misfit(name: str, value: Any, kind: Any) -> str:
-    known = [str(choice) for part in alternatives(kind) if get_origin(part) is Literal for choice in get_args(part)]
-    others = list(dict.fromkeys(_words(part) for part in alternatives(kind) if get_origin(part) is not Literal))
+    known = [
+        str(choice)
+        for part in alternatives(kind)
+        if get_origin(part) is Literal
+        for choice in get_args(part)
+    ]
+    others = list(
+        dict.fromkeys(
+            _words(part) for part in alternatives(kind) if get_origin(part) is not Literal
+        )
+    )
     strings = _wrong_names(value, kind) if known else []
     if strings:
         also = f", or {' or '.join(others)}" if others else ""
-        return f"{name} {strings[0]!r} is not known. Choose one of: {', '.join(known)}{also}." + did_you_mean(
-            strings[0], known
+        return (
+            f"{name} {strings[0]!r} is not known. Choose one of: {', '.join(known)}{also}."
+            + did_you_mean(strings[0], known)
         )
     accepted = [*([f"one of {', '.join(known)}"] if known else []), *others]
     return f"{name} takes {' or '.join(accepted)}; got {value!r}."
@@ -93,13 +109,21 @@ def _wrong_names(value: Any, kind: Any) -> list[Any]:
     lists = [part for part in alternatives(kind) if get_origin(part) in (Sequence, tuple)]
     if not lists or not _is_sequence(value):
         return []
-    return [entry for entry in value if isinstance(entry, str) and not fits(entry, get_args(lists[0])[0])]
+    return [
+        entry
+        for entry in value
+        if isinstance(entry, str) and not fits(entry, get_args(lists[0])[0])
+    ]
 
 
 def _words(kind: Any) -> str:
     if get_origin(kind) in (Sequence, tuple):
         inner = get_args(kind)[0]
-        return "a list" if inner is Any or _is_union(inner) else f"a list of {_words(inner).split()[-1]}s"
+        return (
+            "a list"
+            if inner is Any or _is_union(inner)
+            else f"a list of {_words(inner).split()[-1]}s"
+        )
     if _is_array(kind):
         return "an array"
     return _WORDS.get(kind, f"a {getattr(kind, '__name__', 'value')}")
@@ -110,7 +134,11 @@ def _entries_fit(value: Any, kind: Any) -> bool:
 
 
 def _is_sequence(value: Any) -> bool:
-    return hasattr(value, "__iter__") and hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
+    return (
+        hasattr(value, "__iter__")
+        and hasattr(value, "__len__")
+        and not isinstance(value, str | bytes | dict)
+    )
 
 
 def _is_union(kind: Any) -> bool:
@@ -122,5 +150,7 @@ def _is_array(kind: Any) -> bool:
 
 
 def _is_exact(kind: Any) -> bool:
-    """Whether a type takes numbers exactly, however they are written: ``tallytree.privacy.budget.exact`` then checks them."""
+    """Whether a type takes numbers exactly, however they are written:
+    ``tallytree.privacy.budget.exact`` then checks them.
+    """
     return _is_union(kind) and Fraction in get_args(kind)

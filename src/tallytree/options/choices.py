@@ -20,7 +20,9 @@ Mechanism = Literal[
     "topdown",
     "size-bins",
 ]
-View = Literal["naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks", "people"]
+View = Literal[
+    "naive", "sizes", "cumulative", "hybrid", "chain", "staircase", "bins", "blocks", "people"
+]
 Merge = Literal["weighted", "average"]
 Norm = Literal[1, 2]
 Totals = Literal["regions", "root"]
@@ -30,7 +32,9 @@ PublicDegrees = Literal["groups", "nodes", "none"]
 Public = Literal["groups", "regions", "cells"]
 Engine = Literal["local", "spark"]
 
-Strategy = Literal["auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank", "adaptive"]
+Strategy = Literal[
+    "auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank", "adaptive"
+]
 GridStrategyName = Literal["auto", "flat", "hierarchical"]
 WorkloadName = Literal["ranges", "prefixes", "identity"]
 Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]
@@ -75,7 +79,9 @@ DegreeMethod = Literal["isotonic", "sorted", "noisy"]
 Sector = Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"]
 """Who publishes, in the words of the registry of deployments."""
 
-ExportFormat = Literal["csv", "xlsx", "parquet", "json-stat", "sdmx-csv", "frictionless", "geojson", "geoparquet"]
+ExportFormat = Literal[
+    "csv", "xlsx", "parquet", "json-stat", "sdmx-csv", "frictionless", "geojson", "geoparquet"
+]
 
 
 def names(choice: Any) -> str:
@@ -91,6 +97,8 @@ def names(choice: Any) -> str:
 
 
 def did_you_mean(given: object, known: list[str]) -> str:
-    """`` Did you mean …?``, with a leading blank, where one of the known names is much like the given one."""
+    """`` Did you mean …?``, with a leading blank, where one of the known names is much like the
+    given one.
+    """
     near = get_close_matches(str(given), known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

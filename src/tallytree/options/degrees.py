@@ -34,19 +34,22 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
     column
         Rows are entities: the column that names the group of each row; one row is protected.
     edges, directed, nodes
-        Columns that name the two ends of each edge; one edge is protected, which changes two degrees. With ``directed``
-        the degree of a node is the number of edges that leave it, and one edge changes one degree. ``nodes`` is a
-        public table of all nodes.
+        Columns that name the two ends of each edge; one edge is protected, which changes two
+        degrees. With ``directed`` the degree of a node is the number of edges that leave it, and
+        one edge changes one degree. ``nodes`` is a public table of all nodes.
     public
-        How many groups or nodes there are is published as it is. Where it is read off the data, say so: ``"groups"`` with
-        ``column`` or ``size``, ``"nodes"`` with ``edges`` and no table ``nodes``. With ``"none"`` it is confidential, and a
-        twentieth of the budget is spent on a noisy number, of which the largest counts are released.
+        How many groups or nodes there are is published as it is. Where it is read off the data, say
+        so: ``"groups"`` with ``column`` or ``size``, ``"nodes"`` with ``edges`` and no table
+        ``nodes``. With ``"none"`` it is confidential, and a twentieth of the budget is spent on a
+        noisy number, of which the largest counts are released.
     size
         Rows are groups: the column of their counts.
     mechanism
-        ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be negative).
+        ``"isotonic"`` (hay2010's S̄), ``"sorted"`` (S̃_r) or ``"noisy"`` (S̃, which may be
+        negative).
     graphical
-        Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from the estimate.
+        Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from
+        the estimate.
     method
         Old spelling of ``mechanism``.
     """
@@ -57,12 +60,15 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
     directed: bool = option(False, help="Count only the edges that leave a node.")
     nodes: Any = option(None, help="Public table of all nodes, so that lonely ones count.")
     public: PublicDegrees | None = option(
-        None, help="What is held fixed: groups (with --column or --size), nodes (with --edges), none."
+        None,
+        help="What is held fixed: groups (with --column or --size), nodes (with --edges), none.",
     )
     column: str | None = option(None, help="Rows are entities: column of the group they belong to.")
     size: str | None = option(None, help="Rows are groups: column of their counts.")
     mechanism: DegreeMethod = option("isotonic", help=f"{names(DegreeMethod)}.")
-    method: DegreeMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
+    method: DegreeMethod | None = option(
+        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
+    )
     graphical: bool = option(False, help="Publish degrees that some graph has.")
 
     def __post_init__(self) -> None:
@@ -75,10 +81,13 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
         if len(given) > 1:
             raise RequestError(f"Give either {'= or '.join(given)}=, not both.")
         if self.edges is None and (self.directed or self.nodes is not None):
-            raise RequestError("directed= and nodes= go with edges=, the columns of the two ends of an edge.")
+            raise RequestError(
+                "directed= and nodes= go with edges=, the columns of the two ends of an edge."
+            )
         if not given and self.place() != ANYWHERE:
             raise RequestError(
-                "table=, sql= and encoding= go with column=, edges= or size=, which say what the rows are."
+                "table=, sql= and encoding= go with column=, edges= or size=, which say what the "
+                "rows are."
             )
         if self.edges is not None and len(self.edges) != 2:
             raise RequestError("edges= names two columns, the two ends of an edge.")
@@ -88,6 +97,7 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
             raise RequestError(GROUPS_CHOICE)
         if not given and self.public is not None:
             raise RequestError(
-                "public= goes with column=, edges= or size= (--column, --edges, --size); counts that were given are one per "
+                "public= goes with column=, edges= or size= (--column, --edges, --size); counts "
+                "that were given are one per "
                 "public group."
             )

@@ -23,12 +23,16 @@ class ShapesOptions(Options):
         Level that the outlines are of; the one where most labels are found where left out.
     """
 
-    shapes: str | None = option(None, help="Outlines of the regions: a GeoJSON or TopoJSON file.", metavar="FILE")
+    shapes: str | None = option(
+        None, help="Outlines of the regions: a GeoJSON or TopoJSON file.", metavar="FILE"
+    )
     shapes_id: str | None = option(
-        None, help="Property of the outlines that holds the regions' labels; their id when left out."
+        None,
+        help="Property of the outlines that holds the regions' labels; their id when left out.",
     )
     shapes_level: str | None = option(
-        None, help="Level that the outlines are of; the one where most labels are found when left out."
+        None,
+        help="Level that the outlines are of; the one where most labels are found when left out.",
     )
 
 
@@ -57,13 +61,16 @@ class ExportOptions(ShapesOptions):
     out
         File to write, or folder: ``parquet``, ``sdmx-csv`` and ``frictionless`` make several files.
     format
-        The format; known from the ending of ``out`` where left out (``.csv``, ``.xlsx``, ``.geojson``).
+        The format; known from the ending of ``out`` where left out (``.csv``, ``.xlsx``,
+        ``.geojson``).
     overwrite
         Replace what is there.
     """
 
     out: str | None = option(None, help="File or folder to write, outside the release folder.")
     format: ExportFormat | None = option(
-        None, help=f"{names(ExportFormat)}; known from the ending of --out for csv, xlsx and geojson.", alias="--to"
+        None,
+        help=f"{names(ExportFormat)}; known from the ending of --out for csv, xlsx and geojson.",
+        alias="--to",
     )
     overwrite: bool = option(False, help="Replace what is there.")

@@ -1,4 +1,6 @@
-"""Options that kinds of releases share: how much privacy, who pays, which table, what is protected, where to write."""
+"""Options that kinds of releases share: how much privacy, who pays, which table, what is protected,
+where to write.
+"""
 
 from __future__ import annotations
 
@@ -37,20 +39,26 @@ class Loss(Options):
     Attributes
     ----------
     epsilon, rho, definition
-        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken exactly: 0.1 is one tenth.
+        The privacy loss: ``epsilon`` for ``definition="pure"``, ``rho`` for ``"zcdp"``. Taken
+        exactly: 0.1 is one tenth.
     delta
-        With ``epsilon``: (ε, δ)-differential privacy, kept by Gaussian noise under a zCDP budget that is found for it.
+        With ``epsilon``: (ε, δ)-differential privacy, kept by Gaussian noise under a zCDP budget
+        that is found for it.
     neighbours
-        Whose loss is stated: that of adding or removing one unit (``"add-remove"``), or of replacing one by another
-        (``"replace"``), for which half of ε, or a quarter of ρ, is spent. A ledger counts what is spent.
+        Whose loss is stated: that of adding or removing one unit (``"add-remove"``), or of
+        replacing one by another (``"replace"``), for which half of ε, or a quarter of ρ, is spent.
+        A ledger counts what is spent.
     """
 
     epsilon: Exact | None = option(None, help="Privacy loss, for example 1.0 or 1/3.")
     rho: Exact | None = option(None, help="Privacy loss under --definition zcdp.")
-    delta: Exact | None = option(None, help="With --epsilon: approximate privacy, by Gaussian noise, such as 1e-9.")
+    delta: Exact | None = option(
+        None, help="With --epsilon: approximate privacy, by Gaussian noise, such as 1e-9."
+    )
     definition: Definition = option("pure", help="pure or zcdp.")
     neighbours: Neighbours = option(
-        "add-remove", help=f"The stated loss is that of {names(Neighbours)}, of one unit; replace spends half."
+        "add-remove",
+        help=f"The stated loss is that of {names(Neighbours)}, of one unit; replace spends half.",
     )
 
     def loss(self) -> Budget:
@@ -87,12 +95,16 @@ class Paying(LedgerOptions):
     dataset
         Name of the account.
     idempotency_key
-        Names this release: a run that is repeated under the same key neither pays nor draws noise again.
+        Names this release: a run that is repeated under the same key neither pays nor draws noise
+        again.
     part
-        Read only the rows of ``COLUMN=VALUE``, one of the parts that the account lists; they are paid for side by side.
+        Read only the rows of ``COLUMN=VALUE``, one of the parts that the account lists; they are
+        paid for side by side.
     """
 
-    dataset: str | None = option(None, help="Account in the ledger, see: tallytree ledger create.", recorded=False)
+    dataset: str | None = option(
+        None, help="Account in the ledger, see: tallytree ledger create.", recorded=False
+    )
     idempotency_key: str | None = option(
         None,
         help="Names this release: a repeated run under the same key neither pays nor draws again.",
@@ -100,7 +112,8 @@ class Paying(LedgerOptions):
     )
     part: str | None = option(
         None,
-        help="Read only the rows of COLUMN=VALUE, a part of the account's; parts are paid for in parallel.",
+        help="Read only the rows of COLUMN=VALUE, a part of the account's; parts are paid for in "
+        "parallel.",
         recorded=False,
     )
 
@@ -114,14 +127,18 @@ class Releasing(Loss, Paying):
     insecure_seed
         For tests and experiments only: repeatable noise. The release is marked "not private".
     tell_owner
-        Print to standard error, once the release is paid for, how many values outside public bounds were changed or left out.
-        These numbers are exact: they are confidential, ε does not cover them, and they go nowhere else.
+        Print to standard error, once the release is paid for, how many values outside public bounds
+        were changed or left out. These numbers are exact: they are confidential, ε does not cover
+        them, and they go nowhere else.
     """
 
-    insecure_seed: int | None = option(None, help="Experiments only: repeatable noise, NOT PRIVATE.", recorded=False)
+    insecure_seed: int | None = option(
+        None, help="Experiments only: repeatable noise, NOT PRIVATE.", recorded=False
+    )
     tell_owner: bool = option(
         False,
-        help="Print here, once it is paid, how many values outside bounds were changed or left out: CONFIDENTIAL.",
+        help="Print here, once it is paid, how many values outside bounds were changed or left "
+        "out: CONFIDENTIAL.",
         recorded=False,
     )
 
@@ -133,17 +150,21 @@ class SourceOptions(Options):
     Attributes
     ----------
     table, sql
-        Which table of the database (``schema.table`` for one of another schema), or which query on it.
+        Which table of the database (``schema.table`` for one of another schema), or which query on
+        it.
     encoding
-        How the characters of a CSV file are written, such as ``windows-1252``. By default it is found: UTF-8, UTF-16, or with a
-        warning windows-1252.
+        How the characters of a CSV file are written, such as ``windows-1252``. By default it is
+        found: UTF-8, UTF-16, or with a warning windows-1252.
     where
-        ``"COLUMN=VALUE"``: read only the rows whose column has exactly this label, as if the table had no others.
+        ``"COLUMN=VALUE"``: read only the rows whose column has exactly this label, as if the table
+        had no others.
     """
 
     table: str | None = option(None, help="Table to read from a database URL.")
     sql: str | None = option(None, help="Query to read from a database URL.")
-    encoding: str | None = option(None, help="How a CSV file is written, such as windows-1252; found by default.")
+    encoding: str | None = option(
+        None, help="How a CSV file is written, such as windows-1252; found by default."
+    )
     where: str | Part | None = option(
         None, help="Read only the rows whose column has exactly this label.", metavar="COLUMN=VALUE"
     )
@@ -160,7 +181,8 @@ def rows_to_read(where: str | Part | None, paying: Paying) -> Part | None:
         return part_from(where)
     if where is not None and part_from(where) != part_from(part):
         raise RequestError(
-            "part= (--part) reads its rows itself; leave out --where, or pay in full and leave out --part."
+            "part= (--part) reads its rows itself; leave out --where, or pay in full and leave out "
+            "--part."
         )
     return part_from(part, "part")
 
@@ -172,12 +194,17 @@ class UnitOptions(Options):
     Attributes
     ----------
     unit, contributions
-        ``unit``: of a table, the column that names the protected unit, of whose rows at most ``contributions`` are then
-        counted. Without it, how many rows one protected unit has at most, which is taken on trust.
+        ``unit``: of a table, the column that names the protected unit, of whose rows at most
+        ``contributions`` are then counted. Without it, how many rows one protected unit has at
+        most, which is taken on trust.
     """
 
-    unit: str = option(ENTITY, help="What is protected: entity (one row), or the column that names a person.")
-    contributions: int = option(1, help="Rows that count of one --unit, or that one unit has at most.", least=1)
+    unit: str = option(
+        ENTITY, help="What is protected: entity (one row), or the column that names a person."
+    )
+    contributions: int = option(
+        1, help="Rows that count of one --unit, or that one unit has at most.", least=1
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -232,9 +259,10 @@ class Saving(Options):
     Attributes
     ----------
     out, overwrite, noisy
-        The folder to write, claimed before anything is paid; whether a release there is replaced; and whether the raw noisy
-        measurements are written too. What a run that died has paid for and measured is kept beside the folder: the same
-        call, or :func:`tallytree.resume`, goes on with it and pays nothing more.
+        The folder to write, claimed before anything is paid; whether a release there is replaced;
+        and whether the raw noisy measurements are written too. What a run that died has paid for
+        and measured is kept beside the folder: the same call, or :func:`tallytree.resume`, goes on
+        with it and pays nothing more.
     """
 
     out: str | Path | None = None
@@ -249,9 +277,12 @@ class FinishOptions(Options):
     Attributes
     ----------
     nonnegative, integers
-        What is published: see :data:`tallytree.options.choices.Nonnegative` (True is ``"top-down"``, False ``"no"``),
-        in whole numbers or not. ``nonnegative="no", integers=False`` publishes the unbiased estimates.
+        What is published: see :data:`tallytree.options.choices.Nonnegative` (True is
+        ``"top-down"``, False ``"no"``), in whole numbers or not. ``nonnegative="no",
+        integers=False`` publishes the unbiased estimates.
     """
 
     nonnegative: Nonnegative | bool = option("top-down", help=f"{names(Nonnegative)}.")
-    integers: bool = option(True, help="Publish real numbers instead of whole ones.", flag="real", flips=True)
+    integers: bool = option(
+        True, help="Publish real numbers instead of whole ones.", flag="real", flips=True
+    )

@@ -25,32 +25,44 @@ class MethodOptions(Options):
     Attributes
     ----------
     mechanism
-        ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``, ``"quadtree"``,
-        ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"``, ``"adaptive"``, ``"dawa"``, ``"privtree"``
-        or ``"ahp"``; for one column ``"noisy-first"``, ``"structure-first"``, ``"noisy-merge"`` or ``"structure-merge"``.
+        ``"auto"``, ``"flat"``, ``"hierarchical"``, ``"uniform-grid"``, ``"adaptive-grid"``,
+        ``"quadtree"``, ``"quad-opt"``, ``"kd-tree"``, ``"kd-hybrid"``, ``"adaptive-tree"``,
+        ``"adaptive"``, ``"dawa"``, ``"privtree"`` or ``"ahp"``; for one column ``"noisy-first"``,
+        ``"structure-first"``, ``"noisy-merge"`` or ``"structure-merge"``.
     n_points
-        The number of points where it is public; otherwise methods that need it spend a small share on a noisy one.
+        The number of points where it is public; otherwise methods that need it spend a small share
+        on a noisy one.
     alpha
         ``adaptive-grid``: share of the budget for the coarse grid.
     cells
-        ``uniform-grid``: cells per dimension. ``adaptive-grid``: cells per dimension of the coarse grid.
+        ``uniform-grid``: cells per dimension. ``adaptive-grid``: cells per dimension of the coarse
+        grid.
     depth
         Trees: number of levels below the root.
     branching
         ``hierarchical``: children per dimension.
     prune
-        Nodes with an estimate below this become leaves: their count is then spread evenly over all of their area.
+        Nodes with an estimate below this become leaves: their count is then spread evenly over all
+        of their area.
     method
         Old spelling of ``mechanism``.
     """
 
-    mechanism: MapMethod = option("auto", help=f"{names(MapMethod)}; the last four are for one column.")
-    method: MapMethod | None = option(None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"))
+    mechanism: MapMethod = option(
+        "auto", help=f"{names(MapMethod)}; the last four are for one column."
+    )
+    method: MapMethod | None = option(
+        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
+    )
     n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
     alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")
-    cells: int | None = option(None, help="Cells per column of a uniform or of the coarse grid.", least=1)
+    cells: int | None = option(
+        None, help="Cells per column of a uniform or of the coarse grid.", least=1
+    )
     depth: int | None = option(None, help="Levels of a quadtree or kd-tree.", least=1)
-    branching: int | None = option(None, help="Children per column of the hierarchical method.", least=2)
+    branching: int | None = option(
+        None, help="Children per column of the hierarchical method.", least=2
+    )
     prune: float | None = option(None, help="Boxes with a lower count become leaves.", least=0)
 
     def __post_init__(self) -> None:
@@ -70,7 +82,9 @@ class MethodOptions(Options):
 
     def _require(self, name: str, methods: tuple[str, ...]) -> None:
         if getattr(self, name) is not None and self.mechanism not in methods:
-            raise RequestError(f"{name} goes with {' and '.join(methods)}, not with {self.mechanism}.")
+            raise RequestError(
+                f"{name} goes with {' and '.join(methods)}, not with {self.mechanism}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -80,21 +94,25 @@ class GridOptions(NamedUnit, SourceOptions):
     Attributes
     ----------
     columns, count
-        One or more columns of numbers (names of the dimensions where points are arrays); for a table also the column
-        that says how many entities a row stands for. A file of points has ``longitude`` and ``latitude``, or ``x`` and ``y``
-        where its coordinates lie in a plane; they need not be named.
+        One or more columns of numbers (names of the dimensions where points are arrays); for a
+        table also the column that says how many entities a row stands for. A file of points has
+        ``longitude`` and ``latitude``, or ``x`` and ``y`` where its coordinates lie in a plane;
+        they need not be named.
     box
-        One pair (low, high) per column. It must be public: that of the data would give its outermost points away.
+        One pair (low, high) per column. It must be public: that of the data would give its
+        outermost points away.
     edges
-        Instead of a box that is cut evenly: for every column the edges of its cells, in rising order, or, with ready
-        counts, the names of its categories. They must be public too.
+        Instead of a box that is cut evenly: for every column the edges of its cells, in rising
+        order, or, with ready counts, the names of its categories. They must be public too.
     crs
-        Coordinate system of the columns, such as ``"EPSG:27700"``; GeoJSON, GeoParquet and shapefiles say theirs.
+        Coordinate system of the columns, such as ``"EPSG:27700"``; GeoJSON, GeoParquet and
+        shapefiles say theirs.
     outside
-        Points outside the box: ``"clip"`` to its border, ``"drop"``, or ``"error"``, whose refusal tells that there are some to
-        whoever sees it.
+        Points outside the box: ``"clip"`` to its border, ``"drop"``, or ``"error"``, whose refusal
+        tells that there are some to whoever sees it.
     resolution
-        Cells per column of the fine public grid that points are counted on; no box is smaller than a cell.
+        Cells per column of the fine public grid that points are counted on; no box is smaller than
+        a cell.
     """
 
     columns: Sequence[str] | None = option(
@@ -107,14 +125,19 @@ class GridOptions(NamedUnit, SourceOptions):
         text=text.box,
     )
     edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
-        None, help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120", text=text.lists
+        None,
+        help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120",
+        text=text.lists,
     )
     crs: str | None = option(
-        None, help="Coordinate system of the columns, such as EPSG:27700; files of points say theirs."
+        None,
+        help="Coordinate system of the columns, such as EPSG:27700; files of points say theirs.",
     )
     outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
     resolution: int | Sequence[int] | None = option(
-        None, help="Cells per column of the grid that points are counted on: 1024, or 1024,512", text=text.cells
+        None,
+        help="Cells per column of the grid that points are counted on: 1024, or 1024,512",
+        text=text.cells,
     )
     count: str | None = option(None, help="Column that says how many entities a row stands for.")
 
@@ -143,13 +166,15 @@ class GridHistogramOptions(FinishOptions, Releasing):
     axes
         Public bins of each axis, or their edges; cells are numbered if not given. Now ``edges``.
     strategy, branching
-        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or ``"auto"``: the one with the
-        least expected error over all boxes.
+        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or
+        ``"auto"``: the one with the least expected error over all boxes.
     contributions, entity
         As for maps.
     """
 
-    axes: Sequence[Bins | Sequence[float] | FloatArray] | None = option(None, help="Public bins of each axis.")
+    axes: Sequence[Bins | Sequence[float] | FloatArray] | None = option(
+        None, help="Public bins of each axis."
+    )
     strategy: GridStrategyName = option("auto", help=f"{names(GridStrategyName)}.")
     branching: int | None = option(None, help="Blocks per axis in each block.", least=2)
     contributions: int = option(1, help="Rows that one unit has at most.", least=1)

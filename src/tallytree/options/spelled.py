@@ -1,4 +1,6 @@
-"""Functions whose options may be passed as one object or spelled as keywords, to people and to type checkers alike."""
+"""Functions whose options may be passed as one object or spelled as keywords, to people and to type
+checkers alike.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Spelled(Protocol[Data, Whole, Keywords, Result]):
     @overload
     def __call__(self, data: Data, /, *whole: Whole.args, **extras: Whole.kwargs) -> Result: ...
     @overload
-    def __call__(self, data: Data, /, *none: Keywords.args, **keywords: Keywords.kwargs) -> Result: ...
+    def __call__(
+        self, data: Data, /, *none: Keywords.args, **keywords: Keywords.kwargs
+    ) -> Result: ...
 
 
 class SpelledAlone(Protocol[Whole, Keywords, Result]):
@@ -31,7 +35,9 @@ class SpelledAlone(Protocol[Whole, Keywords, Result]):
     @overload
     def __call__(self, data: Any, /, *whole: Whole.args, **extras: Whole.kwargs) -> Result: ...
     @overload
-    def __call__(self, data: Any = None, /, *none: Keywords.args, **keywords: Keywords.kwargs) -> Result: ...
+    def __call__(
+        self, data: Any = None, /, *none: Keywords.args, **keywords: Keywords.kwargs
+    ) -> Result: ...
 
 
 def spelled(
@@ -42,8 +48,9 @@ def spelled(
     Parameters
     ----------
     keywords
-        A class of options with every keyword: the class that the function takes, or one derived from it that adds the
-        function's extras (a callback, data in another form), which are no options.
+        A class of options with every keyword: the class that the function takes, or one derived
+        from it that adds the function's extras (a callback, data in another form), which are no
+        options.
     """
     return lambda function: _spell(function, alone=False)
 
@@ -64,23 +71,34 @@ def _spell(function: Callable[..., Any], *, alone: bool) -> Any:
     @wraps(function)
     def call(*given: Any, **keywords: Any) -> Any:
         if len(given) > 2:
-            raise TypeError(f"{function.__name__}() takes {subject.name} and {whole.name}; spell all else as keywords.")
+            raise TypeError(
+                f"{function.__name__}() takes {subject.name} and {whole.name}; spell all else as "
+                "keywords."
+            )
         named = dict(zip((subject.name, whole.name), given))
         for name in (subject.name, whole.name):
             if name in keywords and name not in known:
                 named[name] = keywords.pop(name)
-        named |= {extra.name: keywords.pop(extra.name) for extra in extras if extra.name in keywords}
+        named |= {
+            extra.name: keywords.pop(extra.name) for extra in extras if extra.name in keywords
+        }
         for name in keywords:
             if name not in known:
                 hint = did_you_mean(name, known)
-                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}")
+                raise TypeError(
+                    f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}"
+                )
         if whole.name not in named:
             named[whole.name] = group(**keywords)
         elif not isinstance(named[whole.name], group):
-            raise TypeError(f"{function.__name__}() takes its options as {group.__name__}, or spelled as keywords.")
+            raise TypeError(
+                f"{function.__name__}() takes its options as {group.__name__}, or spelled as "
+                "keywords."
+            )
         elif keywords:
             raise TypeError(
-                f"{function.__name__}() takes its options either as {group.__name__} or as keywords, not both."
+                f"{function.__name__}() takes its options either as {group.__name__} or as "
+                "keywords, not both."
             )
         if alone:
             named.setdefault(subject.name, None)
@@ -91,11 +109,16 @@ def _spell(function: Callable[..., Any], *, alone: bool) -> Any:
     return call
 
 
-def _signature(function: Any, subject: Any, group: type[Options], extras: list[Any]) -> inspect.Signature:
+def _signature(
+    function: Any, subject: Any, group: type[Options], extras: list[Any]
+) -> inspect.Signature:
     types = types_of(group)
     options = [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=types[field.name],
         )
         for field in fields_of(group)
     ]
@@ -107,7 +130,9 @@ def _described(group: type[Options]) -> str:
     """What the options mean, from the classes that declare them."""
     parts = []
     for part in group.__mro__:
-        _, _, attributes = (inspect.cleandoc(part.__doc__ or "")).partition("Attributes\n----------\n")
+        _, _, attributes = (inspect.cleandoc(part.__doc__ or "")).partition(
+            "Attributes\n----------\n"
+        )
         if issubclass(part, Options) and attributes:
             parts.append(attributes)
     return "\n".join(parts)

@@ -19,16 +19,19 @@ class StepOptions(Options):
     Attributes
     ----------
     column, count
-        Of a table: when a row came, as the number of its step or as a date or time; and optionally the column that says how
-        many entities a row stands for.
+        Of a table: when a row came, as the number of its step or as a date or time; and optionally
+        the column that says how many entities a row stands for.
     until
-        The last step that is over, public: its number, or its last day. Later rows are not counted yet.
+        The last step that is over, public: its number, or its last day. Later rows are not counted
+        yet.
     start, every
-        The number of the first step (1 by default). For dates: ``every`` is ``"day"``, ``"week"`` or ``"month"``, and
-        ``start`` the date on which the first one begins.
+        The number of the first step (1 by default). For dates: ``every`` is ``"day"``, ``"week"``
+        or ``"month"``, and ``start`` the date on which the first one begins.
     """
 
-    column: str | None = option(None, help="When a row came: the number of its step, or a date or time.")
+    column: str | None = option(
+        None, help="When a row came: the number of its step, or a date or time."
+    )
     until: int | str | date | None = option(
         None, help="Last step that is over, public: its number, or its last day.", metavar="STEP"
     )
@@ -46,24 +49,33 @@ class CounterOptions(Options):
     Attributes
     ----------
     horizon
-        Largest number of steps, public; None where it is not known. The error grows with its logarithm only, so be generous.
+        Largest number of steps, public; None where it is not known. The error grows with its
+        logarithm only, so be generous.
     mechanism
-        ``"square-root"``, ``"tree"``, or ``"auto"``: the first under zCDP, the second under pure differential privacy.
+        ``"square-root"``, ``"tree"``, or ``"auto"``: the first under zCDP, the second under pure
+        differential privacy.
     branching, inference
-        Of a tree: steps per block of the second level, the best by default; False for counts of blocks as they are. With 2
-        and False a tree is the mechanism of Chan, Shi and Song 2011.
+        Of a tree: steps per block of the second level, the best by default; False for counts of
+        blocks as they are. With 2 and False a tree is the mechanism of Chan, Shi and Song 2011.
     strategy
         Old spelling of ``mechanism``.
     """
 
-    horizon: int | None = option(None, help="Largest number of steps, public; left out where it is not known.", least=1)
+    horizon: int | None = option(
+        None, help="Largest number of steps, public; left out where it is not known.", least=1
+    )
     mechanism: StreamStrategyName = option("auto", help=f"{names(StreamStrategyName)}.")
     strategy: StreamStrategyName | None = option(
         None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
     )
-    branching: int | None = option(None, help="Steps per block of the second level of a tree.", least=2)
+    branching: int | None = option(
+        None, help="Steps per block of the second level of a tree.", least=2
+    )
     inference: bool = option(
-        True, help="Of a tree: take counts of blocks as they are measured.", flag="no_inference", flips=True
+        True,
+        help="Of a tree: take counts of blocks as they are measured.",
+        flag="no_inference",
+        flips=True,
     )
 
 
@@ -76,10 +88,13 @@ class StreamOptions(StepOptions, CounterOptions, NamedUnit, SourceOptions, Relea
     Attributes
     ----------
     out
-        The folder in which the stream lives. If it holds a stream already, that one goes on: the request must be the same,
-        what was released stays as it is, and nothing is paid. Without it the release is made in memory and cannot go on.
+        The folder in which the stream lives. If it holds a stream already, that one goes on: the
+        request must be the same, what was released stays as it is, and nothing is paid. Without it
+        the release is made in memory and cannot go on.
     """
 
     out: str | Path | None = option(
-        None, help="Folder of the stream; if it holds one already, that one goes on.", recorded=False
+        None,
+        help="Folder of the stream; if it holds one already, that one goes on.",
+        recorded=False,
     )

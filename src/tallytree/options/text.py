@@ -60,7 +60,9 @@ def sizes(text: str, flag: str) -> dict[str, str]:
     for part in text.split(","):
         column, equals, size = part.rpartition("=")
         if not equals or not column.strip() or column.strip() in found:
-            raise RequestError(f"{flag} takes COLUMN=SIZE, comma-separated, each column once; got {text!r}.")
+            raise RequestError(
+                f"{flag} takes COLUMN=SIZE, comma-separated, each column once; got {text!r}."
+            )
         found[column.strip()] = size.strip()
     return found
 
@@ -82,7 +84,9 @@ def box(text: str, flag: str) -> tuple[tuple[float, float], ...]:
         try:
             sides.append((float(low), float(high)))
         except ValueError:
-            raise RequestError(f"{flag} takes one LOW:HIGH per column, comma-separated; got {text!r}.") from None
+            raise RequestError(
+                f"{flag} takes one LOW:HIGH per column, comma-separated; got {text!r}."
+            ) from None
     return tuple(sides)
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure: where it stands in the paper, what the paper prints (None where it prints none), what we got.
+    """One figure: where it stands in the paper, what the paper prints (None where it prints none),
+    what we got.
 
-    ``spread`` is one standard deviation of ours, where it is a mean of several runs: that of a run over the root of their
-    number, as kuo2018 §6 draws its error bars. ``ours`` is None where no data are at hand for what the paper prints.
+    ``spread`` is one standard deviation of ours, where it is a mean of several runs: that of a run
+    over the root of their number, as kuo2018 §6 draws its error bars. ``ours`` is None where no
+    data are at hand for what the paper prints.
     """
 
     table: str
@@ -27,7 +29,9 @@ class Cell:
 
 
 def write_cells(cells: Sequence[Cell], file: Path, settings: Mapping[str, object]) -> None:
-    """Write cells as JSON: ``{"settings": {…}, "cells": […]}``, each cell with the names of its fields."""
+    """Write cells as JSON: ``{"settings": {…}, "cells": […]}``, each cell with the names of its
+    fields.
+    """
     facts = {"settings": dict(settings), "cells": [asdict(cell) for cell in cells]}
     file.write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 

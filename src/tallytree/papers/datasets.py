@@ -1,4 +1,6 @@
-"""Real data sets that the papers used, read from a folder that the user has; none is part of tallytree."""
+"""Real data sets that the papers used, read from a folder that the user has; none is part of
+tallytree.
+"""
 
 from __future__ import annotations
 
@@ -37,21 +39,30 @@ def hawaiian(data: Path) -> ConfidentialCounts:
     with np.load(_file(data, "kuo2018_coco/kuo2018_hawaiian_nation.npz")) as arrays:
         counts = counts_from_dense(arrays["hist"].astype(np.int64)[None, :])
     return ConfidentialCounts(
-        hierarchy_from_leaves([], [()], root="US"), counts, counts.n_groups(), unit=Unit("person"), group="block"
+        hierarchy_from_leaves([], [()], root="US"),
+        counts,
+        counts.n_groups(),
+        unit=Unit("person"),
+        group="block",
     )
 
 
 def county_housing(
     data: Path, seed: int = 0, *, outliers: tuple[int, int] = (1, LARGEST_OUTLIER)
 ) -> ConfidentialCounts:
-    """Households by size of 3,108 US counties (2010 Census), with a SYNTHETIC tail above six people.
+    """Households by size of 3,108 US counties (2010 Census), with a SYNTHETIC tail above six
+    people.
 
-    The published table ends with "7 or more", and the people in that class are known; its households get sizes 7 + a
-    geometric number with that mean. As in kuo2018 §6.1, 50 outliers are added, with up to 10,000 people unless told.
+    The published table ends with "7 or more", and the people in that class are known; its
+    households get sizes 7 + a geometric number with that mean. As in kuo2018 §6.1, 50 outliers are
+    added, with up to 10,000 people unless told.
     """
     rng = np.random.default_rng(seed)
     with gzip.open(
-        _file(data, "us2010_h13_county/us2010_h13_county.csv.gz"), "rt", newline="", encoding="utf-8"
+        _file(data, "us2010_h13_county/us2010_h13_county.csv.gz"),
+        "rt",
+        newline="",
+        encoding="utf-8",
     ) as file:
         rows = sorted(csv.DictReader(file), key=lambda row: (row["state"], row["fips"]))
     leaves = [(row["state"], row["fips"]) for row in rows]
@@ -68,7 +79,9 @@ def county_housing(
     region.append(rng.integers(0, len(rows), size=N_OUTLIERS))
     size.append(rng.integers(*outliers, size=N_OUTLIERS, endpoint=True))
     count.append(np.ones(N_OUTLIERS, dtype=np.int64))
-    region_of_run, sizes, n_groups = (np.concatenate(column).astype(np.int64) for column in (region, size, count))
+    region_of_run, sizes, n_groups = (
+        np.concatenate(column).astype(np.int64) for column in (region, size, count)
+    )
     counts = counts_from_runs(region_of_run, sizes, n_groups, len(leaves))
     return ConfidentialCounts(
         hierarchy_from_leaves(["state", "county"], leaves, root="US"),
@@ -82,5 +95,8 @@ def county_housing(
 def _file(data: Path, name: str) -> Path:
     file = data / name
     if not file.is_file():
-        raise StorageError(f"{file} is missing. Point --data at the folder that holds the data sets, or leave it out.")
+        raise StorageError(
+            f"{file} is missing. Point --data at the folder that holds the data sets, or leave it "
+            "out."
+        )
     return file

@@ -1,8 +1,10 @@
-"""A US-like housing data set to try things on, made as kuo2018 §6.1 describes. Synthetic: no household in it is real.
+"""A US-like housing data set to try things on, made as kuo2018 §6.1 describes. Synthetic: no
+household in it is real.
 
-Household sizes per state follow the published national shares with some variation, sizes above 6 fall by the ratio of
-7-person to 6-person households, 50 outliers stand for dormitories and prisons, and groups are spread over the counties of a
-state in proportion to county size. NumPy's generator is used here because nothing confidential is involved.
+Household sizes per state follow the published national shares with some variation, sizes above 6
+fall by the ratio of 7-person to 6-person households, 50 outliers stand for dormitories and prisons,
+and groups are spread over the counties of a state in proportion to county size. NumPy's generator
+is used here because nothing confidential is involved.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 
-# Thousands of households and number of counties per state (2010 Census, rounded). Puerto Rico's 78 municipios are
-# pooled, so that there are 3,144 counties in all, as in the papers.
+# Thousands of households and number of counties per state (2010 Census, rounded). Puerto Rico's 78
+# municipios are pooled, so that there are 3,144 counties in all, as in the papers.
 STATES = {
     "Alabama": (1884, 67), "Alaska": (258, 29), "Arizona": (2381, 15), "Arkansas": (1147, 75), "California": (12577, 58),
     "Colorado": (1973, 64), "Connecticut": (1371, 8), "Delaware": (342, 3), "District of Columbia": (267, 1),
@@ -43,11 +45,18 @@ LARGEST_OUTLIER = 10_000
 
 
 def housing_counts(
-    n_households: int = 117_000_000, seed: int = 0, *, outliers: tuple[int, int] = (1, LARGEST_OUTLIER)
+    n_households: int = 117_000_000,
+    seed: int = 0,
+    *,
+    outliers: tuple[int, int] = (1, LARGEST_OUTLIER),
 ) -> ConfidentialCounts:
-    """Counts by size for every county of a US-like country: 1 / 52 / 3,144 regions; sizes of outliers from a range."""
+    """Counts by size for every county of a US-like country: 1 / 52 / 3,144 regions; sizes of
+    outliers from a range.
+    """
     rng = np.random.default_rng(seed)
-    leaves = [(state, f"{state} county {i + 1:03d}") for state, (_, n) in STATES.items() for i in range(n)]
+    leaves = [
+        (state, f"{state} county {i + 1:03d}") for state, (_, n) in STATES.items() for i in range(n)
+    ]
     weights = np.array([households for households, _ in STATES.values()], dtype=float)
     per_state = rng.multinomial(n_households, weights / weights.sum())
     outlier_state = rng.choice(len(STATES), size=N_OUTLIERS, p=weights / weights.sum())
@@ -57,7 +66,9 @@ def housing_counts(
     for state, (_, n_counties) in enumerate(STATES.values()):
         sizes, counts = _state_sizes(rng, int(per_state[state]))
         sizes = np.concatenate([sizes, outlier_size[outlier_state == state]])
-        counts = np.concatenate([counts, np.ones(int((outlier_state == state).sum()), dtype=np.int64)])
+        counts = np.concatenate(
+            [counts, np.ones(int((outlier_state == state).sum()), dtype=np.int64)]
+        )
         shares = rng.lognormal(sigma=1.3, size=n_counties)
         spread = rng.multinomial(counts, shares / shares.sum())
         run, county = np.nonzero(spread)
@@ -78,9 +89,10 @@ def housing_counts(
 def _state_sizes(rng: np.random.Generator, n_households: int) -> tuple[IntArray, IntArray]:
     shares = SIZE_SHARES * rng.lognormal(sigma=0.05, size=len(SIZE_SHARES))
     counts = list(rng.multinomial(n_households, shares / shares.sum()))
-    # The last bin holds 7 and more; spread it so that each size keeps the ratio r to the one before, in expectation:
-    # of R households with 7 or more, R (1 − r) have 7, and that is r times those with 6.
-    # In a small sample nobody may have 6; the ratio then stays below 1, so that the tail ends.
+    # The last bin holds 7 and more; spread it so that each size keeps the ratio r to the one
+    # before, in expectation: of R households with 7 or more, R (1 − r) have 7, and that is r times
+    # those with 6. In a small sample nobody may have 6; the ratio then stays below 1, so that the
+    # tail ends.
     ratio = min(counts[6] / max(counts[5] + counts[6], 1), 0.9)
     remaining = counts.pop()
     while remaining > 0:
@@ -95,9 +107,16 @@ def write_people(counts: ConfidentialCounts, people: Path, households: Path) -> 
     hierarchy = counts.hierarchy
     schemas = {
         people: pa.schema(
-            [("person", pa.int64()), ("household", pa.int64()), ("state", pa.string()), ("county", pa.string())]
+            [
+                ("person", pa.int64()),
+                ("household", pa.int64()),
+                ("state", pa.string()),
+                ("county", pa.string()),
+            ]
         ),
-        households: pa.schema([("household", pa.int64()), ("state", pa.string()), ("county", pa.string())]),
+        households: pa.schema(
+            [("household", pa.int64()), ("state", pa.string()), ("county", pa.string())]
+        ),
     }
     n_people = n_households = 0
     with (
@@ -113,7 +132,8 @@ def write_people(counts: ConfidentialCounts, people: Path, households: Path) -> 
             states = pa.array([state], pa.string())
             to_households.write_batch(
                 pa.record_batch(
-                    [pa.array(household), _repeat(states, len(sizes)), county_of], schema=schemas[households]
+                    [pa.array(household), _repeat(states, len(sizes)), county_of],
+                    schema=schemas[households],
                 )
             )
             owner = np.repeat(np.arange(len(sizes)), sizes)

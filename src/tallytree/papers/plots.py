@@ -1,7 +1,9 @@
-"""Plots of reproduced figures as Vega-Lite specifications: one JSON file per figure, with its numbers inside.
+"""Plots of reproduced figures as Vega-Lite specifications: one JSON file per figure, with its
+numbers inside.
 
-A table whose name begins with "Figure" is plotted if its columns read ``name = number``: the number goes across, the value
-up, one line per row of the table. Vega-Lite files open in any Vega viewer and need no plotting library here.
+A table whose name begins with "Figure" is plotted if its columns read ``name = number``: the number
+goes across, the value up, one line per row of the table. Vega-Lite files open in any Vega viewer
+and need no plotting library here.
 """
 
 from __future__ import annotations
@@ -33,12 +35,18 @@ def write_plots(cells: Sequence[Cell], folder: Path) -> list[Path]:
 
 
 def line_chart(name: str, rows: Sequence[Cell]) -> dict[str, Any] | None:
-    """The specification of one figure, or None where a table is no figure of numbers against numbers."""
+    """The specification of one figure, or None where a table is no figure of numbers against
+    numbers.
+    """
     places = [COLUMN.match(cell.column) for cell in rows]
     if not name.startswith("Figure") or not all(places):
         return None
     points = [
-        {"x": float(place["number"]), "y": value, "method": cell.row + (" (paper)" if which == "paper" else "")}
+        {
+            "x": float(place["number"]),
+            "y": value,
+            "method": cell.row + (" (paper)" if which == "paper" else ""),
+        }
         | ({"spread": cell.spread} if which == "ours" and cell.spread is not None else {})
         for cell, place in zip(rows, places)
         if place is not None

@@ -1,11 +1,13 @@
-"""What a release did to the data, as frozen data: enough for an outsider to recompute its privacy loss.
+"""What a release did to the data, as frozen data: enough for an outsider to recompute its privacy
+loss.
 
-A release is a tree. Its leaves are measurements, each with the sensitivity of its query and its noise; an inner node
-says how its parts compose. :func:`total_loss` works the loss out again from sensitivities and noise alone, ignoring
-what the record claims; :func:`check_composition` compares the two.
+A release is a tree. Its leaves are measurements, each with the sensitivity of its query and its
+noise; an inner node says how its parts compose. :func:`total_loss` works the loss out again from
+sensitivities and noise alone, ignoring what the record claims; :func:`check_composition` compares
+the two.
 
-In a manifest numbers are written exactly, as text such as ``"1/3"``. The meaning of a kind of noise or composition
-never changes; a new meaning gets a new name.
+In a manifest numbers are written exactly, as text such as ``"1/3"``. The meaning of a kind of noise
+or composition never changes; a new meaning gets a new name.
 """
 
 from __future__ import annotations
@@ -58,12 +60,13 @@ class MechanismRecord:
 class Composition:
     """Measurements that compose.
 
-    ``sequential``: each part may look at all of the data and at the answers before it; losses add up.
+    ``sequential``: each part may look at all of the data and at the answers before it; losses add
+    up.
 
-    ``parallel``: the parts are about disjoint sets of entities; the loss is the largest one. This holds for units of
-    several entities too, as long as each part states its sensitivity for a whole unit: if a unit has k_i of its k
-    entities in part i, the part loses at most k_i/k (or, for zCDP, (k_i/k)²) of its stated loss, and these shares add
-    up to at most 1.
+    ``parallel``: the parts are about disjoint sets of entities; the loss is the largest one. This
+    holds for units of several entities too, as long as each part states its sensitivity for a whole
+    unit: if a unit has k_i of its k entities in part i, the part loses at most k_i/k (or, for zCDP,
+    (k_i/k)²) of its stated loss, and these shares add up to at most 1.
     """
 
     kind: CompositionKind
@@ -71,7 +74,10 @@ class Composition:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(CompositionKind):
-            raise RequestError(f"A composition is one of {', '.join(get_args(CompositionKind))}, got {self.kind!r}.")
+            raise RequestError(
+                f"A composition is one of {', '.join(get_args(CompositionKind))}, got "
+                f"{self.kind!r}."
+            )
         if not self.parts:
             raise RequestError("A composition has at least one part.")
 
@@ -82,14 +88,17 @@ Record = MechanismRecord | Composition
 def loss_of(sensitivity: Sensitivity, noise: Noise, definition: Definition) -> Fraction:
     """What one measurement costs, worked out from sensitivity and noise.
 
-    Pure: discrete Laplace costs l1/scale; discrete Gaussian noise gives no pure guarantee. zCDP: discrete Gaussian
-    costs l2²/(2 sigma2), and ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, Prop. 1.4).
+    Pure: discrete Laplace costs l1/scale; discrete Gaussian noise gives no pure guarantee. zCDP:
+    discrete Gaussian costs l2²/(2 sigma2), and ε-DP implies ε²/2-zCDP (Bun and Steinke 2016, Prop.
+    1.4).
     """
     if isinstance(noise, DiscreteLaplace):
         epsilon = sensitivity.l1 / noise.scale
         return epsilon if definition == "pure" else epsilon**2 / 2
     if definition == "pure":
-        raise RequestError("Discrete Gaussian noise gives no pure differential privacy; state the loss as zCDP.")
+        raise RequestError(
+            "Discrete Gaussian noise gives no pure differential privacy; state the loss as zCDP."
+        )
     return sensitivity.l2_squared / (2 * noise.sigma2)
 
 
@@ -111,8 +120,9 @@ def measurements(record: Record) -> Iterator[MechanismRecord]:
 
 
 def check_composition(record: Record, budget: Budget) -> tuple[str, ...]:
-    """What does not hold, one sentence each: a measurement that costs more than it states, or a total above the
-    budget."""
+    """What does not hold, one sentence each: a measurement that costs more than it states, or a
+    total above the budget.
+    """
     failures = []
     for leaf in measurements(record):
         where = f"{leaf.query}, level {leaf.level}" if leaf.level is not None else leaf.query
@@ -121,18 +131,27 @@ def check_composition(record: Record, budget: Budget) -> tuple[str, ...]:
             continue
         loss = loss_of(leaf.sensitivity, leaf.noise, budget.definition)
         if loss != leaf.stated:
-            failures.append(f"{where}: sensitivity and noise cost {budget.symbol} = {loss}, stated is {leaf.stated}.")
+            failures.append(
+                f"{where}: sensitivity and noise cost {budget.symbol} = {loss}, stated is "
+                f"{leaf.stated}."
+            )
     if not failures:
         total = total_loss(record, budget.definition)
         if total > budget.total:
-            failures.append(f"All measurements together cost {budget.symbol} = {total}, stated is {budget.total}.")
+            failures.append(
+                f"All measurements together cost {budget.symbol} = {total}, stated is "
+                f"{budget.total}."
+            )
     return tuple(failures)
 
 
 def record_to_json(record: Record) -> dict[str, Any]:
     """A tree as plain JSON values, fractions as text."""
     if isinstance(record, Composition):
-        return {"composition": record.kind, "parts": [record_to_json(part) for part in record.parts]}
+        return {
+            "composition": record.kind,
+            "parts": [record_to_json(part) for part in record.parts],
+        }
     return {
         "mechanism": record.name,
         "level": record.level,
@@ -155,7 +174,9 @@ def record_from_json(value: Mapping[str, Any]) -> Record:
     """The tree that :func:`record_to_json` wrote; InputError where it is not one."""
     try:
         if "composition" in value:
-            return Composition(value["composition"], tuple(record_from_json(part) for part in value["parts"]))
+            return Composition(
+                value["composition"], tuple(record_from_json(part) for part in value["parts"])
+            )
         sensitivity = value["sensitivity"]
         level = value["level"]
         return MechanismRecord(
@@ -168,7 +189,9 @@ def record_from_json(value: Mapping[str, Any]) -> Record:
             stated=written_fraction(value["loss"]),
         )
     except (KeyError, TypeError, RequestError) as error:
-        raise InputError(f"The composition record of this release cannot be read: {error}") from error
+        raise InputError(
+            f"The composition record of this release cannot be read: {error}"
+        ) from error
 
 
 def noise_from_json(value: Mapping[str, Any]) -> Noise:
@@ -179,7 +202,9 @@ def noise_from_json(value: Mapping[str, Any]) -> Noise:
         case "discrete-gaussian":
             return DiscreteGaussian(written_fraction(value["sigma2"]))
         case other:
-            raise InputError(f"There is no noise {other!r}; known are discrete-laplace and discrete-gaussian.")
+            raise InputError(
+                f"There is no noise {other!r}; known are discrete-laplace and discrete-gaussian."
+            )
 
 
 def _text(value: object) -> str:

@@ -1,8 +1,10 @@
-"""A privacy loss stated as (ε, δ): the largest ρ whose Gaussian noise keeps it, and the (ε, δ) of a release.
+"""A privacy loss stated as (ε, δ): the largest ρ whose Gaussian noise keeps it, and the (ε, δ) of a
+release.
 
-Enters: ε and δ, and what is known beforehand of the answers. Leaves: a zCDP budget, which is split, charged and checked
-like any other. It is the true ρ of the noise: larger than the ρ that would imply (ε, δ) by conversion, and it is what a
-ledger must be charged, since ρ adds up over releases and the profile of one release does not.
+Enters: ε and δ, and what is known beforehand of the answers. Leaves: a zCDP budget, which is split,
+charged and checked like any other. It is the true ρ of the noise: larger than the ρ that would
+imply (ε, δ) by conversion, and it is what a ledger must be charged, since ρ adds up over releases
+and the profile of one release does not.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from fractions import Fraction
 from tallytree.errors import RequestError
 from tallytree.privacy.accounting import MechanismRecord, Record, total_loss
 from tallytree.privacy.budget import Budget, exact
-from tallytree.privacy.conversion import decimal_of, delta_from_rho, epsilon_from_rho, rho_from_epsilon, rounded
+from tallytree.privacy.conversion import (
+    decimal_of,
+    delta_from_rho,
+    epsilon_from_rho,
+    rho_from_epsilon,
+    rounded,
+)
 from tallytree.privacy.discrete_profile import GaussianLoss, discrete_delta, gaussian_loss_of
 from tallytree.privacy.lattice_profile import lattice_delta
 from tallytree.privacy.noise import DiscreteGaussian
@@ -26,17 +34,19 @@ _HALVINGS = 24
 
 @dataclass(frozen=True)
 class AnswerBounds:
-    """What is known of all answers before the budget is split; the defaults hold for whatever is asked.
+    """What is known of all answers before the budget is split; the defaults hold for whatever is
+    asked.
 
     Attributes
     ----------
     least_ratio
-        Lower bound on l2²/share over measurements: σ² = ratio/(2ρ). A share is at most 1 and l2² at least 1.
+        Lower bound on l2²/share over measurements: σ² = ratio/(2ρ). A share is at most 1 and l2² at
+        least 1.
     most_changed
         How many answers one unit can change, over all measurements.
     shares
-        The shares of all measurements, where they are fixed and a unit changes one answer of each by 1; then the
-        accounting is exact. None otherwise.
+        The shares of all measurements, where they are fixed and a unit changes one answer of each
+        by 1; then the accounting is exact. None otherwise.
     """
 
     least_ratio: Fraction = Fraction(1)
@@ -45,8 +55,12 @@ class AnswerBounds:
 
     def __post_init__(self) -> None:
         if self.least_ratio < 1 or self.most_changed < 1:
-            raise RequestError("Answers have l2²/share of at least 1, and at least one of them changes.")
-        if self.shares is not None and not (self.shares and min(self.shares) > 0 and sum(self.shares) <= 1):
+            raise RequestError(
+                "Answers have l2²/share of at least 1, and at least one of them changes."
+            )
+        if self.shares is not None and not (
+            self.shares and min(self.shares) > 0 and sum(self.shares) <= 1
+        ):
             raise RequestError("Shares of a budget are above 0 and add up to at most 1.")
 
     def delta(self, rho: Fraction, epsilon: Fraction) -> Fraction:
@@ -74,7 +88,9 @@ class ApproximateBudget:
         return f"epsilon = {self.epsilon}, delta = {self.delta} ({self.budget})"
 
 
-def approximate_budget(epsilon: object, delta: object, answers: AnswerBounds = ANY_ANSWERS) -> ApproximateBudget:
+def approximate_budget(
+    epsilon: object, delta: object, answers: AnswerBounds = ANY_ANSWERS
+) -> ApproximateBudget:
     """The budget of a user who states ε and δ; all noise must then be discrete Gaussian.
 
     Examples
@@ -87,11 +103,14 @@ def approximate_budget(epsilon: object, delta: object, answers: AnswerBounds = A
     return ApproximateBudget(loss, chance, Budget("zcdp", largest_rho(loss, chance, answers)))
 
 
-def largest_rho(epsilon: Fraction, delta: Fraction, answers: AnswerBounds = ANY_ANSWERS) -> Fraction:
-    """The largest ρ found, rounded down to 12 digits, whose discrete Gaussian noise is (ε, δ)-DP; never below the conversion's.
+def largest_rho(
+    epsilon: Fraction, delta: Fraction, answers: AnswerBounds = ANY_ANSWERS
+) -> Fraction:
+    """The largest ρ found, rounded down to 12 digits, whose discrete Gaussian noise is (ε, δ)-DP;
+    never below the conversion's.
 
-    Every ρ that is tried is checked by a rigorous bound; that bounds nearly grow with ρ matters to how close the result
-    is to the largest one, not to whether it is right.
+    Every ρ that is tried is checked by a rigorous bound; that bounds nearly grow with ρ matters to
+    how close the result is to the largest one, not to whether it is right.
     """
     low = rho_from_epsilon(epsilon, delta)
     high = 2 * low
@@ -105,10 +124,11 @@ def largest_rho(epsilon: Fraction, delta: Fraction, answers: AnswerBounds = ANY_
 
 
 def record_delta(record: Record, epsilon: Fraction) -> Fraction:
-    """A δ, rounded up, for which a release with this record is (ε, δ)-DP; its scales fixed before the first answer.
+    """A δ, rounded up, for which a release with this record is (ε, δ)-DP; its scales fixed before
+    the first answer.
 
-    The least of what ρ implies, what the theorem says where all noise is discrete Gaussian, and the exact δ where one
-    unit changes one answer of each measurement by 1.
+    The least of what ρ implies, what the theorem says where all noise is discrete Gaussian, and the
+    exact δ where one unit changes one answer of each measurement by 1.
     """
     known = delta_from_rho(total_loss(record, "zcdp"), epsilon)
     loss = gaussian_loss_of(record)
@@ -121,7 +141,9 @@ def record_delta(record: Record, epsilon: Fraction) -> Fraction:
 
 
 def record_epsilon(record: Record, delta: Fraction) -> Fraction:
-    """The smallest ε found, rounded up to 12 digits, for which a release with this record is (ε, δ)-DP."""
+    """The smallest ε found, rounded up to 12 digits, for which a release with this record is (ε,
+    δ)-DP.
+    """
     high = epsilon_from_rho(total_loss(record, "zcdp"), delta)
     if gaussian_loss_of(record) is None or high == 0:
         return high

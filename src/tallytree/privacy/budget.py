@@ -1,4 +1,6 @@
-"""Budgets as exact rationals: what a release may lose, how it is split, and the noise that a part of it pays for."""
+"""Budgets as exact rationals: what a release may lose, how it is split, and the noise that a part
+of it pays for.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ _MOST_DIGITS = 60
 def exact(value: Exact | Any, name: str) -> Fraction:
     """A positive number as the fraction that it is meant to be.
 
-    A float counts as its shortest decimal: 0.1 is 1/10, not the binary number nearest to it. Text may be ``"0.1"``,
-    ``"1e-3"`` or ``"1/3"``.
+    A float counts as its shortest decimal: 0.1 is 1/10, not the binary number nearest to it. Text
+    may be ``"0.1"``, ``"1e-3"`` or ``"1/3"``.
 
     Examples
     --------
@@ -35,7 +37,9 @@ def exact(value: Exact | Any, name: str) -> Fraction:
     """
     number = _fraction(value)
     if number is None:
-        raise RequestError(f'{name} must be a positive number such as 0.5, "0.5" or "1/3", got {value!r}.')
+        raise RequestError(
+            f'{name} must be a positive number such as 0.5, "0.5" or "1/3", got {value!r}.'
+        )
     if number <= 0:
         raise RequestError(f"{name} must be greater than 0, got {value!s}.")
     return number
@@ -44,7 +48,9 @@ def exact(value: Exact | Any, name: str) -> Fraction:
 def written_fraction(value: object) -> Fraction:
     """A fraction that :func:`str` wrote, as manifests hold it: digits, or digits over digits."""
     digits = value.split("/") if isinstance(value, str) else []
-    if len(digits) not in (1, 2) or not all(part.isascii() and part.isdigit() and len(part) < 1000 for part in digits):
+    if len(digits) not in (1, 2) or not all(
+        part.isascii() and part.isdigit() and len(part) < 1000 for part in digits
+    ):
         raise TypeError(f"expected a fraction such as 1/3, got {value!r}")
     if len(digits) == 2 and int(digits[1]) == 0:
         raise TypeError(f"expected a fraction such as 1/3, got {value!r}")
@@ -67,7 +73,9 @@ def _fraction(value: object) -> Fraction | None:
         numbers = [Decimal(part.strip()) for part in parts]
     except InvalidOperation:
         return None
-    if not all(number.is_finite() and _is_short(number) for number in numbers) or (len(parts) == 2 and numbers[1] == 0):
+    if not all(number.is_finite() and _is_short(number) for number in numbers) or (
+        len(parts) == 2 and numbers[1] == 0
+    ):
         return None
     return Fraction(numbers[0]) / (Fraction(numbers[1]) if len(parts) == 2 else 1)
 
@@ -80,8 +88,9 @@ def _is_short(number: Decimal) -> bool:
 class Budget:
     """A privacy loss: ``total`` is ε where the definition is ``pure``, ρ where it is ``zcdp``.
 
-    The loss is that of adding or removing one unit. ``asked`` is the (ε, δ) that a zCDP budget was found for, where the user
-    stated these; all noise is Gaussian then. ``replacing`` says that the user stated the loss of replacing one unit.
+    The loss is that of adding or removing one unit. ``asked`` is the (ε, δ) that a zCDP budget was
+    found for, where the user stated these; all noise is Gaussian then. ``replacing`` says that the
+    user stated the loss of replacing one unit.
     """
 
     definition: Definition
@@ -92,7 +101,8 @@ class Budget:
     def __post_init__(self) -> None:
         if self.definition not in get_args(Definition):
             raise RequestError(
-                f"The definition must be one of {', '.join(get_args(Definition))}, got {self.definition!r}."
+                f"The definition must be one of {', '.join(get_args(Definition))}, got "
+                f"{self.definition!r}."
             )
         if not isinstance(self.total, Fraction):
             raise TypeError("A budget is a Fraction; see tallytree.privacy.budget.exact.")
@@ -106,7 +116,9 @@ class Budget:
 
     @property
     def of_replacing(self) -> Fraction:
-        """The loss where one unit is replaced by another: one is removed and one added, so 2ε, or 2²ρ."""
+        """The loss where one unit is replaced by another: one is removed and one added, so 2ε, or
+        2²ρ.
+        """
         return self.total * (2 if self.definition == "pure" else 4)
 
     def __str__(self) -> str:
@@ -114,9 +126,11 @@ class Budget:
 
 
 def budget_for_replacing(stated: Budget) -> Budget:
-    """The budget with which replacing one unit by another costs what was stated: half of ε, or a quarter of ρ.
+    """The budget with which replacing one unit by another costs what was stated: half of ε, or a
+    quarter of ρ.
 
-    A neighbour that has another unit in the place of one is two steps of removing and adding away (hay2010 §2.1).
+    A neighbour that has another unit in the place of one is two steps of removing and adding away
+    (hay2010 §2.1).
 
     Examples
     --------
@@ -125,15 +139,20 @@ def budget_for_replacing(stated: Budget) -> Budget:
     """
     if stated.asked is not None:
         raise RequestError(
-            "neighbours='replace' goes with epsilon alone or with rho; with delta, add-remove is proved."
+            "neighbours='replace' goes with epsilon alone or with rho; with delta, add-remove is "
+            "proved."
         )
-    return Budget(stated.definition, stated.total / (2 if stated.definition == "pure" else 4), replacing=True)
+    return Budget(
+        stated.definition, stated.total / (2 if stated.definition == "pure" else 4), replacing=True
+    )
 
 
 def split(budget: Budget, shares: Sequence[Exact]) -> tuple[Budget, ...]:
-    """Parts of a budget in proportion to shares that add up to 1, for measurements that follow one another.
+    """Parts of a budget in proportion to shares that add up to 1, for measurements that follow one
+    another.
 
-    Both definitions add up over measurements of the same data, so the parts together cost the whole.
+    Both definitions add up over measurements of the same data, so the parts together cost the
+    whole.
     """
     if len(shares) == 0:
         raise RequestError("A budget is split into at least one share.")
@@ -152,23 +171,27 @@ def split_equally(budget: Budget, n_parts: int) -> tuple[Budget, ...]:
 
 
 def pure_loss(part: Budget, rate: int = 2) -> Fraction:
-    """The largest ε, to 30 bits, at which a step of pure loss ε costs at most this part of a budget.
+    """The largest ε, to 30 bits, at which a step of pure loss ε costs at most this part of a
+    budget.
 
-    zCDP: any step of pure loss ε costs at most ε²/2 (Bun and Steinke 2016, Prop. 1.4); ``rate`` is that 2, or a larger number
-    where a step is known to cost less.
+    zCDP: any step of pure loss ε costs at most ε²/2 (Bun and Steinke 2016, Prop. 1.4); ``rate`` is
+    that 2, or a larger number where a step is known to cost less.
     """
     if part.definition == "pure":
         return part.total
     square = rate * part.total
-    scale = 1 << (30 + max(0, (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1))
+    scale = 1 << (
+        30 + max(0, (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1)
+    )
     return Fraction(math.isqrt(square.numerator * scale**2 // square.denominator), scale)
 
 
 def noise_for(part: Budget, sensitivity: Sensitivity) -> Noise:
     """The noise that makes a query of this sensitivity cost this part of the budget.
 
-    ``pure``: discrete Laplace of scale l1/ε. ``zcdp``: discrete Gaussian of sigma2 = l2²/(2ρ) (Canonne, Kamath, Steinke
-    2020, Thm. 14: in more dimensions the loss is that of the L2 distance).
+    ``pure``: discrete Laplace of scale l1/ε. ``zcdp``: discrete Gaussian of sigma2 = l2²/(2ρ)
+    (Canonne, Kamath, Steinke 2020, Thm. 14: in more dimensions the loss is that of the L2
+    distance).
     """
     if part.definition == "pure":
         return DiscreteLaplace(sensitivity.l1 / part.total)

@@ -1,8 +1,9 @@
-"""Decisions by noisy comparison, of which the outcome alone leaves this room: the noisy values behind it are never kept.
+"""Decisions by noisy comparison, of which the outcome alone leaves this room: the noisy values
+behind it are never kept.
 
-Whoever saw the noisy values would learn more than the outcome tells, and more than is paid for: one entity changes the
-counts of all boxes around it, and the costs of all parts that hold it. So these values are neither returned nor written to
-a journal.
+Whoever saw the noisy values would learn more than the outcome tells, and more than is paid for: one
+entity changes the counts of all boxes around it, and the costs of all parts that hold it. So these
+values are neither returned nor written to a journal.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def exceed_zero(
     query: str,
     question: Iterable[Fact] = (),
 ) -> IntArray:
-    """1 where a value plus noise of its own is above 0, else 0; ``question`` as of :func:`tallytree.privacy.noise.add_noise`.
+    """1 where a value plus noise of its own is above 0, else 0; ``question`` as of
+    :func:`tallytree.privacy.noise.add_noise`.
 
     Examples
     --------
@@ -61,10 +63,12 @@ def cheapest_parts(
     query: str,
     question: Iterable[Fact] = (),
 ) -> IntArray:
-    """1 for the nodes of a tree that tile its root most cheaply, else 0; a node costs ``costs`` plus noise plus ``price``.
+    """1 for the nodes of a tree that tile its root most cheaply, else 0; a node costs ``costs``
+    plus noise plus ``price``.
 
-    Every node has noise, leaves too. Why the outcome costs ε for noise of scale s/ε, where s bounds the change between
-    neighbours of the difference of two tilings: see :func:`tallytree.privacy.sensitivity.tiling_sensitivity`.
+    Every node has noise, leaves too. Why the outcome costs ε for noise of scale s/ε, where s bounds
+    the change between neighbours of the difference of two tilings: see
+    :func:`tallytree.privacy.sensitivity.tiling_sensitivity`.
     """
     places = Places(level, query, np.array([0, len(costs)]))
 

@@ -4,9 +4,10 @@
 
     ln δ >= (α - 1)(α ρ - ε) + α ln(1 - 1/α) - ln(α - 1)
 
-(Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy", Cor. 13; the best α gives the tightest
-conversion known for zCDP). Every α yields a valid statement. So the best one is looked for in floating point, and the
-statement is then computed from it in decimals of 60 digits and rounded to the safe side.
+(Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy", Cor. 13; the best
+α gives the tightest conversion known for zCDP). Every α yields a valid statement. So the best one
+is looked for in floating point, and the statement is then computed from it in decimals of 60 digits
+and rounded to the safe side.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from fractions import Fraction
 from tallytree.errors import RequestError
 
 _DIGITS = 60
-# Far more than the rounding errors of a dozen operations with 60 digits on numbers of the sizes that pass the checks.
+# Far more than the rounding errors of a dozen operations with 60 digits on numbers of the sizes
+# that pass the checks.
 _MARGIN = Decimal("1e-30")
 # Results are rounded to so many significant digits.
 _RESULT_DIGITS = 12
@@ -36,9 +38,13 @@ def epsilon_from_rho(rho: Fraction, delta: Fraction) -> Fraction:
     _require_rho(rho)
     _require_delta(delta)
     log_inverse_delta = -_log_float(delta)
-    order = _best_order(lambda a: a * float(rho) + (log_inverse_delta + _correction_float(a)) / (a - 1))
+    order = _best_order(
+        lambda a: a * float(rho) + (log_inverse_delta + _correction_float(a)) / (a - 1)
+    )
     with localcontext(prec=_DIGITS):
-        epsilon = order * decimal_of(rho) + (-decimal_of(delta).ln() + _correction(order)) / (order - 1)
+        epsilon = order * decimal_of(rho) + (-decimal_of(delta).ln() + _correction(order)) / (
+            order - 1
+        )
         return rounded(epsilon + _MARGIN, ROUND_CEILING) if epsilon > 0 else Fraction(0)
 
 
@@ -50,7 +56,9 @@ def delta_from_rho(rho: Fraction, epsilon: Fraction) -> Fraction:
     rho_float, epsilon_float = float(rho), float(epsilon)
     order = _best_order(lambda a: (a - 1) * (a * rho_float - epsilon_float) + _correction_float(a))
     with localcontext(prec=_DIGITS):
-        log_delta = (order - 1) * (order * decimal_of(rho) - decimal_of(epsilon)) + _correction(order)
+        log_delta = (order - 1) * (order * decimal_of(rho) - decimal_of(epsilon)) + _correction(
+            order
+        )
         if log_delta >= 0:
             return Fraction(1)
         # Below 10**-300 nobody needs the digits.
@@ -58,12 +66,16 @@ def delta_from_rho(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def rho_from_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ, rounded down to 12 digits, such that ρ-zCDP implies (ε, δ)-DP: what a stated (ε, δ) may spend."""
+    """The largest ρ, rounded down to 12 digits, such that ρ-zCDP implies (ε, δ)-DP: what a stated
+    (ε, δ) may spend.
+    """
     if epsilon <= 0:
         raise RequestError(f"epsilon must be greater than 0, got {epsilon}.")
     _require_delta(delta)
     log_inverse_delta, epsilon_float = -_log_float(delta), float(epsilon)
-    order = _best_order(lambda a: ((log_inverse_delta + _correction_float(a)) / (a - 1) - epsilon_float) / a)
+    order = _best_order(
+        lambda a: ((log_inverse_delta + _correction_float(a)) / (a - 1) - epsilon_float) / a
+    )
     with localcontext(prec=_DIGITS):
         rest = (-decimal_of(delta).ln() + _correction(order)) / (order - 1)
         rho = (decimal_of(epsilon) - rest) / order
@@ -82,8 +94,9 @@ def _correction(order: Decimal) -> Decimal:
 
 
 def _best_order(objective: Callable[[float], float]) -> Decimal:
-    """An α > 1 that nearly minimises the objective: a grid over ln(α - 1), then golden section around its best
-    point."""
+    """An α > 1 that nearly minimises the objective: a grid over ln(α - 1), then golden section
+    around its best point.
+    """
     grid = [x / 8 for x in range(-80, 401)]
 
     def at(x: float) -> float:

@@ -1,10 +1,12 @@
-"""The exponential mechanism, sampled exactly: choose a candidate with probability proportional to exp(rate · score).
+"""The exponential mechanism, sampled exactly: choose a candidate with probability proportional to
+exp(rate · score).
 
 Scores are whole numbers and the rate is a fraction, so every weight is exp of a fraction, which
-:mod:`tallytree.privacy.probabilities` encloses as narrowly as asked for. A draw is a uniform number U, known bit by bit;
-the chosen candidate is the one whose part of the running sum of weights holds U times the total. With 64 bits of U and
-weights rounded down to 2**-31 that is nearly always certain; where it is not, further bits and digits are taken until
-it is. No floating point decides anything.
+:mod:`tallytree.privacy.probabilities` encloses as narrowly as asked for. A draw is a uniform number
+U, known bit by bit; the chosen candidate is the one whose part of the running sum of weights holds
+U times the total. With 64 bits of U and weights rounded down to 2**-31 that is nearly always
+certain; where it is not, further bits and digits are taken until it is. No floating point decides
+anything.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from tallytree.privacy.probabilities import enclose, enclose_exp, floor_of
 from tallytree.privacy.randomness import BitSource, Places, answer_once
 
 WORD_BITS = 64
-# Quick decisions take weights in units of 2**-31, lags in digits of 11 bits: products and running sums fit 64 bits.
+# Quick decisions take weights in units of 2**-31, lags in digits of 11 bits: products and running
+# sums fit 64 bits.
 UNIT_BITS = 31
 DIGIT_BITS = 11
 DIGIT_MASK = (1 << DIGIT_BITS) - 1
@@ -34,10 +37,12 @@ LARGEST_SCORE = 1 << 61
 
 
 def exponential_rate(part: Budget, sensitivity: int) -> Fraction:
-    """The rate that makes one choice cost this part of the budget, for scores that one unit changes by ``sensitivity``.
+    """The rate that makes one choice cost this part of the budget, for scores that one unit changes
+    by ``sensitivity``.
 
-    Pure: rate = ε/(2Δ) costs ε. zCDP: a choice that costs ε in the pure sense costs at most ε²/8 (Cesar and Rogers
-    2021, Lemma 3.2), so ε = √(8ρ), rounded down to a fraction of at least 2**-30 relative precision.
+    Pure: rate = ε/(2Δ) costs ε. zCDP: a choice that costs ε in the pure sense costs at most ε²/8
+    (Cesar and Rogers 2021, Lemma 3.2), so ε = √(8ρ), rounded down to a fraction of at least 2**-30
+    relative precision.
     """
     if sensitivity < 1:
         raise RequestError(f"A sensitivity is at least 1, got {sensitivity}.")
@@ -91,22 +96,30 @@ def choose_candidates(
     return answer_once(source, places, len(lengths), choose, [repr(rate), offsets, *question])
 
 
-def _choices(scores: IntArray, offsets: IntArray, rate: Fraction, source: BitSource, places: Places) -> IntArray:
+def _choices(
+    scores: IntArray, offsets: IntArray, rate: Fraction, source: BitSource, places: Places
+) -> IntArray:
     words = source.block(places, 0, places.n_draws, 1)
     tables = weight_tables(rate)
     chosen = np.empty(places.n_draws, dtype=np.int64)
     for i, word in enumerate(words.tolist()):
-        # Cut off like noisy values: whatever the counts are, nothing wraps around. A contraction, so sensitivities hold.
+        # Cut off like noisy values: whatever the counts are, nothing wraps around. A contraction,
+        # so sensitivities hold.
         row = np.clip(scores[offsets[i] : offsets[i + 1]], -LARGEST_SCORE, LARGEST_SCORE)
         lag = row.max() - row
         found = _choose_quickly(lag, tables, word)
-        chosen[i] = found if found is not None else choose_exactly(lag, rate, word, source.extension(places, i, 0, 0))
+        chosen[i] = (
+            found
+            if found is not None
+            else choose_exactly(lag, rate, word, source.extension(places, i, 0, 0))
+        )
     return chosen
 
 
 @dataclass(frozen=True, eq=False)
 class WeightTables:
-    """exp(-rate · lag) in units of 2**-31 for any lag: the product of one table entry per digit of the lag.
+    """exp(-rate · lag) in units of 2**-31 for any lag: the product of one table entry per digit of
+    the lag.
 
     Attributes
     ----------
@@ -115,8 +128,9 @@ class WeightTables:
     end
         A lag from which on the weight is below one unit.
     slack
-        Weights are too small by less than this many units. An entry is too small by less than 1; a product of numbers
-        of at most 1, each too small by a and b units, by less than a + b, and its rounding by less than 1.
+        Weights are too small by less than this many units. An entry is too small by less than 1; a
+        product of numbers of at most 1, each too small by a and b units, by less than a + b, and
+        its rounding by less than 1.
     """
 
     digits: IntArray
@@ -124,7 +138,9 @@ class WeightTables:
     slack: int
 
     def weights(self, lag: IntArray) -> IntArray:
-        """Lower bounds of the weights, in units; each true weight is less than ``slack`` units above."""
+        """Lower bounds of the weights, in units; each true weight is less than ``slack`` units
+        above.
+        """
         rest = np.minimum(lag, self.end)
         product = self.digits[0][rest & DIGIT_MASK]
         for table in self.digits[1:]:
@@ -144,13 +160,17 @@ def weight_tables(rate: Fraction) -> WeightTables:
 
 
 def _digit_table(step: Fraction) -> list[int]:
-    """floor(2**31 · exp(-k · step)) for every digit k, by repeated products that are checked to be narrow enough."""
+    """floor(2**31 · exp(-k · step)) for every digit k, by repeated products that are checked to be
+    narrow enough.
+    """
     bits = UNIT_BITS + 80
     ratio, power = enclose_exp(step, bits), enclose(1, bits)
     table = []
     for k in range(DIGIT_MASK + 1):
         found = power.floor(UNIT_BITS)
-        table.append(floor_of(partial(enclose_exp, k * step), UNIT_BITS) if found is None else found)
+        table.append(
+            floor_of(partial(enclose_exp, k * step), UNIT_BITS) if found is None else found
+        )
         power = power.times(ratio)
     return table
 
@@ -162,7 +182,8 @@ def _choose_quickly(lag: IntArray, tables: WeightTables, word: int) -> int | Non
         return 0
     below = np.cumsum(tables.weights(lag))
     total, slack = int(below[-1]), tables.slack
-    # U lies in [word, word + 1) / 2**64, and the running sum up to candidate j in [below[j], below[j] + (j + 1) slack).
+    # U lies in [word, word + 1) / 2**64, and the running sum up to candidate j in [below[j],
+    # below[j] + (j + 1) slack).
     low = word * total >> WORD_BITS
     high = -(-(word + 1) * (total + n_candidates * slack) >> WORD_BITS)
     place = min(int(np.searchsorted(below, high)), n_candidates - 1)

@@ -1,8 +1,10 @@
-"""A keyed fingerprint of exact values: whether data were read that were read before, without keeping them.
+"""A keyed fingerprint of exact values: whether data were read that were read before, without
+keeping them.
 
-BLAKE2b under a random key (a keyed hash is a pseudorandom function: RFC 7693, section 2.9). Whoever holds the key and the
-fingerprint can test any guess at the data, one after the other, so both together are as confidential as the data. Without
-the key the fingerprint tells nothing, and two readings of the same data under two keys have nothing in common.
+BLAKE2b under a random key (a keyed hash is a pseudorandom function: RFC 7693, section 2.9). Whoever
+holds the key and the fingerprint can test any guess at the data, one after the other, so both
+together are as confidential as the data. Without the key the fingerprint tells nothing, and two
+readings of the same data under two keys have nothing in common.
 """
 
 from __future__ import annotations
@@ -38,8 +40,14 @@ class Fingerprint(Confidential):
     @classmethod
     def from_bytes(cls, written: bytes) -> Fingerprint | None:
         """What :meth:`to_bytes` wrote; None where it is cut short or was changed."""
-        salt, digest, checksum = written[:SALT_BYTES], written[SALT_BYTES:-SALT_BYTES], written[-SALT_BYTES:]
-        whole = len(written) == 2 * SALT_BYTES + DIGEST_BYTES and _checksum(salt + digest) == checksum
+        salt, digest, checksum = (
+            written[:SALT_BYTES],
+            written[SALT_BYTES:-SALT_BYTES],
+            written[-SALT_BYTES:],
+        )
+        whole = (
+            len(written) == 2 * SALT_BYTES + DIGEST_BYTES and _checksum(salt + digest) == checksum
+        )
         return cls(salt, digest) if whole else None
 
     def to_bytes(self) -> bytes:
@@ -52,13 +60,18 @@ class Fingerprint(Confidential):
 
 
 def keyed_digest(key: bytes, facts: Iterable[Fact]) -> bytes:
-    """BLAKE2b of texts and arrays of whole numbers under a key; where one fact ends and the next begins is told too."""
+    """BLAKE2b of texts and arrays of whole numbers under a key; where one fact ends and the next
+    begins is told too.
+    """
     digest = hashlib.blake2b(key=key, person=_PERSON)
     for fact in facts:
         if isinstance(fact, str):
             head, body = b"text", memoryview(fact.encode())
         else:
-            head, body = f"numbers {fact.shape}".encode(), np.ascontiguousarray(fact, dtype="<i8").reshape(-1).data
+            head, body = (
+                f"numbers {fact.shape}".encode(),
+                np.ascontiguousarray(fact, dtype="<i8").reshape(-1).data,
+            )
         digest.update(struct.pack("<qq", len(head), body.nbytes) + head)
         digest.update(body)
     return digest.digest()

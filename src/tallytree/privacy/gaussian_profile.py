@@ -1,11 +1,13 @@
 """The exact (ε, δ) of Gaussian noise on real numbers, never on the optimistic side.
 
-A query of L2 sensitivity Δ with Gaussian noise of variance σ² is (ε, δ)-differentially private exactly where
+A query of L2 sensitivity Δ with Gaussian noise of variance σ² is (ε, δ)-differentially private
+exactly where
 
     δ >= Q(a) - e**ε Q(b),   a = ε/μ - μ/2,   b = ε/μ + μ/2,   μ = Δ/σ,
 
-Q the upper tail of the standard normal distribution (Balle and Wang 2018, "Improving the Gaussian Mechanism for
-Differential Privacy", Thm. 8). :mod:`tallytree.privacy.discrete_profile` carries this over to noise on whole numbers.
+Q the upper tail of the standard normal distribution (Balle and Wang 2018, "Improving the Gaussian
+Mechanism for Differential Privacy", Thm. 8). :mod:`tallytree.privacy.discrete_profile` carries this
+over to noise on whole numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from tallytree.privacy.conversion import decimal_of, rounded
 # Tails this far out lie below 10**-300; nobody needs their digits.
 _FARTHEST = 38
 _SMALLEST = Fraction(1, 10**300)
-# Of 110 digits a few are lost to the rounding of some hundred operations, and a few to the difference of two tails.
+# Of 110 digits a few are lost to the rounding of some hundred operations, and a few to the
+# difference of two tails.
 _DIGITS = 110
 _MARGIN = Decimal("1e-60")
 _PI = Decimal(
@@ -39,7 +42,9 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
     0.126936737507
     """
     if mu_squared <= 0 or epsilon < 0:
-        raise RequestError(f"mu² must be above 0 and epsilon at least 0, got {mu_squared} and {epsilon}.")
+        raise RequestError(
+            f"mu² must be above 0 and epsilon at least 0, got {mu_squared} and {epsilon}."
+        )
     with localcontext(prec=_DIGITS):
         mu = decimal_of(mu_squared).sqrt()
         near, far = decimal_of(epsilon) / mu - mu / 2, decimal_of(epsilon) / mu + mu / 2
@@ -57,8 +62,9 @@ def _density(x: Decimal) -> Decimal:
 def _mills_ratio(x: Decimal) -> Decimal:
     """Q(x)/φ(x), off by less than 10**-70 of itself.
 
-    Near 0 from Q(x) = 1/2 - φ(x) (x + x³/3 + x⁵/(3·5) + x⁷/(3·5·7) + …), else from the continued fraction 1/(x + 1/(x +
-    2/(x + 3/(x + …)))), whose convergents lie on either side of it in turn (Abramowitz and Stegun 1964, 26.2.11 and
+    Near 0 from Q(x) = 1/2 - φ(x) (x + x³/3 + x⁵/(3·5) + x⁷/(3·5·7) + …), else from the continued
+    fraction 1/(x + 1/(x + 2/(x + 3/(x + …)))), whose convergents lie on either side of it in turn
+    (Abramowitz and Stegun 1964, 26.2.11 and
     26.2.14); Q(-x) = 1 - Q(x).
     """
     if x <= -_NEAR:

@@ -1,8 +1,10 @@
-"""What a release promises: the part of every manifest's ``privacy`` block that is the same for all kinds.
+"""What a release promises: the part of every manifest's ``privacy`` block that is the same for all
+kinds.
 
-A :class:`Guarantee` holds the few facts from which the rest follows: the statement, the factor as a number, the cost of
-replacing a unit, (ε, δ) beside ρ. :func:`guarantee_to_json` writes them, :func:`guarantee_from_json` reads them back, and a
-block is genuine only where writing what was read gives the same block again (:func:`false_claims`).
+A :class:`Guarantee` holds the few facts from which the rest follows: the statement, the factor as a
+number, the cost of replacing a unit, (ε, δ) beside ρ. :func:`guarantee_to_json` writes them,
+:func:`guarantee_from_json` reads them back, and a block is genuine only where writing what was read
+gives the same block again (:func:`false_claims`).
 """
 
 from __future__ import annotations
@@ -41,14 +43,16 @@ class Guarantee:
     unit
         What is protected.
     fixed
-        What neighbouring data have in common, in words: facts that are published as they are and not protected.
+        What neighbouring data have in common, in words: facts that are published as they are and
+        not protected.
     secure
         Whether the noise comes from the system's randomness; without it nothing is promised.
     adds
-        Where one entity may add more than 1 to the size of its group: how much, and to what, in words; otherwise empty.
+        Where one entity may add more than 1 to the size of its group: how much, and to what, in
+        words; otherwise empty.
     alone
-        Where what is fixed was read off the rows: a unit alone there would take a fixed fact with it, so that it has no
-        neighbour and is not covered; otherwise empty.
+        Where what is fixed was read off the rows: a unit alone there would take a fixed fact with
+        it, so that it has no neighbour and is not covered; otherwise empty.
     """
 
     budget: Budget
@@ -63,11 +67,23 @@ class Guarantee:
         """What is protected and how well, in plain English, and what is not."""
         if not self.secure:
             return NOT_PRIVATE
-        unit = self.unit.words.replace("one ", "any one ", 1) + (f" ({self.adds})" if self.adds else "")
-        held = f"Held fixed, and so not protected: {'; '.join(self.fixed)}." if self.fixed else "Nothing is held fixed."
-        held += f" Not covered: any one {self.unit.word} alone in {self.alone}." if self.alone else ""
+        unit = self.unit.words.replace("one ", "any one ", 1) + (
+            f" ({self.adds})" if self.adds else ""
+        )
+        held = (
+            f"Held fixed, and so not protected: {'; '.join(self.fixed)}."
+            if self.fixed
+            else "Nothing is held fixed."
+        )
+        held += (
+            f" Not covered: any one {self.unit.word} alone in {self.alone}." if self.alone else ""
+        )
         loss = self.budget.of_replacing if self.budget.replacing else self.budget.total
-        done = f"Replacing {unit} by another" if self.budget.replacing else f"Adding or removing {unit}"
+        done = (
+            f"Replacing {unit} by another"
+            if self.budget.replacing
+            else f"Adding or removing {unit}"
+        )
         if self.budget.definition == "pure":
             number = plain_number(loss)
             power = f"e^({number})" if "/" in number else f"e^{number}"
@@ -78,20 +94,29 @@ class Guarantee:
         if self.budget.asked is not None:
             epsilon, delta = (_short(str(number)) for number in self.budget.asked)
             return (
-                f"{done} is hidden with (ε, δ)-differential privacy, ε = {epsilon}, δ = {delta}, by "
+                f"{done} is hidden with (ε, δ)-differential privacy, ε = {epsilon}, δ = {delta}, "
+                "by "
                 f"Gaussian noise under zero-concentrated differential privacy, rho = {rho}. {held}"
             )
-        pairs = [f"(ε = {_short(pair['epsilon'])}, δ = {_short(pair['delta'])})" for pair in self.approximate]
+        pairs = [
+            f"(ε = {_short(pair['epsilon'])}, δ = {_short(pair['delta'])})"
+            for pair in self.approximate
+        ]
         also = f", which implies {' and '.join(pairs)}" if pairs else ""
         return f"{done} is hidden with zero-concentrated differential privacy, rho = {rho}{also}. {held}"
 
     @property
     def approximate(self) -> list[dict[str, str]]:
-        """(ε, δ) guarantees that a zCDP guarantee implies, exact numbers as text, for the neighbours that it was stated for."""
+        """(ε, δ) guarantees that a zCDP guarantee implies, exact numbers as text, for the
+        neighbours that it was stated for.
+        """
         rho = self.budget.of_replacing if self.budget.replacing else self.budget.total
         if self.budget.definition == "pure" or not _SMALLEST_RHO <= rho <= _LARGEST_RHO:
             return []
-        return [{"epsilon": str(epsilon_from_rho(rho, delta)), "delta": str(delta)} for delta in STATED_DELTAS]
+        return [
+            {"epsilon": str(epsilon_from_rho(rho, delta)), "delta": str(delta)}
+            for delta in STATED_DELTAS
+        ]
 
     @property
     def replacing(self) -> dict[str, str]:
@@ -151,7 +176,9 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def guarantee_from_json(block: Mapping[str, Any]) -> Guarantee:
-    """The guarantee that :func:`guarantee_to_json` wrote; believes none of what follows from the rest."""
+    """The guarantee that :func:`guarantee_to_json` wrote; believes none of what follows from the
+    rest.
+    """
     try:
         unit, fixed = block["unit"], block["fixed"]
         if not isinstance(fixed, list) or not all(isinstance(fact, str) for fact in fixed):
@@ -165,12 +192,18 @@ def guarantee_from_json(block: Mapping[str, Any]) -> Guarantee:
             str(block["alone"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"The privacy block of the manifest cannot be read: {_what(error)}.") from None
+        raise InputError(
+            f"The privacy block of the manifest cannot be read: {_what(error)}."
+        ) from None
 
 
 def unit_from_json(unit: Mapping[str, Any]) -> Unit:
     """The unit of a privacy block."""
-    entity, column, contributions = str(unit["entity"]), str(unit["column"] or ""), unit["contributions"]
+    entity, column, contributions = (
+        str(unit["entity"]),
+        str(unit["column"] or ""),
+        unit["contributions"],
+    )
     one_row = bool(column or unit["group"] or contributions != 1 or unit["in_one_row"])
     return Unit(entity, column, contributions, one_row, str(unit["group"] or ""))
 
@@ -180,12 +213,19 @@ def budget_of(block: Mapping[str, Any]) -> Budget:
     definition = block["definition"]
     if definition not in get_args(Definition):
         raise InputError(
-            f"There is no definition {definition!r} of privacy; known are {', '.join(get_args(Definition))}."
+            f"There is no definition {definition!r} of privacy; known are "
+            f"{', '.join(get_args(Definition))}."
         )
     symbol = "epsilon" if definition == "pure" else "rho"
     stated = block.get("stated")
-    asked = None if stated is None else (exact(stated["epsilon"], "epsilon"), exact(stated["delta"], "delta"))
-    return Budget(definition, exact(block[symbol], symbol), asked, block.get("neighbours") == REPLACED)
+    asked = (
+        None
+        if stated is None
+        else (exact(stated["epsilon"], "epsilon"), exact(stated["delta"], "delta"))
+    )
+    return Budget(
+        definition, exact(block[symbol], symbol), asked, block.get("neighbours") == REPLACED
+    )
 
 
 def false_claims(block: Mapping[str, Any]) -> list[str]:
@@ -195,17 +235,24 @@ def false_claims(block: Mapping[str, Any]) -> list[str]:
     derived = guarantee_to_json(guarantee)
     wrong = [name for name, value in derived.items() if name not in block or block[name] != value]
     asked = guarantee.budget.asked
-    if asked is not None and guarantee.budget.total > stated_budget(asked[0], None, "pure", asked[1]).total:
+    if (
+        asked is not None
+        and guarantee.budget.total > stated_budget(asked[0], None, "pure", asked[1]).total
+    ):
         wrong.append("stated")  # the budget is larger than what keeps the stated ε and δ
     return wrong
 
 
 def in_words_of_today(block: Mapping[str, Any], unit: Unit) -> Mapping[str, Any]:
-    """The block with rows that nobody named as they are called now; older releases say "all rows of one row, at most 3"."""
+    """The block with rows that nobody named as they are called now; older releases say "all rows of
+    one row, at most 3".
+    """
     older = f"all rows of one {unit.entity}, at most {unit.contributions}"
     if block["unit"].get("words") != older or unit.words == older:
         return block
-    statement = str(block.get("statement")).replace(older.replace("one ", "any one ", 1), unit.words, 1)
+    statement = str(block.get("statement")).replace(
+        older.replace("one ", "any one ", 1), unit.words, 1
+    )
     return {**block, "unit": {**block["unit"], "words": unit.words}, "statement": statement}
 
 
@@ -218,4 +265,6 @@ def _short(number: str) -> str:
 
 
 def _what(error: Exception) -> str:
-    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+    return (
+        f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+    )

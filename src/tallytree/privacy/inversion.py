@@ -1,9 +1,9 @@
 """Exact inversion: from a stream of random bits to a whole number with the stated probabilities.
 
-Let U be uniform on [0, 1), its binary digits the random bits. K = the largest k with U < P(K >= k) has the right
-distribution. A table holds floor(2**63 P(K >= k)); 63 bits of U decide K unless they equal one of these, which includes
-the 0 at the table's end. Then more bits are drawn and compared with more digits of the exact probability, until they
-decide.
+Let U be uniform on [0, 1), its binary digits the random bits. K = the largest k with U < P(K >= k)
+has the right distribution. A table holds floor(2**63 P(K >= k)); 63 bits of U decide K unless they
+equal one of these, which includes the 0 at the table's end. Then more bits are drawn and compared
+with more digits of the exact probability, until they decide.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ import numpy.typing as npt
 
 from tallytree.kernels.sampling import UNDECIDED, WordArray, invert
 from tallytree.model.arrays import IntArray, read_only
-from tallytree.privacy.probabilities import Enclosure, Survival, floor_of, survival_floor, survival_table
+from tallytree.privacy.probabilities import (
+    Enclosure,
+    Survival,
+    floor_of,
+    survival_floor,
+    survival_table,
+)
 
 DIGITS = 63
 WORD_BITS = 64
@@ -25,27 +31,38 @@ LARGEST_VALUE = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class InversionTable:
-    """The first 63 binary digits of every P(K >= k), with a guide from the leading bits of a draw to the part to search."""
+    """The first 63 binary digits of every P(K >= k), with a guide from the leading bits of a draw
+    to the part to search.
+    """
 
     survival: Survival
     thresholds: WordArray
     bounds: npt.NDArray[np.int32]
 
-    def look_up(self, words: WordArray, more: Callable[[int], Iterator[int]], values: IntArray) -> None:
-        """Write K of every draw, from the upper 63 bits of its word; ``more(draw)`` continues the bits of a draw."""
+    def look_up(
+        self, words: WordArray, more: Callable[[int], Iterator[int]], values: IntArray
+    ) -> None:
+        """Write K of every draw, from the upper 63 bits of its word; ``more(draw)`` continues the
+        bits of a draw.
+        """
         if invert(words, self.thresholds, self.bounds, values):
             for draw in np.flatnonzero(values == UNDECIDED).tolist():
                 values[draw] = self._decide(int(words[draw]) >> 1, more(draw))
 
     def _decide(self, u: int, more: Iterator[int]) -> int:
-        """The value of a draw whose first 63 bits do not decide it, cut off where 64-bit integers would not hold it."""
+        """The value of a draw whose first 63 bits do not decide it, cut off where 64-bit integers
+        would not hold it.
+        """
         digits = DIGITS
         # Number of k >= 1 whose threshold lies above u: a lower bound of the answer.
         value = int(np.count_nonzero(self.thresholds[1:] > np.uint64(u)))
         while True:
             u, digits = u << WORD_BITS | next(more), digits + WORD_BITS
             value = self._largest_above(u, digits, value)
-            if value + 1 == self.survival.end or survival_floor(self.survival, value + 1, digits) < u:
+            if (
+                value + 1 == self.survival.end
+                or survival_floor(self.survival, value + 1, digits) < u
+            ):
                 return min(value, LARGEST_VALUE)
 
     def _largest_above(self, u: int, digits: int, low: int) -> int:
@@ -71,8 +88,12 @@ def build_table(survival: Survival) -> InversionTable:
     return InversionTable(survival, read_only(thresholds), read_only(bounds))
 
 
-def bernoulli(probability: Callable[[int], Enclosure], u: int, digits: int, more: Iterator[int]) -> bool:
-    """Whether U < probability, for a U that starts with ``u`` of ``digits`` bits and goes on with ``more``."""
+def bernoulli(
+    probability: Callable[[int], Enclosure], u: int, digits: int, more: Iterator[int]
+) -> bool:
+    """Whether U < probability, for a U that starts with ``u`` of ``digits`` bits and goes on with
+    ``more``.
+    """
     while True:
         threshold = floor_of(probability, digits)
         if u != threshold:

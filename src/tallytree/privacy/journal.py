@@ -1,20 +1,25 @@
-"""Noisy answers kept on disk as they are given, so that a run that dies can go on without drawing any of them again.
+"""Noisy answers kept on disk as they are given, so that a run that dies can go on without drawing
+any of them again.
 
-Each answer is written and flushed to disk before anything is computed from it. A run that goes on asks the same questions in
-the same order, because what is asked follows from public facts and earlier answers alone; answers in the journal are given
-back, and only the questions that were never answered draw noise, under a fresh key.
+Each answer is written and flushed to disk before anything is computed from it. A run that goes on
+asks the same questions in the same order, because what is asked follows from public facts and
+earlier answers alone; answers in the journal are given back, and only the questions that were never
+answered draw noise, under a fresh key.
 
-Another version of the program, or another processor, may work out other ends of blocks or other bins from the same answers.
-What was measured would then be two sets of questions, each with a part of the budget, about which nothing is proved. So the
-digest of each question (its noise, and all public numbers that say what is counted) is kept with its answer, and a run goes
-on only while its questions are those that were kept, one after the other.
+Another version of the program, or another processor, may work out other ends of blocks or other
+bins from the same answers. What was measured would then be two sets of questions, each with a part
+of the budget, about which nothing is proved. So the digest of each question (its noise, and all
+public numbers that say what is counted) is kept with its answer, and a run goes on only while its
+questions are those that were kept, one after the other.
 
-Why this has the loss of one run. Fix the data. In one run the answer to question i is its exact value plus noise that is
-independent of all other noise. In a run that went on after question j, answers 1 … j are those that were drawn first, and
-answers j + 1 … have noise from another key, independent too. So the transcript has the same distribution as in one run, for
-every j and however often a run dies. An answer that was drawn and not yet flushed when the run died influenced nothing, and
-nobody has seen it. What must never happen is a second draw for an answer that is kept, or a key on disk: with it the
-noise could be taken off again. Neither keys nor exact values are written here, and the folder is readable by its owner alone.
+Why this has the loss of one run. Fix the data. In one run the answer to question i is its exact
+value plus noise that is independent of all other noise. In a run that went on after question j,
+answers 1 … j are those that were drawn first, and answers j + 1 … have noise from another key,
+independent too. So the transcript has the same distribution as in one run, for every j and however
+often a run dies. An answer that was drawn and not yet flushed when the run died influenced nothing,
+and nobody has seen it. What must never happen is a second draw for an answer that is kept, or a key
+on disk: with it the noise could be taken off again. Neither keys nor exact values are written here,
+and the folder is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -44,10 +49,11 @@ class Question(NamedTuple):
 
 @dataclass(eq=False)
 class Journal:
-    """The answers of one release, in a folder of their own, one file per answer, numbered as they were given.
+    """The answers of one release, in a folder of their own, one file per answer, numbered as they
+    were given.
 
-    A ``sealed`` one holds all of them: no other is drawn. ``owner`` is what messages tell its owner of the run that began it
-    and of giving it up.
+    A ``sealed`` one holds all of them: no other is drawn. ``owner`` is what messages tell its owner
+    of the run that began it and of giving it up.
     """
 
     folder: Path
@@ -59,7 +65,9 @@ class Journal:
     def __post_init__(self) -> None:
         for number, file in enumerate(sorted(self.folder.glob("*.answer"))):
             if file != self._file(number):
-                raise VerificationError(f"{self.folder} lacks {self._file(number).name}; its answers are damaged.")
+                raise VerificationError(
+                    f"{self.folder} lacks {self._file(number).name}; its answers are damaged."
+                )
             question, _, checksum = _read(file)
             self._checksums.append((question, checksum))
 
@@ -67,10 +75,14 @@ class Journal:
         return len(self._checksums)
 
     def answer(self, question: Question, n_values: int, draw: Callable[[], IntArray]) -> IntArray:
-        """The answer that is kept for the next question, or else a fresh one, which is kept before it is given out."""
+        """The answer that is kept for the next question, or else a fresh one, which is kept before
+        it is given out.
+        """
         if self._given == len(self):
             if self.sealed:
-                raise VerificationError(f"{self.folder} lacks an answer that this run asks for, and no other is drawn.")
+                raise VerificationError(
+                    f"{self.folder} lacks an answer that this run asks for, and no other is drawn."
+                )
             drawn = draw()
             self._keep(question, drawn)
             self._given += 1
@@ -78,8 +90,10 @@ class Journal:
         asked, kept, _ = _read(self._file(self._given))
         if asked != question or len(kept) != n_values:
             raise PaidNotFinishedError(
-                f"The answers in {self.folder} are to other questions than this run asks, and answers to both must "
-                "not be mixed. Another version of tallytree or of the libraries below it, or another kind of processor, "
+                f"The answers in {self.folder} are to other questions than this run asks, and "
+                "answers to both must "
+                "not be mixed. Another version of tallytree or of the libraries below it, or "
+                "another kind of processor, "
                 f"works out other questions from the same answers. {self.owner}"
             )
         self._given += 1
@@ -90,7 +104,11 @@ class Journal:
 
     def _keep(self, question: Question, values: IntArray) -> None:
         file = self._file(len(self))
-        body = json.dumps(question).encode() + b"\n" + np.ascontiguousarray(values, dtype="<i8").tobytes()
+        body = (
+            json.dumps(question).encode()
+            + b"\n"
+            + np.ascontiguousarray(values, dtype="<i8").tobytes()
+        )
         checksum = hashlib.sha256(body).hexdigest()
         try:
             with file.with_suffix(".part").open("wb") as stream:
@@ -100,11 +118,15 @@ class Journal:
             file.with_suffix(".part").rename(file)
             sync_folder(self.folder)
         except OSError as error:
-            raise StorageError(f"Cannot keep the noisy answers in {self.folder}: {error.strerror}.") from error
+            raise StorageError(
+                f"Cannot keep the noisy answers in {self.folder}: {error.strerror}."
+            ) from error
         self._checksums.append((question, checksum))
 
     def digest(self) -> str:
-        """SHA-256 over the checksums of all answers by their questions: what the ledger notes once all is measured."""
+        """SHA-256 over the checksums of all answers by their questions: what the ledger notes once
+        all is measured.
+        """
         return hashlib.sha256(json.dumps(sorted(self._checksums)).encode()).hexdigest()
 
 
@@ -116,9 +138,18 @@ def _read(file: Path) -> tuple[Question, IntArray, str]:
         raise VerificationError(
             f"{file} cannot be read; the answers of this release are damaged.", (file.name,)
         ) from None
-    if magic + b"\n" != _MAGIC or hashlib.sha256(asked + b"\n" + values).hexdigest().encode() != checksum:
-        raise VerificationError(f"{file} was changed; the answers of this release are damaged.", (file.name,))
-    return Question(*json.loads(asked)), np.frombuffer(values, dtype="<i8").astype(np.int64), checksum.decode()
+    if (
+        magic + b"\n" != _MAGIC
+        or hashlib.sha256(asked + b"\n" + values).hexdigest().encode() != checksum
+    ):
+        raise VerificationError(
+            f"{file} was changed; the answers of this release are damaged.", (file.name,)
+        )
+    return (
+        Question(*json.loads(asked)),
+        np.frombuffer(values, dtype="<i8").astype(np.int64),
+        checksum.decode(),
+    )
 
 
 def sync_folder(folder: Path) -> None:

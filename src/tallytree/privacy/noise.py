@@ -1,13 +1,14 @@
-"""Exact integer noise: discrete Laplace for pure differential privacy, discrete Gaussian for zero-concentrated.
+"""Exact integer noise: discrete Laplace for pure differential privacy, discrete Gaussian for
+zero-concentrated.
 
-Both are sampled exactly for every rational parameter (see :mod:`tallytree.privacy.inversion`): no floating point
-between random bits and noise, nor between the true value and the noisy one. Enters: integers and a keyed stream;
-leaves: integers.
+Both are sampled exactly for every rational parameter (see :mod:`tallytree.privacy.inversion`): no
+floating point between random bits and noise, nor between the true value and the noisy one. Enters:
+integers and a keyed stream; leaves: integers.
 
-64-bit integers. Draws are cut off at ±2**62 and noisy values at ±2**61, and true values beyond ±2**61 are taken as that
-limit. The last is a contraction, so sensitivities hold; the first two together give exactly the cut-off of the
-unlimited sum, since a draw beyond 2**62 pushes any value beyond 2**61. Hence nothing fails or wraps around, whatever
-the confidential values are.
+64-bit integers. Draws are cut off at ±2**62 and noisy values at ±2**61, and true values beyond
+±2**61 are taken as that limit. The last is a contraction, so sensitivities hold; the first two
+together give exactly the cut-off of the unlimited sum, since a draw beyond 2**62 pushes any value
+beyond 2**61. Hence nothing fails or wraps around, whatever the confidential values are.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ _THREAD_SHARE = 1 << 17
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
-    """P(X = x) proportional to exp(-|x| / scale): the double-geometric distribution of kuo2018 Def. 3.
+    """P(X = x) proportional to exp(-|x| / scale): the double-geometric distribution of kuo2018 Def.
+    3.
 
     Added to a query of L1 sensitivity Δ with scale Δ/ε it is ε-differentially private.
     """
@@ -51,13 +53,16 @@ class DiscreteLaplace:
             raise TypeError("The scale of noise is a Fraction; see tallytree.privacy.budget.exact.")
         if not 0 < self.scale <= LARGEST_SCALE:
             raise RequestError(
-                f"Discrete Laplace noise needs a scale above 0 and of at most 2**40, got {float(self.scale):.6g}. "
+                "Discrete Laplace noise needs a scale above 0 and of at most 2**40, got "
+                f"{float(self.scale):.6g}. "
                 "Raise the budget, or lower the bounds on what one unit contributes."
             )
 
     @property
     def variance(self) -> float:
-        """2p / (1 - p)**2 with p = exp(-1/scale); never 0, so that it can be divided by: at least that of scale 1/500."""
+        """2p / (1 - p)**2 with p = exp(-1/scale); never 0, so that it can be divided by: at least
+        that of scale 1/500.
+        """
         inverse = float(min(1 / self.scale, Fraction(500)))
         return 2 * math.exp(-inverse) / math.expm1(-inverse) ** 2
 
@@ -78,16 +83,21 @@ class DiscreteGaussian:
 
     def __post_init__(self) -> None:
         if not isinstance(self.sigma2, Fraction):
-            raise TypeError("The parameter sigma2 of noise is a Fraction; see tallytree.privacy.budget.exact.")
+            raise TypeError(
+                "The parameter sigma2 of noise is a Fraction; see tallytree.privacy.budget.exact."
+            )
         if not 0 < self.sigma2 < LARGEST_SIGMA2:
             raise RequestError(
-                f"Discrete Gaussian noise needs sigma2 above 0 and below 2**62, got {float(self.sigma2):.6g}. "
+                "Discrete Gaussian noise needs sigma2 above 0 and below 2**62, got "
+                f"{float(self.sigma2):.6g}. "
                 "Raise the budget, or lower the bounds on what one unit contributes."
             )
 
     @property
     def variance(self) -> float:
-        """The variance: sigma2 in all digits above 10, noticeably less where sigma2 is small; at least that of 1/1000."""
+        """The variance: sigma2 in all digits above 10, noticeably less where sigma2 is small; at
+        least that of 1/1000.
+        """
         sigma2 = float(max(self.sigma2, Fraction(1, 1000)))
         if sigma2 > 10:
             return sigma2
@@ -114,11 +124,12 @@ def draw_noise(
     first_region: int = 0,
     first_draw: int = 0,
 ) -> IntArray:
-    """Independent draws: region ``first_region + i`` gets ``offsets[i + 1] - offsets[i]`` of them, from its own place.
+    """Independent draws: region ``first_region + i`` gets ``offsets[i + 1] - offsets[i]`` of them,
+    from its own place.
 
-    The result depends on the key, the level, the query's name and the numbers of region and draw alone: drawing regions
-    in other parts, or a large region piece by piece with ``first_draw``, gives the same numbers. Cost is linear in
-    draws.
+    The result depends on the key, the level, the query's name and the numbers of region and draw
+    alone: drawing regions in other parts, or a large region piece by piece with ``first_draw``,
+    gives the same numbers. Cost is linear in draws.
 
     Examples
     --------
@@ -137,7 +148,11 @@ def draw_noise(
 
 def draws_at(noise: Noise, stream: BitSource, places: Places) -> IntArray:
     """The draws of places that were claimed for them."""
-    sampler = laplace_sampler(noise.scale) if isinstance(noise, DiscreteLaplace) else gaussian_sampler(noise.sigma2)
+    sampler = (
+        laplace_sampler(noise.scale)
+        if isinstance(noise, DiscreteLaplace)
+        else gaussian_sampler(noise.sigma2)
+    )
     draws = np.empty(places.n_draws, dtype=np.int64)
     block = BLOCK_WORDS // sampler.words_per_draw
 
@@ -161,11 +176,13 @@ def add_noise(
     first_draw: int = 0,
     question: Iterable[Fact] = (),
 ) -> IntArray:
-    """Values plus independent noise, in the shape of ``values``; see :func:`draw_noise` for the rest.
+    """Values plus independent noise, in the shape of ``values``; see :func:`draw_noise` for the
+    rest.
 
-    Without ``offsets`` all values belong to region ``first_region``. Never fails because of what the values are. ``question``
-    are the public numbers that say what the values count (ends of blocks, boxes …), where ``query`` and the offsets leave that
-    open: a run that goes on after another one has died is refused where it would ask for something else.
+    Without ``offsets`` all values belong to region ``first_region``. Never fails because of what
+    the values are. ``question`` are the public numbers that say what the values count (ends of
+    blocks, boxes …), where ``query`` and the offsets leave that open: a run that goes on after
+    another one has died is refused where it would ask for something else.
     """
     if not np.can_cast(values.dtype, np.int64):
         raise TypeError(f"Noise is added to integers of at most 64 bits, not to {values.dtype}.")
@@ -173,7 +190,9 @@ def add_noise(
     if offsets is None:
         offsets = np.array([0, len(flat)], dtype=np.int64)
     if len(flat) != offsets[-1] - offsets[0]:
-        raise RequestError(f"Offsets describe {offsets[-1] - offsets[0]} draws, but there are {len(flat)} values.")
+        raise RequestError(
+            f"Offsets describe {offsets[-1] - offsets[0]} draws, but there are {len(flat)} values."
+        )
 
     places = _places(level, query, offsets, first_region, first_draw)
 
@@ -182,9 +201,13 @@ def add_noise(
         add_in_place(draws, flat, VALUE_LIMIT)
         return draws
 
-    return answer_once(stream, places, len(flat), noisy, [repr(noise), *question]).reshape(values.shape)
+    return answer_once(stream, places, len(flat), noisy, [repr(noise), *question]).reshape(
+        values.shape
+    )
 
 
-def _places(level: int, query: str, offsets: IntArray, first_region: int, first_draw: int) -> Places:
+def _places(
+    level: int, query: str, offsets: IntArray, first_region: int, first_draw: int
+) -> Places:
     whole = np.ascontiguousarray(offsets.astype(np.int64, casting="safe", copy=False))
     return Places(level, query, whole, first_region, first_draw)

@@ -1,4 +1,6 @@
-"""Variance of one noisy count for a given budget: the unit in which every predicted error is expressed."""
+"""Variance of one noisy count for a given budget: the unit in which every predicted error is
+expressed.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,16 @@ from typing import Literal
 from tallytree.errors import RequestError
 
 NoiseKind = Literal["laplace", "discrete-laplace", "gaussian"]
-SMALLEST = 1e-100  # stands for a variance that a huge budget makes vanish, so that formulas may divide by it
+# stands for a variance that a huge budget makes vanish, so that formulas may divide by it
+SMALLEST = 1e-100
 
 
 def noise_variance(kind: NoiseKind, budget: float | Fraction, sensitivity: float = 1.0) -> float:
     """Variance of the noise on a count of the given sensitivity.
 
-    ``laplace`` is the continuous law of the papers, 2 (Δ/ε)²; ``discrete-laplace`` the law that is really drawn, 2p / (1 − p)²
-    with p = e^(−ε/Δ) (ERRATA on kuo2018 §5.1); ``gaussian`` is Δ²/(2ρ) under zCDP, which the discrete Gaussian meets up to a
-    relative e^(−2π²σ²).
+    ``laplace`` is the continuous law of the papers, 2 (Δ/ε)²; ``discrete-laplace`` the law that is
+    really drawn, 2p / (1 − p)² with p = e^(−ε/Δ) (ERRATA on kuo2018 §5.1); ``gaussian`` is Δ²/(2ρ)
+    under zCDP, which the discrete Gaussian meets up to a relative e^(−2π²σ²).
     """
     if not 0 < budget < math.inf:
         raise RequestError(f"A budget is a positive number, got {budget}.")
@@ -31,11 +34,21 @@ def noise_variance(kind: NoiseKind, budget: float | Fraction, sensitivity: float
         case "gaussian":
             return sensitivity**2 / (2.0 * float(budget))
         case _:
-            raise RequestError(f"Noise is one of laplace, discrete-laplace and gaussian, got {kind!r}.")
+            raise RequestError(
+                f"Noise is one of laplace, discrete-laplace and gaussian, got {kind!r}."
+            )
 
 
 def level_variances(
-    shares: Sequence[Fraction | float], *, budget: float | Fraction = 1.0, noise: NoiseKind = "laplace"
+    shares: Sequence[Fraction | float],
+    *,
+    budget: float | Fraction = 1.0,
+    noise: NoiseKind = "laplace",
 ) -> tuple[float, ...]:
-    """Variance of a noisy count on each level; a level without any share is not measured (infinite variance)."""
-    return tuple(noise_variance(noise, float(share) * float(budget)) if share > 0 else math.inf for share in shares)
+    """Variance of a noisy count on each level; a level without any share is not measured (infinite
+    variance).
+    """
+    return tuple(
+        noise_variance(noise, float(share) * float(budget)) if share > 0 else math.inf
+        for share in shares
+    )

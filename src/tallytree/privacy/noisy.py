@@ -13,7 +13,9 @@ from tallytree.privacy.noise import Noise
 
 @dataclass(frozen=True, eq=False)
 class NoisyQuery:
-    """Noisy answers of one query family on one level; region ``r`` owns ``values[offsets[r]:offsets[r + 1]]``."""
+    """Noisy answers of one query family on one level; region ``r`` owns
+    ``values[offsets[r]:offsets[r + 1]]``.
+    """
 
     name: str
     noise: Noise
@@ -32,7 +34,9 @@ class NoisyQuery:
     def piece(self, regions: slice) -> NoisyQuery:
         """The answers of consecutive regions."""
         offsets = self.offsets[regions.start : regions.stop + 1]
-        return replace(self, offsets=offsets - offsets[0], values=self.values[offsets[0] : offsets[-1]])
+        return replace(
+            self, offsets=offsets - offsets[0], values=self.values[offsets[0] : offsets[-1]]
+        )
 
 
 def joined_queries(parts: Sequence[NoisyQuery]) -> NoisyQuery:
@@ -40,12 +44,18 @@ def joined_queries(parts: Sequence[NoisyQuery]) -> NoisyQuery:
     if len(parts) == 1:
         return parts[0]
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-    return replace(parts[0], offsets=offsets_from_lengths(lengths), values=np.concatenate([q.values for q in parts]))
+    return replace(
+        parts[0],
+        offsets=offsets_from_lengths(lengths),
+        values=np.concatenate([q.values for q in parts]),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyLevel:
-    """All noisy answers of one level, by some attributes of groups: a region is then one with a combination of values."""
+    """All noisy answers of one level, by some attributes of groups: a region is then one with a
+    combination of values.
+    """
 
     level: int
     queries: tuple[NoisyQuery, ...]
@@ -70,9 +80,10 @@ class NoisyLevel:
 class NoisyCounts:
     """All measurements of a release.
 
-    ``n_groups`` holds the number of groups per region that every later step keeps to: the public one, or the one
-    estimated from noisy totals. ``cell_groups`` the same per leaf and combination of values, where groups have attributes.
-    ``people`` holds the measured tables of entities by class.
+    ``n_groups`` holds the number of groups per region that every later step keeps to: the public
+    one, or the one estimated from noisy totals. ``cell_groups`` the same per leaf and combination
+    of values, where groups have attributes. ``people`` holds the measured tables of entities by
+    class.
     """
 
     n_groups: IntArray

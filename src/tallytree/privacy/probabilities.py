@@ -1,8 +1,8 @@
 """Exact probabilities as whole-number enclosures: what the samplers compare random bits with.
 
-Every probability is enclosed as ``low / 2**bits <= P <= high / 2**bits`` in Python integers, each operation rounding
-outwards, so that the enclosure is a proof. :func:`floor_of` refines it until the leading binary digits are certain. No
-floating point anywhere.
+Every probability is enclosed as ``low / 2**bits <= P <= high / 2**bits`` in Python integers, each
+operation rounding outwards, so that the enclosure is a proof. :func:`floor_of` refines it until the
+leading binary digits are certain. No floating point anywhere.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-# A probability and its enclosure agree on the wanted digits after one or two rounds; a probability that is a dyadic
-# rational would never get there, and none of ours is known to be one.
+# A probability and its enclosure agree on the wanted digits after one or two rounds; a probability
+# that is a dyadic rational would never get there, and none of ours is known to be one.
 _MOST_GUARD_BITS = 1 << 16
 
 
@@ -27,11 +27,17 @@ class Enclosure(NamedTuple):
 
     def times(self, other: Enclosure) -> Enclosure:
         """Enclosure of the product of two nonnegative numbers of the same ``bits``."""
-        return Enclosure(self.low * other.low >> self.bits, -(-self.high * other.high >> self.bits), self.bits)
+        return Enclosure(
+            self.low * other.low >> self.bits, -(-self.high * other.high >> self.bits), self.bits
+        )
 
     def over(self, other: Enclosure) -> Enclosure:
         """Enclosure of the quotient of a nonnegative and a positive number of the same ``bits``."""
-        return Enclosure((self.low << self.bits) // other.high, -((-self.high << self.bits) // other.low), self.bits)
+        return Enclosure(
+            (self.low << self.bits) // other.high,
+            -((-self.high << self.bits) // other.low),
+            self.bits,
+        )
 
     def plus(self, other: Enclosure) -> Enclosure:
         """Enclosure of the sum."""
@@ -53,11 +59,12 @@ def enclose(value: int, bits: int) -> Enclosure:
 
 
 def enclose_exp(exponent: Fraction, bits: int) -> Enclosure:
-    """Enclosure of ``exp(-exponent)`` for an exponent >= 0, a few units of the last of ``bits`` wide at most.
+    """Enclosure of ``exp(-exponent)`` for an exponent >= 0, a few units of the last of ``bits``
+    wide at most.
 
-    The exponent is halved until it is at most 1/2; there the alternating series with falling terms lies between
-    successive partial sums; squaring undoes the halving. Each squaring at most doubles the error, which the extra bits
-    absorb.
+    The exponent is halved until it is at most 1/2; there the alternating series with falling terms
+    lies between successive partial sums; squaring undoes the halving. Each squaring at most doubles
+    the error, which the extra bits absorb.
     """
     if exponent == 0:
         return enclose(1, bits)
@@ -100,14 +107,18 @@ class Survival(Protocol):
 
 
 def floor_of(number: Callable[[int], Enclosure], digits: int) -> int:
-    """``floor(2**digits * number)`` exactly, from a function that encloses the number with as many bits as asked for."""
+    """``floor(2**digits * number)`` exactly, from a function that encloses the number with as many
+    bits as asked for.
+    """
     guard = 64
     while guard <= _MOST_GUARD_BITS:
         found = number(digits + guard).floor(digits)
         if found is not None:
             return found
         guard *= 2
-    raise ArithmeticError(f"{_MOST_GUARD_BITS} bits do not settle the binary digits of a probability.")
+    raise ArithmeticError(
+        f"{_MOST_GUARD_BITS} bits do not settle the binary digits of a probability."
+    )
 
 
 def survival_floor(survival: Survival, k: int, digits: int) -> int:
@@ -122,7 +133,8 @@ def survival_floor(survival: Survival, k: int, digits: int) -> int:
 def survival_table(survival: Survival, digits: int) -> list[int]:
     """``floor(2**digits * P(K >= k))`` for k = 0, 1, … up to and including the first 0."""
     table = [1 << digits]
-    # Errors of a table's length of products stay far below the guard; where they do not, the exact value is asked for.
+    # Errors of a table's length of products stay far below the guard; where they do not, the exact
+    # value is asked for.
     bits = digits + 80
     for k, enclosure in enumerate(survival.in_turn(bits), start=1):
         found = enclosure.floor(digits)
@@ -134,11 +146,12 @@ def survival_table(survival: Survival, digits: int) -> list[int]:
 
 @dataclass(frozen=True)
 class LaplaceMagnitude:
-    """|X| of the discrete Laplace distribution, in whole steps above 1: P(K >= k) = 2 p**(1 + step (k - 1)) / (1 + p), k >= 1.
+    """|X| of the discrete Laplace distribution, in whole steps above 1: P(K >= k) = 2 p**(1 + step
+    (k - 1)) / (1 + p), k >= 1.
 
-    P(X = x) is proportional to p**|x|, p = exp(-1/scale) (kuo2018 Def. 3 with the normaliser corrected), hence P(|X| >= k) =
-    2 p**k / (1 + p). With ``step`` = 1 K is |X| itself; otherwise K = 0 says X = 0, and K = k >= 1 says that |X| - 1
-    lies in [step (k - 1), step k).
+    P(X = x) is proportional to p**|x|, p = exp(-1/scale) (kuo2018 Def. 3 with the normaliser
+    corrected), hence P(|X| >= k) = 2 p**k / (1 + p). With ``step`` = 1 K is |X| itself; otherwise K
+    = 0 says X = 0, and K = k >= 1 says that |X| - 1 lies in [step (k - 1), step k).
     """
 
     scale: Fraction
@@ -163,7 +176,8 @@ class LaplaceMagnitude:
 class GeometricDigit:
     """One digit of a geometric variable: P(K = k) proportional to exp(-k/scale) for 0 <= k < end.
 
-    A geometric variable written in base ``end`` has independent digits: p**(Σ d_i end**i) is a product over digits.
+    A geometric variable written in base ``end`` has independent digits: p**(Σ d_i end**i) is a
+    product over digits.
     """
 
     scale: Fraction
@@ -171,7 +185,9 @@ class GeometricDigit:
 
     def at(self, k: int, bits: int) -> Enclosure:
         """Enclosure of P(K >= k) = (r**k - r**end) / (1 - r**end), r = exp(-1/scale)."""
-        return self._share(enclose_exp(k / self.scale, bits), enclose_exp(self.end / self.scale, bits))
+        return self._share(
+            enclose_exp(k / self.scale, bits), enclose_exp(self.end / self.scale, bits)
+        )
 
     def in_turn(self, bits: int) -> Iterator[Enclosure]:
         """Enclosures of P(K >= 1) … P(K >= end - 1)."""
@@ -187,9 +203,11 @@ class GeometricDigit:
 
 @dataclass(frozen=True)
 class GaussianMagnitude:
-    """|X| of the discrete Gaussian, P(X = x) proportional to exp(-x**2 / (2 sigma2)); or of its half on x >= 0.
+    """|X| of the discrete Gaussian, P(X = x) proportional to exp(-x**2 / (2 sigma2)); or of its
+    half on x >= 0.
 
-    Sums are cut off where the enclosure of a term drops to the last bit, and the rest is bounded by a geometric series.
+    Sums are cut off where the enclosure of a term drops to the last bit, and the rest is bounded by
+    a geometric series.
     """
 
     sigma2: Fraction
@@ -226,7 +244,9 @@ class GaussianMagnitude:
         yield self._probability(self._rest(len(terms), bits), below.plus(terms[-1]))
 
     def _probability(self, above: Enclosure, below: Enclosure) -> Enclosure:
-        """above / (below + above), where the term at 0 counts half as much as the others unless ``half``."""
+        """above / (below + above), where the term at 0 counts half as much as the others unless
+        ``half``.
+        """
         if not self.half:
             one = enclose(1, above.bits)
             above, below = above.plus(above), below.plus(below).minus(one)
@@ -238,7 +258,9 @@ class GaussianMagnitude:
         )
 
     def _terms(self, bits: int, at_least: int = 2) -> list[Enclosure]:
-        """exp(-j**2 / (2 sigma2)) for j = 0, 1, … until a term may be 0; the ratio of two terms is exp(-(2j+1)/(2 sigma2))."""
+        """exp(-j**2 / (2 sigma2)) for j = 0, 1, … until a term may be 0; the ratio of two terms is
+        exp(-(2j+1)/(2 sigma2)).
+        """
         terms = [enclose(1, bits)]
         ratio = enclose_exp(1 / (2 * self.sigma2), bits)
         step = enclose_exp(1 / self.sigma2, bits)
@@ -248,7 +270,9 @@ class GaussianMagnitude:
         return terms
 
     def _rest(self, first: int, bits: int) -> Enclosure:
-        """Σ g(j), j >= first: at most g(first) (1 + 1/y), y = (2 first + 1) / (2 sigma2), as 1/(1 - e**-y) <= 1 + 1/y."""
+        """Σ g(j), j >= first: at most g(first) (1 + 1/y), y = (2 first + 1) / (2 sigma2), as 1/(1 -
+        e**-y) <= 1 + 1/y.
+        """
         term = enclose_exp(Fraction(first * first) / (2 * self.sigma2), bits)
         factor = 1 + math.ceil(2 * self.sigma2 / (2 * first + 1))
         return Enclosure(0, term.high * factor, bits)

@@ -1,8 +1,10 @@
-"""The samplers behind the noise distributions, one per parameter and kept for reuse: tables cost milliseconds to build.
+"""The samplers behind the noise distributions, one per parameter and kept for reuse: tables cost
+milliseconds to build.
 
-Small parameters take one table of magnitudes and one random word per draw. Large ones would need long tables, so a
-large discrete Laplace draws the digits of its magnitude from several short tables, and a large discrete Gaussian draws
-a block of magnitudes by table and accepts or rejects a place within it.
+Small parameters take one table of magnitudes and one random word per draw. Large ones would need
+long tables, so a large discrete Laplace draws the digits of its magnitude from several short
+tables, and a large discrete Gaussian draws a block of magnitudes by table and accepts or rejects a
+place within it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ from tallytree.kernels.sampling import (
 )
 from tallytree.model.arrays import IntArray
 from tallytree.privacy.inversion import InversionTable, bernoulli, build_table
-from tallytree.privacy.probabilities import GaussianMagnitude, GeometricDigit, LaplaceMagnitude, enclose_exp, floor_of
+from tallytree.privacy.probabilities import (
+    GaussianMagnitude,
+    GeometricDigit,
+    LaplaceMagnitude,
+    enclose_exp,
+    floor_of,
+)
 from tallytree.privacy.randomness import BitSource, Places
 
 LARGEST_DRAW = 1 << 62
@@ -48,12 +56,16 @@ class Sampler(Protocol):
         """Random words that a draw takes at first."""
 
     def draw(self, source: BitSource, places: Places, start: int, values: IntArray) -> None:
-        """Fill ``values`` with the draws that follow number ``start`` of the places, cut off at ±2**62."""
+        """Fill ``values`` with the draws that follow number ``start`` of the places, cut off at
+        ±2**62.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class TableSampler:
-    """A symmetric distribution by one table of magnitudes: one word per draw, of which one bit is the sign."""
+    """A symmetric distribution by one table of magnitudes: one word per draw, of which one bit is
+    the sign.
+    """
 
     magnitude: InversionTable
     words_per_draw: int = 1
@@ -67,7 +79,8 @@ class TableSampler:
 
 @dataclass(frozen=True, eq=False)
 class DigitSampler:
-    """A large discrete Laplace: X = 0 or |X| - 1 in base 2**12, leading digits by one table, each of the others by its own.
+    """A large discrete Laplace: X = 0 or |X| - 1 in base 2**12, leading digits by one table, each
+    of the others by its own.
 
     |X| - 1 given X != 0 is geometric, so its digits are independent (see GeometricDigit). One word per table, and the
     lowest bit of the first is the sign.
@@ -83,7 +96,9 @@ class DigitSampler:
 
     def draw(self, source: BitSource, places: Places, start: int, values: IntArray) -> None:
         """Fill ``values`` with the draws that follow number ``start``."""
-        words = source.block(places, start, start + len(values), self.words_per_draw).reshape(len(values), -1)
+        words = source.block(places, start, start + len(values), self.words_per_draw).reshape(
+            len(values), -1
+        )
         leading = np.empty_like(values)
         self.leading.look_up(words[:, 0], continuation(source, places, start, 0), leading)
         # Beyond the cut-off the digits no longer matter, and the product must not overflow.
@@ -97,12 +112,14 @@ class DigitSampler:
 
 @dataclass(frozen=True, eq=False)
 class BlockSampler:
-    """A large discrete Gaussian: |X| = m q + r, q by table, r uniform below m = 2**shift, both accepted or both rejected.
+    """A large discrete Gaussian: |X| = m q + r, q by table, r uniform below m = 2**shift, both
+    accepted or both rejected.
 
-    q has the half Gaussian weights exp(-(m q)**2 / (2 sigma2)). The pair is accepted with probability exp(-(2 m q r +
-    r**2) / (2 sigma2)), the ratio of the wanted weight exp(-|X|**2 / (2 sigma2)) to that of q, and turned down where the
-    sign is negative and |X| = 0, so that 0 counts once. Two words per attempt: the first for q and the sign, the second
-    for r and the comparison. Attempts fail less than once in fifty.
+    q has the half Gaussian weights exp(-(m q)**2 / (2 sigma2)). The pair is accepted with
+    probability exp(-(2 m q r + r**2) / (2 sigma2)), the ratio of the wanted weight exp(-|X|**2 / (2
+    sigma2)) to that of q, and turned down where the sign is negative and |X| = 0, so that 0 counts
+    once. Two words per attempt: the first for q and the sign, the second for r and the comparison.
+    Attempts fail less than once in fifty.
     """
 
     sigma2: Fraction
@@ -123,7 +140,9 @@ class BlockSampler:
             attempt += 1
             words = source.attempt(places, pending, attempt)
 
-    def _propose(self, source: BitSource, places: Places, draws: IntArray, words: WordArray, attempt: int) -> IntArray:
+    def _propose(
+        self, source: BitSource, places: Places, draws: IntArray, words: WordArray, attempt: int
+    ) -> IntArray:
         """One attempt at each draw, ``_REJECTED_DRAW`` where it fails."""
 
         def more(word: int) -> Callable[[int], Iterator[int]]:
@@ -134,14 +153,20 @@ class BlockSampler:
         magnitudes = np.empty(len(draws), dtype=np.int64)
         if accept_within_block(blocks, words, self.shift, self.acceptance, magnitudes):
             for which in np.flatnonzero(magnitudes == UNDECIDED).tolist():
-                magnitudes[which] = self._decide(int(blocks[which]), int(words[which, 1]), more(1)(which))
-        rejected = (magnitudes == REJECTED) | ((magnitudes == 0) & (words[:, 0] & np.uint64(1) == 1))
+                magnitudes[which] = self._decide(
+                    int(blocks[which]), int(words[which, 1]), more(1)(which)
+                )
+        rejected = (magnitudes == REJECTED) | (
+            (magnitudes == 0) & (words[:, 0] & np.uint64(1) == 1)
+        )
         sign_in_place(magnitudes, words[:, 0])
         magnitudes[rejected] = _REJECTED_DRAW
         return magnitudes
 
     def _decide(self, block: int, word: int, more: Iterator[int]) -> int:
-        """The exact comparison where the bits of the second word do not decide, or the block lies beyond the tables."""
+        """The exact comparison where the bits of the second word do not decide, or the block lies
+        beyond the tables.
+        """
         digits = 64 - self.shift
         place = word >> digits
         exponent = Fraction(place * (2 * (block << self.shift) + place)) / (2 * self.sigma2)
@@ -160,7 +185,10 @@ def laplace_sampler(scale: Fraction) -> Sampler:
     if n_digits == 0:
         return TableSampler(build_table(LaplaceMagnitude(scale)))
     base = 1 << _DIGIT_BITS
-    digits = [build_table(GeometricDigit(scale / base**place, base)) for place in reversed(range(n_digits))]
+    digits = [
+        build_table(GeometricDigit(scale / base**place, base))
+        for place in reversed(range(n_digits))
+    ]
     return DigitSampler(build_table(LaplaceMagnitude(scale, step=base**n_digits)), tuple(digits))
 
 
@@ -172,13 +200,16 @@ def gaussian_sampler(sigma2: Fraction) -> Sampler:
     # 2**(shift + 6) <= sigma < 2**(shift + 7): blocks of 1/128 to 1/64 of sigma.
     shift = ((sigma2.numerator // sigma2.denominator).bit_length() - 1) // 2 - 6
     block = build_table(GaussianMagnitude(sigma2 / 4**shift, half=True))
-    return BlockSampler(sigma2, shift, block, acceptance_tables(sigma2, shift, len(block.thresholds)))
+    return BlockSampler(
+        sigma2, shift, block, acceptance_tables(sigma2, shift, len(block.thresholds))
+    )
 
 
 def acceptance_tables(sigma2: Fraction, shift: int, n_blocks: int) -> AcceptanceTables:
     """The constants of :func:`accept_within_block`, all rounded down exactly.
 
-    The largest exponent of a block is (2 n_blocks + 1) 4**shift / (2 sigma2), about 9.3 * 2**shift / sigma <= 0.15.
+    The largest exponent of a block is (2 n_blocks + 1) 4**shift / (2 sigma2), about 9.3 * 2**shift
+    / sigma <= 0.15.
     """
     if (2 * n_blocks + 1) * 4**shift >= sigma2 / 2:
         raise ValueError("these blocks are too wide for the table of exponentials")
@@ -187,7 +218,9 @@ def acceptance_tables(sigma2: Fraction, shift: int, n_blocks: int) -> Acceptance
     while rate * (1 << exponent) < 1 << 63:
         exponent += 1
     before = 64 - ((2 * n_blocks + 1) << (2 * shift)).bit_length()
-    exponentials = [floor_of(partial(enclose_exp, Fraction(i, 1 << 12)), 63) for i in range(_EXPONENTIALS)]
+    exponentials = [
+        floor_of(partial(enclose_exp, Fraction(i, 1 << 12)), 63) for i in range(_EXPONENTIALS)
+    ]
     return AcceptanceTables(
         rate=np.uint64(int(rate * (1 << exponent))),
         before=np.uint64(before),
@@ -197,6 +230,8 @@ def acceptance_tables(sigma2: Fraction, shift: int, n_blocks: int) -> Acceptance
     )
 
 
-def continuation(source: BitSource, places: Places, start: int, word: int) -> Callable[[int], Iterator[int]]:
+def continuation(
+    source: BitSource, places: Places, start: int, word: int
+) -> Callable[[int], Iterator[int]]:
     """How to get further bits for word ``word`` of the draws that follow ``start``."""
     return lambda draw: source.extension(places, start + draw, word, 0)

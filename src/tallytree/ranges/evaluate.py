@@ -20,7 +20,9 @@ def evaluate_histogram(
     ranges: Sequence[tuple[object, object]] | None = None,
     threshold: float | None = None,
 ) -> QueryEvaluation:
-    """Compare ranges with exact counts per bin: by length, all of them where there are few bins, or given ones. NOT private."""
+    """Compare ranges with exact counts per bin: by length, all of them where there are few bins, or
+    given ones. NOT private.
+    """
 
     def answer(low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         first, last = low[:, 0], high[:, 0]
@@ -37,4 +39,6 @@ def evaluate_histogram(
 
 def _check_shape(truth: IntArray, shape: tuple[int, ...]) -> None:
     if truth.shape != shape:
-        raise RequestError(f"The release has {shape} cells, the data {truth.shape}; they must be equal.")
+        raise RequestError(
+            f"The release has {shape} cells, the data {truth.shape}; they must be equal."
+        )

@@ -31,8 +31,13 @@ def evaluate(
     **source: Any,
 ) -> QueryEvaluation:
     """Errors of ranges by length, or of given ones, against the true values or counts."""
-    asked = [release.as_asked(value_range(pair)) if isinstance(pair, str) else pair for pair in ranges or ()]
-    return evaluate_histogram(release, counts_like(release, truth, **source), ranges=asked, threshold=threshold)
+    asked = [
+        release.as_asked(value_range(pair)) if isinstance(pair, str) else pair
+        for pair in ranges or ()
+    ]
+    return evaluate_histogram(
+        release, counts_like(release, truth, **source), ranges=asked, threshold=threshold
+    )
 
 
 def counts_like(
@@ -49,10 +54,14 @@ def counts_like(
     if counts:
         return check_counts(truth)
     if column is None and (part is not None or source or isinstance(truth, str)):
-        raise RequestError("Values of a table to compare with need their column (column=, --column).")
+        raise RequestError(
+            "Values of a table to compare with need their column (column=, --column)."
+        )
     if column is None:
         return count_values(truth, bins, outside=outside)
-    named: dict[str, Any] = {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
+    named: dict[str, Any] = (
+        {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
+    )
     return read_values(truth, column, where=part, **named, **source).settle(outside)
 
 
@@ -70,7 +79,10 @@ KIND = Kind(
     evaluates_with=frozenset(
         {"column", "outside", "count", "table", "sql", "encoding", "counts", "ranges", "threshold"}
     ),
-    plan=No("the standard errors of strategies do not depend on the data; the reason of mechanism auto states them."),
+    plan=No(
+        "the standard errors of strategies do not depend on the data; the reason of mechanism auto "
+        "states them."
+    ),
     intervals="exact, with every answer; approximate for adaptive",
     spark="counts per bin, made on the executors",
     sheet=histogram_sheet,

@@ -1,4 +1,6 @@
-"""The manifest of a range histogram: how it was made and what it promises, enough to load it and to check it."""
+"""The manifest of a range histogram: how it was made and what it promises, enough to load it and to
+check it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,12 @@ class DescribedHistogram(Protocol):
 
 
 def histogram_manifest(
-    plan: HistogramPlan, histogram: DescribedHistogram, *, published: dict[str, Any], reason: str, secure: bool
+    plan: HistogramPlan,
+    histogram: DescribedHistogram,
+    *,
+    published: dict[str, Any],
+    reason: str,
+    secure: bool,
 ) -> Manifest:
     """Everything that ``manifest.json`` says about a range histogram, all of it public."""
     unit, look = histogram.unit, plan.look
@@ -76,7 +83,9 @@ def box_histogram_manifest(planned: Manifest, reason: str) -> Manifest:
 
 
 def asks_boxes(manifest: Manifest) -> bool:
-    """Whether a histogram asks about boxes chosen by noisy answers; the others ask what a strategy laid out before."""
+    """Whether a histogram asks about boxes chosen by noisy answers; the others ask what a strategy
+    laid out before.
+    """
     return bool(manifest["mechanism"].get("kind") == BOXES)
 
 
@@ -88,7 +97,9 @@ def composition_of(plan: HistogramPlan, unit: str) -> Composition:
         cost = plan.budget.total * look.share
         first = (MechanismRecord(name, None, LOOK, unit, look.sensitivity, look.noise, cost),)
     levels = tuple(
-        MechanismRecord(name, level, query, unit, plan.sensitivities[level], noise, plan.loss(level))
+        MechanismRecord(
+            name, level, query, unit, plan.sensitivities[level], noise, plan.loss(level)
+        )
         for level, noise in enumerate(plan.noise)
         if noise is not None
     )
@@ -109,7 +120,11 @@ def _side_query(look: Look, budget: Budget) -> dict[str, Any]:
 
 def _level(plan: HistogramPlan, level: int) -> dict[str, Any]:
     share, noise, bound = plan.strategy.shares[level], plan.noise[level], plan.sensitivities[level]
-    facts: dict[str, Any] = {"level": level, "query": query_name(plan.strategy), "share": str(share)}
+    facts: dict[str, Any] = {
+        "level": level,
+        "query": query_name(plan.strategy),
+        "share": str(share),
+    }
     facts[plan.budget.symbol] = str(plan.loss(level))
     if noise is not None:
         facts["sensitivity"] = {"l1": bound.l1, "l2_squared": bound.l2_squared}
@@ -128,7 +143,9 @@ def describe_strategy(strategy: Strategy) -> dict[str, Any]:
         case MatrixStrategy():
             facts |= {"kind": "matrix", "rows": len(strategy.rows)}
         case HatStrategy():
-            levels = [{"spacing": level.spacing, "height": level.height} for level in strategy.hats.levels]
+            levels = [
+                {"spacing": level.spacing, "height": level.height} for level in strategy.hats.levels
+            ]
             facts |= {"kind": "hats", "levels": levels, "crowding": strategy.hats.crowding}
     return facts | {"shares": [str(share) for share in strategy.shares]}
 
@@ -138,19 +155,29 @@ def strategy_from_manifest(facts: dict[str, Any], rows: IntArray | None) -> Stra
     shares = tuple(written_fraction(share) for share in facts["shares"])
     match facts["kind"]:
         case "tree":
-            return TreeStrategy(facts["name"], RangeTree(int(facts["bins"]), tuple(facts["widths"])), shares)
+            return TreeStrategy(
+                facts["name"], RangeTree(int(facts["bins"]), tuple(facts["widths"])), shares
+            )
         case "wavelet":
             return WaveletStrategy(int(facts["bins"]), shares)
         case "matrix" if rows is not None:
             return MatrixStrategy(facts["name"], rows)
         case "hats":
-            levels = tuple(HatLevel(int(level["spacing"]), int(level["height"])) for level in facts["levels"])
-            return HatStrategy(facts["name"], Hats(int(facts["bins"]), levels, int(facts["crowding"])))
-    raise RequestError(f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree.")
+            levels = tuple(
+                HatLevel(int(level["spacing"]), int(level["height"])) for level in facts["levels"]
+            )
+            return HatStrategy(
+                facts["name"], Hats(int(facts["bins"]), levels, int(facts["crowding"]))
+            )
+    raise RequestError(
+        f"The manifest names a strategy of unknown kind {facts['kind']!r}. Upgrade tallytree."
+    )
 
 
 def plan_from_manifest(manifest: Manifest, rows: IntArray | None) -> HistogramPlan:
-    """The plan that a manifest describes; its noise is computed anew from budget and sensitivity, not believed."""
+    """The plan that a manifest describes; its noise is computed anew from budget and sensitivity,
+    not believed.
+    """
     privacy = manifest["privacy"]
     strategy = strategy_from_manifest(manifest["mechanism"], rows)
     look = manifest["mechanism"].get("look")

@@ -31,9 +31,15 @@ class NoisyHistogram:
 
 
 def measure_histogram(
-    histogram: ConfidentialHistogram, plan: HistogramPlan, stream: KeyStream, *, looked: int | None = None
+    histogram: ConfidentialHistogram,
+    plan: HistogramPlan,
+    stream: KeyStream,
+    *,
+    looked: int | None = None,
 ) -> NoisyHistogram:
-    """Answer every level of the plan exactly, in whole numbers, and add exact noise; ``looked`` was answered before."""
+    """Answer every level of the plan exactly, in whole numbers, and add exact noise; ``looked`` was
+    answered before.
+    """
     query, question = query_name(plan.strategy), strategy_facts(plan.strategy)
     answers = exact_answers(plan.strategy, histogram.counts.ravel())
     return NoisyHistogram(

@@ -1,4 +1,6 @@
-"""The plan of a histogram: its strategy, and the noise that each level's part of the budget pays for."""
+"""The plan of a histogram: its strategy, and the noise that each level's part of the budget pays
+for.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from tallytree.strategies.strategies import Strategy, sensitivities
 
 @dataclass(frozen=True)
 class Look:
-    """The number of rows, asked before anything else: which share of the budget that costs, and its noise."""
+    """The number of rows, asked before anything else: which share of the budget that costs, and its
+    noise.
+    """
 
     share: Fraction
     sensitivity: Sensitivity
@@ -22,14 +26,16 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class HistogramPlan:
-    """What will be measured with which noise. Levels compose one after the other, so their parts add up to the budget.
+    """What will be measured with which noise. Levels compose one after the other, so their parts
+    add up to the budget.
 
     Attributes
     ----------
     noise
         One per level of the strategy; None for a level without a share, which is not measured.
     look
-        What was asked before; the levels share what it leaves of the budget. None where nothing was.
+        What was asked before; the levels share what it leaves of the budget. None where nothing
+        was.
     """
 
     strategy: Strategy

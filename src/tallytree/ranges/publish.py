@@ -63,7 +63,14 @@ from tallytree.ranges.tables import (
     rows_from_table,
     strategy_tables,
 )
-from tallytree.releases.keeping import NOTHING_KEPT, Keeping, PaidNoise, Target, paid_noise, released
+from tallytree.releases.keeping import (
+    NOTHING_KEPT,
+    Keeping,
+    PaidNoise,
+    Target,
+    paid_noise,
+    released,
+)
 from tallytree.releases.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.strategies.estimates import estimate_bins, range_errors
@@ -72,7 +79,9 @@ from tallytree.strategies.finishing import check_nonnegative, finish_bins
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class HistogramKeywords(HistogramOptions, Saving):
-    """The keywords of :func:`histogram`: its options, data in another form, and where the release goes."""
+    """The keywords of :func:`histogram`: its options, data in another form, and where the release
+    goes.
+    """
 
     counts: Any = None
 
@@ -92,8 +101,8 @@ def histogram(
     Parameters
     ----------
     values
-        One value per entity, to be counted in bins; or, where no bins are described, the counts themselves; or, with
-        ``column``, a table of any form that :func:`tallytree.read` takes.
+        One value per entity, to be counted in bins; or, where no bins are described, the counts
+        themselves; or, with ``column``, a table of any form that :func:`tallytree.read` takes.
     options
         What to count and how; may be spelled as keywords, ``histogram(values, epsilon=1, …)``.
     counts
@@ -114,7 +123,9 @@ def histogram(
     return released(options, Target(out, overwrite, noisy), make, load_histogram)
 
 
-def make_histogram(values: Any, options: HistogramOptions, keeping: Keeping, *, counts: Any = None) -> RangeHistogram:
+def make_histogram(
+    values: Any, options: HistogramOptions, keeping: Keeping, *, counts: Any = None
+) -> RangeHistogram:
     """Read, plan, pay, measure and estimate."""
     loss = options.loss()
     confidential = _confidential(values, counts, options)
@@ -166,11 +177,19 @@ def release_histogram(
 
 
 def release_adaptively(
-    confidential: ConfidentialHistogram, budget: Budget, options: HistogramOptions, reason: str, keeping: Keeping
+    confidential: ConfidentialHistogram,
+    budget: Budget,
+    options: HistogramOptions,
+    reason: str,
+    keeping: Keeping,
 ) -> RangeHistogram:
-    """Release a histogram as what it is, a map of one column: boxes of bins, chosen and smoothed by ``adaptive``."""
+    """Release a histogram as what it is, a map of one column: boxes of bins, chosen and smoothed by
+    ``adaptive``.
+    """
     if options.branching is not None or options.budget != "equal" or options.workload != "ranges":
-        raise RequestError("adaptive chooses its questions itself: it takes no branching, budget or workload.")
+        raise RequestError(
+            "adaptive chooses its questions itself: it takes no branching, budget or workload."
+        )
     grid, how = grid_of(confidential), MethodOptions(mechanism="adaptive")
     refuse_unproved(grid, budget, how)
     made = release_map(
@@ -187,21 +206,35 @@ def release_adaptively(
     return histogram_of_boxes(made)
 
 
-def _looks_first(options: HistogramOptions, confidential: ConfidentialHistogram, budget: Budget) -> bool:
-    """Whether ``auto`` asks for the number of rows first: for ranges or prefixes of many bins, which boxes may serve better."""
+def _looks_first(
+    options: HistogramOptions, confidential: ConfidentialHistogram, budget: Budget
+) -> bool:
+    """Whether ``auto`` asks for the number of rows first: for ranges or prefixes of many bins,
+    which boxes may serve better.
+    """
     n_bins = confidential.axes[0].n_bins
     if not isinstance(options.mechanism, str) or options.mechanism != "auto":
         return False
-    if not isinstance(options.workload, str) or options.workload == "identity" or options.nonnegative == "subtree":
+    if (
+        not isinstance(options.workload, str)
+        or options.workload == "identity"
+        or options.nonnegative == "subtree"
+    ):
         return False
     many = budget.asked is not None and options.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     return not many and options.branching is None and FEW_BINS < n_bins <= MOST_NODES / 2
 
 
 def release_after_look(
-    confidential: ConfidentialHistogram, plan: HistogramPlan, options: HistogramOptions, reason: str, keeping: Keeping
+    confidential: ConfidentialHistogram,
+    plan: HistogramPlan,
+    options: HistogramOptions,
+    reason: str,
+    keeping: Keeping,
 ) -> RangeHistogram:
-    """Pay, ask for the number of rows, and go on by it: by the planned strategy where they are many, else adaptively."""
+    """Pay, ask for the number of rows, and go on by it: by the planned strategy where they are
+    many, else adaptively.
+    """
     grid, secure = grid_of(confidential), options.insecure_seed is None
     rule, integers = check_nonnegative(options.nonnegative), bool(options.integers)
     ways = {"nonnegative": map_rule(options.nonnegative), "integers": integers}
@@ -212,17 +245,27 @@ def release_after_look(
         found = measure_unless_dense(grid, plan.budget, paid.stream)
         if isinstance(found, NoisyMap):
             looked = f"about {found.measurements[0].values[0]:,} points for {bins.n_bins:,} bins, not many"
-            manifest = keep_measured(paid, found, box_histogram_manifest(paid.manifest, looked), grid)
+            manifest = keep_measured(
+                paid, found, box_histogram_manifest(paid.manifest, looked), grid
+            )
         else:
             published = {"nonnegative": rule, "integers": integers}
             looked = f"about {found:,} points for {bins.n_bins:,} bins, which are many: {reason}"
-            manifest = histogram_manifest(plan, confidential, published=published, reason=looked, secure=secure)
-            receipt = {name: paid.manifest["privacy"][name] for name in ("ledger",) if name in paid.manifest["privacy"]}
+            manifest = histogram_manifest(
+                plan, confidential, published=published, reason=looked, secure=secure
+            )
+            receipt = {
+                name: paid.manifest["privacy"][name]
+                for name in ("ledger",)
+                if name in paid.manifest["privacy"]
+            }
             manifest = {**manifest, "privacy": {**manifest["privacy"], **receipt}}
             noisy = measure_histogram(confidential, plan, paid.stream, looked=found)
             keep_answers(paid, noisy, manifest, bins)
     if isinstance(found, NoisyMap):
-        return histogram_of_boxes(map_from_noisy(found.tree, found.leaves, found.measurements, manifest, grid.axes))
+        return histogram_of_boxes(
+            map_from_noisy(found.tree, found.leaves, found.measurements, manifest, grid.axes)
+        )
     return histogram_from_noisy(bins, noisy, manifest)
 
 
@@ -237,7 +280,9 @@ def histogram_from_noisy(bins: Bins, noisy: NoisyHistogram, manifest: Manifest) 
     errors, published = range_errors(noisy.plan.strategy, noisy.plan.noise), manifest["published"]
     estimates = estimate_bins(errors, noisy.levels)
     rule = check_nonnegative(published["nonnegative"])
-    counts = finish_bins(errors, noisy.levels, estimates, nonnegative=rule, integers=published["integers"])
+    counts = finish_bins(
+        errors, noisy.levels, estimates, nonnegative=rule, integers=published["integers"]
+    )
     return RangeHistogram(bins, counts, estimates, noisy.plan, manifest, noisy)
 
 
@@ -245,8 +290,14 @@ def estimate_histogram(folder: Folder) -> RangeHistogram:
     """A histogram estimated again from the raw measurements of a folder."""
     if asks_boxes(folder.manifest):
         return histogram_of_boxes(estimate_again(folder))
-    bins = bins_from_table(folder.table("bins.parquet" if folder.has("bins.parquet") else "counts.parquet"))
-    rows = rows_from_table(folder.table("strategy.parquet"), bins.n_bins) if folder.has("strategy.parquet") else None
+    bins = bins_from_table(
+        folder.table("bins.parquet" if folder.has("bins.parquet") else "counts.parquet")
+    )
+    rows = (
+        rows_from_table(folder.table("strategy.parquet"), bins.n_bins)
+        if folder.has("strategy.parquet")
+        else None
+    )
     noisy = noisy_of_folder(folder, plan_from_manifest(folder.manifest, rows))
     if noisy is None:
         raise RequestError(NO_MEASUREMENTS)
@@ -255,7 +306,12 @@ def estimate_histogram(folder: Folder) -> RangeHistogram:
 
 def _bins(options: BinOptions) -> Bins | None:
     """The described bins, None where none are described."""
-    bins, width, bounds, categories = options.bins, options.width, options.bounds, options.categories
+    bins, width, bounds, categories = (
+        options.bins,
+        options.width,
+        options.bounds,
+        options.categories,
+    )
     ways = {"bins": bins, "edges": options.edges, "width": width, "categories": categories}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) > 1:
@@ -263,7 +319,8 @@ def _bins(options: BinOptions) -> Bins | None:
     by_number = isinstance(bins, int)
     if (by_number or width is not None) != (bounds is not None):
         raise RequestError(
-            "bins= (a number) and width= need bounds=(low, high), and only they do. The bounds must be public: those of the "
+            "bins= (a number) and width= need bounds=(low, high), and only they do. The bounds "
+            "must be public: those of the "
             "data would give its extremes away."
         )
     if width is not None:
@@ -277,23 +334,36 @@ def _bins(options: BinOptions) -> Bins | None:
 
 
 def _counted(
-    values: Any, counts: Any, bins: Bins | None, options: HistogramOptions, unit: Unit, part: Part | None
+    values: Any,
+    counts: Any,
+    bins: Bins | None,
+    options: HistogramOptions,
+    unit: Unit,
+    part: Part | None,
 ) -> tuple[IntArray, str, Altered]:
-    """Counts per bin of values, of given counts or of a column of a table, and what was done to values outside, and to how
-    many.
+    """Counts per bin of values, of given counts or of a column of a table, and what was done to
+    values outside, and to how many.
     """
     if (values is None) == (counts is None):
         raise RequestError("Give either values or counts=, one of the two.")
     if options.column is not None:
         if bins is None or values is None:
-            raise RequestError("column= needs a table, and its bins: edges, bins, width or categories.")
+            raise RequestError(
+                "column= needs a table, and its bins: edges, bins, width or categories."
+            )
         how: dict[str, Any] = {"count": options.count, "where": part, **asdict(options.place())}
-        how |= {"categories": bins.categories} if bins.categories is not None else {"edges": bins.edges}
+        how |= (
+            {"categories": bins.categories}
+            if bins.categories is not None
+            else {"edges": bins.edges}
+        )
         if options.unit != ENTITY:
             how |= {"unit": options.unit, "contributions": options.contributions}
         return _settled(read_values(values, options.column, **how), bins, options, unit)
     if options.count is not None or options.place() != ANYWHERE:
-        raise RequestError("count=, table=, sql= and encoding= go with column=, the column of a table to count.")
+        raise RequestError(
+            "count=, table=, sql= and encoding= go with column=, the column of a table to count."
+        )
     if options.unit != ENTITY:
         raise RequestError(UNIT_NEEDS_TABLE)
     if part is not None:
@@ -303,7 +373,9 @@ def _counted(
     return check_counts(values if counts is None else counts), "counts were given", UNALTERED
 
 
-def _settled(found: BinnedValues, bins: Bins, options: HistogramOptions, unit: Unit) -> tuple[IntArray, str, Altered]:
+def _settled(
+    found: BinnedValues, bins: Bins, options: HistogramOptions, unit: Unit
+) -> tuple[IntArray, str, Altered]:
     altered = found.altered(options.outside, unit)
     return found.settle(options.outside), note_of(options.outside, bins), altered
 
@@ -311,12 +383,18 @@ def _settled(found: BinnedValues, bins: Bins, options: HistogramOptions, unit: U
 def _confidential(values: Any, given: Any, options: HistogramOptions) -> ConfidentialHistogram:
     bins = _bins(options)
     part = rows_to_read(options.where, options)
-    counted = given is not None or options.count is not None or (options.column is None and bins is None)
+    counted = (
+        given is not None or options.count is not None or (options.column is None and bins is None)
+    )
     unit = unit_from(options.unit, options.entity, options.contributions, counted=counted)
     counts, note, altered = _counted(values, given, bins, options, unit, part)
     if counts.ndim != 1:
-        raise RequestError(f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.spatial.")
+        raise RequestError(
+            f"A range histogram has one dimension, got {counts.ndim}. Use tallytree.spatial."
+        )
     axis = bins if bins is not None else numbered_bins(len(counts))
     if len(counts) != axis.n_bins:
-        raise RequestError(f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin.")
+        raise RequestError(
+            f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin."
+        )
     return ConfidentialHistogram((axis,), counts, note, unit, part, altered)

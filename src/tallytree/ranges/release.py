@@ -1,5 +1,6 @@
-"""A released range histogram: counts per bin that answer any range, with error bars and the manifest of their
-origin."""
+"""A released range histogram: counts per bin that answer any range, with error bars and the
+manifest of their origin.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,12 @@ from tallytree.options.text import value_range
 from tallytree.ranges.manifest import KIND, asks_boxes, plan_from_manifest
 from tallytree.ranges.measure import NoisyHistogram
 from tallytree.ranges.plan import HistogramPlan
-from tallytree.ranges.quantiles import check_quantile, normal_width, quantile_interval, quantile_position
+from tallytree.ranges.quantiles import (
+    check_quantile,
+    normal_width,
+    quantile_interval,
+    quantile_position,
+)
 from tallytree.ranges.tables import (
     bins_from_table,
     bins_table,
@@ -83,7 +89,8 @@ class RangeHistogram(Published):
     noisy
         The raw measurements, or None when they were left out.
     boxes
-        The map of one column behind it, where boxes were asked about that noisy answers chose; None for strategies.
+        The map of one column behind it, where boxes were asked about that noisy answers chose; None
+        for strategies.
 
     Examples
     --------
@@ -126,7 +133,9 @@ class RangeHistogram(Published):
 
     @property
     def density(self) -> Density | None:
-        """The average count of a bin beside what a flat histogram needs; None for other strategies. From noisy counts."""
+        """The average count of a bin beside what a flat histogram needs; None for other strategies.
+        From noisy counts.
+        """
         noise = None if self.plan is None else self.plan.noise[0]
         if self.mechanism != "flat" or noise is None:
             return None
@@ -142,18 +151,23 @@ class RangeHistogram(Published):
 
     @keyword_renamed("level", "confidence")
     def range(self, low: object, high: object, *, confidence: float = 0.95) -> Answer:
-        """How many entities lie from edge ``low`` up to edge ``high``; for categories, from one to the other
-        inclusive."""
+        """How many entities lie from edge ``low`` up to edge ``high``; for categories, from one to
+        the other inclusive.
+        """
         return self.ranges([(low, high)], confidence=confidence)[0]
 
     @keyword_renamed("level", "confidence")
-    def ranges(self, ranges: Sequence[tuple[object, object]] | FloatArray, *, confidence: float = 0.95) -> Answers:
+    def ranges(
+        self, ranges: Sequence[tuple[object, object]] | FloatArray, *, confidence: float = 0.95
+    ) -> Answers:
         """Many ranges at once, each a pair of low and high."""
         return self._answer(self.bins.spans(ranges), confidence)
 
     @keyword_renamed("level", "confidence")
     def prefix_sums(self, *, confidence: float = 0.95) -> Answers:
-        """How many entities lie below each edge but the first: one answer per bin, the last one the total."""
+        """How many entities lie below each edge but the first: one answer per bin, the last one the
+        total.
+        """
         ends = np.arange(1, self.bins.n_bins + 1)
         return self._answer((np.zeros_like(ends), ends), confidence)
 
@@ -182,14 +196,24 @@ class RangeHistogram(Published):
 
     @keyword_renamed("level", "confidence")
     def quantile(self, q: float, *, confidence: float = 0.95) -> Quantile:
-        """The value that the share ``q`` of all entities lies below; within a bin entities count as spread evenly."""
+        """The value that the share ``q`` of all entities lies below; within a bin entities count as
+        spread evenly.
+        """
         share = check_quantile(q)
         position = quantile_position(self._published_sums, share)
-        first, last = quantile_interval(self._unbiased_sums, self.errors, share, check_confidence(confidence))
+        first, last = quantile_interval(
+            self._unbiased_sums, self.errors, share, check_confidence(confidence)
+        )
         if self.bins.categories is not None:
             names = self.bins.categories
             place = min(int(np.ceil(position)) - 1 if position > 0 else 0, len(names) - 1)
-            return Quantile(names[place], None, names[min(first, place)], names[max(last - 1, place)], confidence)
+            return Quantile(
+                names[place],
+                None,
+                names[min(first, place)],
+                names[max(last - 1, place)],
+                confidence,
+            )
         edges = self.bins.edges
         value = float(np.interp(position, np.arange(len(edges)), edges))
         low, high = min(float(edges[first]), value), max(float(edges[last]), value)
@@ -202,24 +226,40 @@ class RangeHistogram(Published):
 
     @keyword_renamed("level", "confidence")
     def fewest_blocks(self, low: object, high: object, *, confidence: float = 0.95) -> Answer:
-        """A range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, for comparison."""
+        """A range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, for
+        comparison.
+        """
         if not isinstance(self.noisy, NoisyHistogram) or not isinstance(self.errors, TreeErrors):
-            raise RequestError("Fewest blocks need the raw measurements of a 'flat' or 'hierarchical' histogram.")
+            raise RequestError(
+                "Fewest blocks need the raw measurements of a 'flat' or 'hierarchical' histogram."
+            )
         span = self.bins.spans([(low, high)])
         estimate, variance, cumulant = fewest_blocks(self.errors, self.noisy.levels, *span)
-        ends = whole_interval(estimate, half_widths(variance, cumulant, check_confidence(confidence)), estimate)
+        ends = whole_interval(
+            estimate, half_widths(variance, cumulant, check_confidence(confidence)), estimate
+        )
         return Answers(estimate, np.sqrt(variance), *ends, confidence=confidence)[0]
 
     def table(self) -> pa.Table:
-        """All bins as an Arrow table: bin, low and high or category, count, estimate, standard_error."""
+        """All bins as an Arrow table: bin, low and high or category, count, estimate,
+        standard_error.
+        """
         return bins_table(self.bins, self.counts, self.estimates, self.errors)
 
     def verify(self) -> Verification:
-        """Check that counts are as promised and follow from the raw measurements, where these are at hand."""
+        """Check that counts are as promised and follow from the raw measurements, where these are
+        at hand.
+        """
         if isinstance(self.errors, BoxErrors):
             follow = np.array_equal(self.counts, bin_counts(self._boxes.estimates))
-            spread = np.allclose(self.estimates, bin_estimates(self._boxes.estimates), rtol=1e-9, atol=1e-6)
-            bins = Check("bins are even parts of boxes", follow and spread, "" if follow and spread else "they differ")
+            spread = np.allclose(
+                self.estimates, bin_estimates(self._boxes.estimates), rtol=1e-9, atol=1e-6
+            )
+            bins = Check(
+                "bins are even parts of boxes",
+                follow and spread,
+                "" if follow and spread else "they differ",
+            )
             return Verification((*self._boxes.verify().checks, bins))
         noisy = self.noisy if isinstance(self.noisy, NoisyHistogram) else None
         return check_histogram(self.counts, self.estimates, self.errors, self.manifest, noisy)
@@ -230,7 +270,9 @@ class RangeHistogram(Published):
         rows: list[list[object]] = []
         if question.ranges:
             pairs = [self.as_asked(value_range(text)) for text in question.ranges]
-            for text, a in zip(question.ranges, self.ranges(pairs, confidence=confidence), strict=True):
+            for text, a in zip(
+                question.ranges, self.ranges(pairs, confidence=confidence), strict=True
+            ):
                 rows.append([f"{text} count", a.estimate, a.std_error, a.low, a.high])
         if question.quantile is not None:
             q = self.quantile(question.quantile, confidence=confidence)
@@ -238,10 +280,17 @@ class RangeHistogram(Published):
         if not rows:
             bins = self.table()
             every = bins.to_pylist()
-            return Reply("bins", bins.column_names, [list(row.values()) for row in every], {"bins": every})
+            return Reply(
+                "bins", bins.column_names, [list(row.values()) for row in every], {"bins": every}
+            )
         columns = ("question", "estimate", "std_error", "low", "high")
         facts = {"confidence": confidence, "answers": [dict(zip(columns, row)) for row in rows]}
-        return Reply("answers", columns, [["–" if cell is None else cell for cell in row] for row in rows], facts)
+        return Reply(
+            "answers",
+            columns,
+            [["–" if cell is None else cell for cell in row] for row in rows],
+            facts,
+        )
 
     def as_asked(self, pair: tuple[object, object]) -> tuple[object, object]:
         """Ends of a range of categories are names, even where they look like numbers."""
@@ -252,10 +301,15 @@ class RangeHistogram(Published):
         return low, high
 
     def tables(self, *, noisy: bool) -> dict[str, pa.Table]:
-        """Bins, the boxes or the coefficients of a strategy matrix behind them, and the raw measurements."""
+        """Bins, the boxes or the coefficients of a strategy matrix behind them, and the raw
+        measurements.
+        """
         if self.plan is None:
             boxes = self._boxes.tables(noisy=noisy)
-            return boxes | {"counts.parquet": self.table(), "boxes.parquet": boxes["counts.parquet"]}
+            return boxes | {
+                "counts.parquet": self.table(),
+                "boxes.parquet": boxes["counts.parquet"],
+            }
         tables = {"counts.parquet": self.table(), **strategy_tables(self.plan.strategy)}
         if noisy and isinstance(self.noisy, NoisyHistogram):
             tables["noisy.parquet"] = noisy_table(self.noisy)
@@ -266,7 +320,11 @@ class RangeHistogram(Published):
 
     def _repr_html_(self) -> str:
         edges, names = self.bins.edges, self.bins.categories
-        labels = names if names is not None else (f"{low:g} to {high:g}" for low, high in pairwise(edges))
+        labels = (
+            names
+            if names is not None
+            else (f"{low:g} to {high:g}" for low, high in pairwise(edges))
+        )
         rows = zip(labels, self.counts.tolist())
         caption = f"Range histogram of {self.bins.n_bins:,} bins, {self.mechanism}"
         note = self.manifest["privacy"]["statement"]
@@ -284,7 +342,9 @@ def load_histogram(folder: Folder) -> RangeHistogram:
     has_rows = folder.has("strategy.parquet")
     rows = rows_from_table(folder.table("strategy.parquet"), bins.n_bins) if has_rows else None
     plan = plan_from_manifest(folder.manifest, rows)
-    return RangeHistogram(bins, counts, estimates, plan, folder.manifest, noisy_of_folder(folder, plan))
+    return RangeHistogram(
+        bins, counts, estimates, plan, folder.manifest, noisy_of_folder(folder, plan)
+    )
 
 
 def histogram_of_boxes(boxes: SpatialRelease) -> RangeHistogram:

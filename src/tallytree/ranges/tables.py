@@ -19,9 +19,12 @@ from tallytree.strategies.strategies import MatrixStrategy, Strategy, query_name
 CLOSE = 1e-6  # estimates may differ this much, relative to the largest, between machines
 
 
-def bins_table(bins: Bins, counts: FloatArray | IntArray, estimates: FloatArray, errors: RangeErrors) -> pa.Table:
-    """One row per bin: where it lies, its published count, the unbiased estimate behind it and that one's standard
-    error."""
+def bins_table(
+    bins: Bins, counts: FloatArray | IntArray, estimates: FloatArray, errors: RangeErrors
+) -> pa.Table:
+    """One row per bin: where it lies, its published count, the unbiased estimate behind it and that
+    one's standard error.
+    """
     places = np.arange(bins.n_bins)
     columns: dict[str, object] = {"bin": places}
     if bins.categories is not None:
@@ -63,7 +66,9 @@ def noisy_table(noisy: NoisyHistogram) -> pa.Table:
     return pa.table(
         {
             "level": np.repeat(np.arange(len(lengths)) - len(first), lengths),
-            "query": pa.array([LOOK] * len(first) + [query] * (sum(lengths) - len(first))).dictionary_encode(),
+            "query": pa.array(
+                [LOOK] * len(first) + [query] * (sum(lengths) - len(first))
+            ).dictionary_encode(),
             "index": np.concatenate([np.arange(length) for length in lengths]),
             "value": np.concatenate(answers),
         }
@@ -73,7 +78,9 @@ def noisy_table(noisy: NoisyHistogram) -> pa.Table:
 def noisy_from_table(table: pa.Table, n_levels: int) -> tuple[IntArray, ...]:
     """The vectors of :func:`noisy_table`, level by level."""
     level, value = table["level"].to_numpy(), table["value"].to_numpy()
-    return tuple(np.ascontiguousarray(value[level == number], dtype=np.int64) for number in range(n_levels))
+    return tuple(
+        np.ascontiguousarray(value[level == number], dtype=np.int64) for number in range(n_levels)
+    )
 
 
 def noisy_of_folder(folder: Folder, plan: HistogramPlan) -> NoisyHistogram | None:
@@ -82,15 +89,23 @@ def noisy_of_folder(folder: Folder, plan: HistogramPlan) -> NoisyHistogram | Non
         return None
     table = folder.table("noisy.parquet")
     looked = table["value"].to_numpy()[table["level"].to_numpy() == -1]
-    return NoisyHistogram(plan, noisy_from_table(table, len(plan.noise)), int(looked[0]) if len(looked) else None)
+    return NoisyHistogram(
+        plan, noisy_from_table(table, len(plan.noise)), int(looked[0]) if len(looked) else None
+    )
 
 
 def strategy_tables(strategy: Strategy) -> dict[str, pa.Table]:
-    """The coefficients of a strategy matrix that are not 0; trees, wavelets and hats are described by the manifest alone."""
+    """The coefficients of a strategy matrix that are not 0; trees, wavelets and hats are described
+    by the manifest alone.
+    """
     if not isinstance(strategy, MatrixStrategy):
         return {}
     query, place = np.nonzero(strategy.rows)
-    return {"strategy.parquet": pa.table({"query": query, "bin": place, "coefficient": strategy.rows[query, place]})}
+    return {
+        "strategy.parquet": pa.table(
+            {"query": query, "bin": place, "coefficient": strategy.rows[query, place]}
+        )
+    }
 
 
 def rows_from_table(table: pa.Table, n_bins: int) -> IntArray:
@@ -108,21 +123,42 @@ def check_histogram(
     manifest: Manifest,
     noisy: NoisyHistogram | None,
 ) -> Verification:
-    """Whole and nonnegative counts where promised, and counts that follow from the raw measurements."""
-    rule, integers = check_nonnegative(manifest["published"]["nonnegative"]), bool(manifest["published"]["integers"])
+    """Whole and nonnegative counts where promised, and counts that follow from the raw
+    measurements.
+    """
+    rule, integers = (
+        check_nonnegative(manifest["published"]["nonnegative"]),
+        bool(manifest["published"]["integers"]),
+    )
     checks = []
     if integers:
-        checks.append(Check("counts are whole numbers", bool(np.issubdtype(counts.dtype, np.integer))))
+        checks.append(
+            Check("counts are whole numbers", bool(np.issubdtype(counts.dtype, np.integer)))
+        )
     if rule != "no":
         lowest = counts.min()
-        checks.append(Check("counts are not negative", bool(lowest >= 0), "" if lowest >= 0 else f"lowest is {lowest}"))
+        checks.append(
+            Check(
+                "counts are not negative",
+                bool(lowest >= 0),
+                "" if lowest >= 0 else f"lowest is {lowest}",
+            )
+        )
     if noisy is not None:
         again = estimate_bins(errors, noisy.levels)
         scale = max(1.0, float(np.abs(again).max()))
         follow = bool(np.all(np.abs(again - estimates) <= CLOSE * scale))
-        checks.append(Check("estimates follow from the noisy answers", follow, "" if follow else "they differ"))
+        checks.append(
+            Check(
+                "estimates follow from the noisy answers", follow, "" if follow else "they differ"
+            )
+        )
         finished = finish_bins(errors, noisy.levels, again, nonnegative=rule, integers=integers)
-        slack = 1.0 if integers else CLOSE * scale  # a tie may be rounded the other way on another machine
+        slack = (
+            1.0 if integers else CLOSE * scale
+        )  # a tie may be rounded the other way on another machine
         follow = bool(np.all(np.abs(finished - counts) <= slack))
-        checks.append(Check("counts follow from the noisy answers", follow, "" if follow else "they differ"))
+        checks.append(
+            Check("counts follow from the noisy answers", follow, "" if follow else "they differ")
+        )
     return Verification(tuple(checks))

@@ -1,1 +1,3 @@
-"""What every kind of release shares: folder, manifest, keeping, queries, checks, evaluation, report and export."""
+"""What every kind of release shares: folder, manifest, keeping, queries, checks, evaluation, report
+and export.
+"""

@@ -1,7 +1,8 @@
-"""The card of a deployment: what a release is and promises, in the manifest's words, in the form of the Differential
-Privacy Deployments Registry.
+"""The card of a deployment: what a release is and promises, in the manifest's words, in the form of
+the Differential Privacy Deployments Registry.
 
-What the manifest does not know, such as who publishes, its owner says. What nobody said is left out, never guessed.
+What the manifest does not know, such as who publishes, its owner says. What nobody said is left
+out, never guessed.
 """
 
 from __future__ import annotations
@@ -53,12 +54,17 @@ NOISE = {
     "discrete-laplace": "discrete Laplace (geometric) noise, drawn exactly",
     "discrete-gaussian": "discrete Gaussian noise, drawn exactly",
 }
-POST_PROCESSING = "Published numbers are worked out from the noisy answers alone, without a further look at the data."
+POST_PROCESSING = (
+    "Published numbers are worked out from the noisy answers alone, "
+    "without a further look at the data."
+)
 OPTIONS_CHOSEN = (
-    "Options are taken to have been chosen without a look at the data; what a mechanism chooses by them is paid for."
+    "Options are taken to have been chosen without a look at the "
+    "data; what a mechanism chooses by them is paid for."
 )
 ACTORS = (
-    "Whoever runs the release, and the machine, see the data and are trusted with them. Readers of the release are trusted "
+    "Whoever runs the release, and the machine, see the data and are trusted with them. Readers of "
+    "the release are trusted "
     "with nothing, and may know everything but the noise."
 )
 STREAMED = "Numbers are added step by step; the loss is that of all steps together."
@@ -81,7 +87,11 @@ def card_json(manifest: Manifest, options: CardOptions, digest: str) -> dict[str
         if said:
             deployment.setdefault(part, {})[field] = _entry(name, said)
     ordered = {part: deployment[part] for part in HEADINGS if deployment.get(part)}
-    return {"format_version": FORMAT_VERSION, **record_of(ordered), "release": {"manifest_sha256": digest}}
+    return {
+        "format_version": FORMAT_VERSION,
+        **record_of(ordered),
+        "release": {"manifest_sha256": digest},
+    }
 
 
 def _entry(name: str, said: Any) -> Any:
@@ -104,7 +114,13 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
     exact = {"epsilon": budget.total} if pure else {"rho": budget.total}
     if budget.asked is not None:
         exact = {"epsilon": budget.asked[0], "delta": budget.asked[1], **exact}
-    variant = "Pure DP" if pure else "Approximate DP" if budget.asked is not None else "Zero-concentrated DP"
+    variant = (
+        "Pure DP"
+        if pure
+        else "Approximate DP"
+        if budget.asked is not None
+        else "Zero-concentrated DP"
+    )
     stream, notes = manifest["kind"] == "stream", notes_of(manifest)
     return {
         "basic": {
@@ -113,7 +129,8 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
         },
         "dp_variant": {
             "variant_name": variant,
-            "unprotected_quantities": _sentences([*privacy["fixed"], *notes.public.values()]) or "None.",
+            "unprotected_quantities": _sentences([*privacy["fixed"], *notes.public.values()])
+            or "None.",
         },
         "privacy_loss": {
             "privacy_unit": unit["name"],
@@ -135,7 +152,10 @@ def _derived(manifest: Manifest) -> dict[str, dict[str, Any]]:
         },
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": " ".join(
-                [*([_sentences(list(notes.counting.values()))] if notes.counting else []), OPTIONS_CHOSEN]
+                [
+                    *([_sentences(list(notes.counting.values()))] if notes.counting else []),
+                    OPTIONS_CHOSEN,
+                ]
             ),
             "mechanisms": _mechanisms(manifest),
         },
@@ -148,32 +168,52 @@ def _unit_details(privacy: Mapping[str, Any]) -> str:
 
 
 def _rounded(exact: Mapping[str, Fraction]) -> list[str]:
-    """A sentence for each loss that no decimal number of a machine is: its exact value, which is not above the number."""
-    return [f"Exactly, {name} = {loss}." for name, loss in exact.items() if Fraction(str(number_above(loss))) != loss]
+    """A sentence for each loss that no decimal number of a machine is: its exact value, which is
+    not above the number.
+    """
+    return [
+        f"Exactly, {name} = {loss}."
+        for name, loss in exact.items()
+        if Fraction(str(number_above(loss))) != loss
+    ]
 
 
 def _composition(manifest: Manifest) -> str:
     """How the losses of single questions add up, with each of them."""
     privacy = manifest["privacy"]
     symbol = budget_of(privacy).symbol
-    asked = [*privacy.get("side_queries", ()), *privacy.get("levels", ()), *privacy.get("steps", ())]
+    asked = [
+        *privacy.get("side_queries", ()),
+        *privacy.get("levels", ()),
+        *privacy.get("steps", ()),
+    ]
     parts = [f"{_called(one)}: {symbol} = {one[symbol]}" for one in asked if symbol in one]
     told = privacy["composition"]
-    way = told.get("meaning") or "the losses of all questions add up; regions of one level share theirs"
+    way = (
+        told.get("meaning")
+        or "the losses of all questions add up; regions of one level share theirs"
+    )
     paid = manifest.get("ledger")
     account = (
         "A ledger paid for the release; what else was paid from the same account adds to it."
         if paid
         else (
-            "No ledger is named: the losses of all releases from the same data add up, and nobody keeps the sum here."
+            "No ledger is named: the losses of all releases from the same data add up, and nobody "
+            "keeps the sum here."
         )
     )
-    return " ".join([f"{way[0].upper()}{way[1:]}.", *([f"{'; '.join(parts)}."] if parts else []), account])
+    return " ".join(
+        [f"{way[0].upper()}{way[1:]}.", *([f"{'; '.join(parts)}."] if parts else []), account]
+    )
 
 
 def _called(question: Mapping[str, Any]) -> str:
     """What a paid question is called: its level, else what it asked."""
-    return str(next((question[name] for name in ("name", "query", "level") if name in question), "question"))
+    return str(
+        next(
+            (question[name] for name in ("name", "query", "level") if name in question), "question"
+        )
+    )
 
 
 def _mechanisms(manifest: Manifest) -> str:
@@ -195,7 +235,11 @@ def _named(facts: Any, name: str) -> list[str]:
     if isinstance(facts, Mapping):
         own = [facts[name]] if isinstance(facts.get(name), str) else []
         return own + [found for value in facts.values() for found in _named(value, name)]
-    return [found for value in facts for found in _named(value, name)] if isinstance(facts, list) else []
+    return (
+        [found for value in facts for found in _named(value, name)]
+        if isinstance(facts, list)
+        else []
+    )
 
 
 def _sentences(texts: Sequence[str]) -> str:
@@ -208,12 +252,22 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     title = deployment["basic"].get("name") or "A differentially private release"
     lines = [f"# {_escaped(title)}", ""]
     for part, heading in HEADINGS.items():
-        facts = {name: value for name, value in deployment.get(part, {}).items() if (part, name) != ("basic", "name")}
+        facts = {
+            name: value
+            for name, value in deployment.get(part, {}).items()
+            if (part, name) != ("basic", "name")
+        }
         if facts:
             lines += [f"## {heading}", ""]
-            lines += [f"- **{name.replace('_', ' ').capitalize()}**: {_shown(value)}" for name, value in facts.items()]
+            lines += [
+                f"- **{name.replace('_', ' ').capitalize()}**: {_shown(value)}"
+                for name, value in facts.items()
+            ]
             lines.append("")
-    lines.append(f"Card of the release whose manifest has the SHA-256 `{card['release']['manifest_sha256']}`.")
+    lines.append(
+        "Card of the release whose manifest has the SHA-256 "
+        f"`{card['release']['manifest_sha256']}`."
+    )
     return "\n".join(lines)
 
 
@@ -238,7 +292,9 @@ def _escaped(text: str) -> str:
 
 
 def card_problems(folder: str | Path, manifest: Manifest) -> list[str]:
-    """What is wrong with the card in a folder, one sentence each: damaged, of another release, or saying otherwise than it."""
+    """What is wrong with the card in a folder, one sentence each: damaged, of another release, or
+    saying otherwise than it.
+    """
     place = Path(folder)
     there = [name for name in (CARD, CARD_TEXT, CARD_YAML) if (place / name).exists()]
     if not there:
@@ -248,9 +304,14 @@ def card_problems(folder: str | Path, manifest: Manifest) -> list[str]:
         return [f"Of the card there is only {' and '.join(there)}; write it again."]
     try:
         card = read_facts(place / CARD, "a card", newest=FORMAT_VERSION, sealed_from=1)
-        entries = {name: card["deployment"].get(part, {}).get(field) for name, (part, field) in SAID.items()}
+        entries = {
+            name: card["deployment"].get(part, {}).get(field)
+            for name, (part, field) in SAID.items()
+        }
         said = {name: _said(name, entry) for name, entry in entries.items() if entry is not None}
-        again = card_json(manifest, CardOptions(**said), lasting_digest((place / MANIFEST).read_bytes()))
+        again = card_json(
+            manifest, CardOptions(**said), lasting_digest((place / MANIFEST).read_bytes())
+        )
     except TallytreeError as error:
         return [str(error)]
     except (KeyError, TypeError, AttributeError):

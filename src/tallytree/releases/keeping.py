@@ -1,8 +1,10 @@
-"""What is paid for is kept: measuring under a key that is always forgotten, and finishing what a run that died has left.
+"""What is paid for is kept: measuring under a key that is always forgotten, and finishing what a
+run that died has left.
 
-A release that goes to a folder claims it first, then pays, then measures. Every noisy answer is kept as it is given
-(:mod:`tallytree.privacy.journal`); when all are there they are kept once more, with all that is needed to finish the release
-without the data. Everything after that is post-processing, and can be done again, by another run, on another day.
+A release that goes to a folder claims it first, then pays, then measures. Every noisy answer is
+kept as it is given (:mod:`tallytree.privacy.journal`); when all are there they are kept once more,
+with all that is needed to finish the release without the data. Everything after that is
+post-processing, and can be done again, by another run, on another day.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from tallytree.errors import BudgetError, DuplicateReleaseError, PaidNotFinishedError, RequestError, VerificationError
+from tallytree.errors import (
+    BudgetError,
+    DuplicateReleaseError,
+    PaidNotFinishedError,
+    RequestError,
+    VerificationError,
+)
 from tallytree.ledger.payment import (
     Payment,
     digest_of_request,
@@ -43,8 +51,8 @@ if TYPE_CHECKING:
     from tallytree.ledger.accounts import OpenReservation
 
 T = TypeVar("T", bound=Published)
-# Of each number that is measured: eight in the journal, and at most as many in the tables of what was measured and in those of
-# the release, which are compressed.
+# Of each number that is measured: eight in the journal, and at most as many in the tables of what
+# was measured and in those of the release, which are compressed.
 BYTES_PER_ANSWER = 24
 
 
@@ -124,12 +132,15 @@ class PaidNoise:
     journal: Journal | None
     read_at: str
 
-    def measured(self, manifest: Manifest, tables: Mapping[str, Any], parts: Parts | None = None) -> None:
-        """Say that everything is measured, before anything more is computed from it: the key is forgotten, all that is needed
-        to finish the release without the data is kept, the fingerprint of the data is deleted, and the ledger notes the digest
-        of the answers.
+    def measured(
+        self, manifest: Manifest, tables: Mapping[str, Any], parts: Parts | None = None
+    ) -> None:
+        """Say that everything is measured, before anything more is computed from it: the key is
+        forgotten, all that is needed to finish the release without the data is kept, the
+        fingerprint of the data is deleted, and the ledger notes the digest of the answers.
 
-        ``parts`` are tables that other machines have written, in the folder that :meth:`folder_for_parts` gave them.
+        ``parts`` are tables that other machines have written, in the folder that
+        :meth:`folder_for_parts` gave them.
         """
         self.stream.forget()
         work, journal = self.keeping.work, self.journal
@@ -137,15 +148,18 @@ class PaidNoise:
             shutil.rmtree(work.path / MEASURED, ignore_errors=True)
             build_folder(work.path / MEASURED, tables, manifest, parts)
             digest = digest_of_parts(parts) if parts else journal.digest()
-            work.write_note(work.note() | {"state": "measured", "answers": digest, "read": self.read_at})
+            work.write_note(
+                work.note() | {"state": "measured", "answers": digest, "read": self.read_at}
+            )
             forget_reading(work)
             tell_measured(work, self.keeping.payment)
 
     def folder_for_parts(self) -> Path | None:
-        """A folder in which other machines may write tables of this release; None where nothing is kept, or where more is
-        computed from the tables before they go out.
+        """A folder in which other machines may write tables of this release; None where nothing is
+        kept, or where more is computed from the tables before they go out.
 
-        Its name is new: a task that outlives its run finds the folder gone, and adds nothing to those of the next one.
+        Its name is new: a task that outlives its run finds the folder gone, and adds nothing to
+        those of the next one.
         """
         work = self.keeping.work
         if work is None or self.keeping.intervals:
@@ -163,25 +177,30 @@ def paid_noise(
     n_answers: int = 0,
     tell: Altered | None = None,
 ) -> Iterator[PaidNoise]:
-    """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an exception too.
+    """Pay for a release, hand out a key for its noise, and forget the key afterwards, by an
+    exception too.
 
-    Where a target is claimed every noisy answer is kept as it is given, and a run that goes on after another one has died
-    gets the answers that were kept; it draws the others under a fresh key and pays nothing.
+    Where a target is claimed every noisy answer is kept as it is given, and a run that goes on
+    after another one has died gets the answers that were kept; it draws the others under a fresh
+    key and pays nothing.
 
     Parameters
     ----------
     keeping
         Who pays, and where answers are kept.
     manifest
-        Everything that will be said about the release; written from its plan, so nothing in it is confidential.
+        Everything that will be said about the release; written from its plan, so nothing in it is
+        confidential.
     insecure_seed
         For tests and experiments only.
     read
-        What is measured, so that a run that goes on measures the same. None where other machines hold it and draw the noise, so
-        that answers are kept all together or not at all: what a run that died has left of them is deleted before there is
-        another key, and once all are there no others are drawn.
+        What is measured, so that a run that goes on measures the same. None where other machines
+        hold it and draw the noise, so that answers are kept all together or not at all: what a run
+        that died has left of them is deleted before there is another key, and once all are there no
+        others are drawn.
     n_answers
-        How many numbers will be measured, as far as it is known: without room on disk for them nothing is paid.
+        How many numbers will be measured, as far as it is known: without room on disk for them
+        nothing is paid.
     tell
         What the owner asked to be told once the release is paid for.
     """
@@ -197,14 +216,19 @@ def paid_noise(
         journal = Journal(work.folder(ANSWERS), note.get("sealed", False), _to_owner(work, note))
         if measured and journal.digest() != measured:
             raise VerificationError(
-                f"The answers in {work.path} are not those that the ledger noted, and no others may be drawn for this payment."
+                f"The answers in {work.path} are not those that the ledger noted, and no others "
+                "may be drawn for this payment."
             )
         if read is not None and not journal.sealed:
             keep_reading(work, journal, read)
     if tell is not None:
         tell_owner(tell)
     seed = insecure_seed
-    stream = KeyStream.from_system(journal) if seed is None else KeyStream.from_insecure_seed(seed, journal)
+    stream = (
+        KeyStream.from_system(journal)
+        if seed is None
+        else KeyStream.from_insecure_seed(seed, journal)
+    )
     try:
         yield PaidNoise(paid, stream, keeping, journal, now())
     finally:
@@ -215,13 +239,17 @@ def _to_owner(work: Work, note: dict[str, Any]) -> str:
     """Which run began a release, and how to give it up, for messages to its owner."""
     began = ", ".join(f"{name} {version}" for name, version in note.get("versions", {}).items())
     return (
-        f"It was begun on {note.get('machine', 'an unknown machine')} with {began or 'unknown versions'}. Run the same command "
-        f"with these, on such a machine, or give the payment up and begin anew: tallytree clean {work.target}."
+        f"It was begun on {note.get('machine', 'an unknown machine')} with "
+        f"{began or 'unknown versions'}. Run the same command "
+        "with these, on such a machine, or give the payment up and begin anew: tallytree clean "
+        f"{work.target}."
     )
 
 
 def _drop_answers(work: Work) -> None:
-    """Delete what other machines have answered for a run that died, unless it is all: two sets would double the loss."""
+    """Delete what other machines have answered for a run that died, unless it is all: two sets
+    would double the loss.
+    """
     if work.note().get("state") == "measured":
         raise PaidNotFinishedError(
             "Everything is measured already, and no other answers may be drawn for this payment."
@@ -232,25 +260,33 @@ def _drop_answers(work: Work) -> None:
 
 
 def tell_measured(work: Work, payment: Payment | None) -> None:
-    """Note in the ledger that everything is measured; repeating it changes nothing, and other answers are refused."""
+    """Note in the ledger that everything is measured; repeating it changes nothing, and other
+    answers are refused.
+    """
     if payment is not None:
         from tallytree.ledger.accounts import find_reservation, note_measured  # loads SQLAlchemy
 
         note = work.note()
-        note_measured(payment.ledger, find_reservation(payment.ledger, note["receipt"]), digest=note["answers"])
+        note_measured(
+            payment.ledger,
+            find_reservation(payment.ledger, note["receipt"]),
+            digest=note["answers"],
+        )
 
 
 def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manifest, str]:
     """Pay, unless the run that left this work folder did; what was asked for must be the same.
 
-    Returns the manifest with its receipt, and the digest of the answers where the ledger has noted that all are there.
+    Returns the manifest with its receipt, and the digest of the answers where the ledger has noted
+    that all are there.
     """
     payment = keeping.payment
     asked, note = digest_of_request(manifest), work.note()
     dataset = None if payment is None else payment.dataset
     if note and (note["request"], note["dataset"]) != (asked, dataset):
         raise RequestError(
-            f"{work.path} holds what another request paid for. Finish that one (tallytree resume {work.target}), drop it "
+            f"{work.path} holds what another request paid for. Finish that one (tallytree resume "
+            f"{work.target}), drop it "
             f"(tallytree clean {work.target}), or choose another folder."
         )
     facts = {
@@ -262,7 +298,8 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
         "versions": manifest["versions"],
         "machine": platform.machine() or "an unnamed processor",
     }
-    # A stream goes on run by run; what a run that died was up to is finished before the next one goes further.
+    # A stream goes on run by run; what a run that died was up to is finished before the next one
+    # goes further.
     facts |= {name: manifest[name] for name in ("n_steps",) if name in manifest}
     if payment is None:
         work.write_note(note or facts | keeping.finishing() | {"state": "paid", "key": ""})
@@ -273,7 +310,9 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
     else:
         paying = {"state": "paying", "key": key, "ledger": _shown(payment.ledger)}
         work.write_note(facts | keeping.finishing() | paying)
-    entry = found.reservation if found is not None else reserve_for(replace(payment, key=key), manifest)
+    entry = (
+        found.reservation if found is not None else reserve_for(replace(payment, key=key), manifest)
+    )
     work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt()})
     return with_receipt(manifest, entry.receipt()), "" if found is None else found.measured_digest
 
@@ -296,27 +335,39 @@ def _shown(ledger: str) -> str | None:
 
 
 def check_copies(copies: int) -> None:
-    """Refuse a number of copies that no interval can be made from; also before a release is paid for."""
+    """Refuse a number of copies that no interval can be made from; also before a release is paid
+    for.
+    """
     if copies < 2:
         raise RequestError(f"Intervals need at least 2 copies of the release, not {copies}.")
 
 
-def released(options: Paying, target: Target, make: Callable[[Keeping], T], load: Callable[[Folder], T]) -> T:
-    """A release that Python asks for: in its folder, as the command line makes it, or in memory where none is named."""
+def released(
+    options: Paying, target: Target, make: Callable[[Keeping], T], load: Callable[[Folder], T]
+) -> T:
+    """A release that Python asks for: in its folder, as the command line makes it, or in memory
+    where none is named.
+    """
     if target.out is not None:
         return release_to(target, make, load, payment_from(options))[0]
     if target.overwrite or not target.noisy:
-        raise RequestError("overwrite= and noisy= say how a folder is written; add out=, the folder.")
+        raise RequestError(
+            "overwrite= and noisy= say how a folder is written; add out=, the folder."
+        )
     return make(Keeping(payment_from(options), intervals=target.intervals))
 
 
 def release_to(
-    target: Target, make: Callable[[Keeping], T], load: Callable[[Folder], T], payment: Payment | None = None
+    target: Target,
+    make: Callable[[Keeping], T],
+    load: Callable[[Folder], T],
+    payment: Payment | None = None,
 ) -> tuple[T, bool]:
-    """Make a release in a folder, unless it was paid for and is there already; tell the ledger that it is out.
+    """Make a release in a folder, unless it was paid for and is there already; tell the ledger that
+    it is out.
 
-    The target is claimed before ``make`` pays. What a run that died has left there is gone on with, if it is the same request.
-    Behind every function and command that releases to a folder.
+    The target is claimed before ``make`` pays. What a run that died has left there is gone on with,
+    if it is the same request. Behind every function and command that releases to a folder.
 
     Parameters
     ----------
@@ -354,7 +405,9 @@ def release_to(
 
 @contextmanager
 def kept_on_failure(work: Work) -> Iterator[None]:
-    """Where making a release fails: drop the claim if nothing was paid, otherwise keep everything and say how to go on."""
+    """Where making a release fails: drop the claim if nothing was paid, otherwise keep everything
+    and say how to go on.
+    """
     try:
         yield
     except BaseException as error:
@@ -373,18 +426,30 @@ def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool 
 
 def _leave(work: Work, error: BaseException) -> None:
     state = work.note().get("state")
-    # What a ledger refuses is not paid. Where it could not be reached to the end, or the run was stopped, nobody knows.
-    if state is None or (state == "paying" and isinstance(error, BudgetError | RequestError | VerificationError)):
+    # What a ledger refuses is not paid. Where it could not be reached to the end, or the run was
+    # stopped, nobody knows.
+    if state is None or (
+        state == "paying" and isinstance(error, BudgetError | RequestError | VerificationError)
+    ):
         work.release()
         return
     work.leave()
     if isinstance(error, PaidNotFinishedError):  # says itself what to do
         return
     if isinstance(error, Exception | KeyboardInterrupt):
-        told = "It was stopped." if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__
-        paid = "may be paid for already, which the ledger knows," if state == "paying" else "is paid for"
+        told = (
+            "It was stopped."
+            if isinstance(error, KeyboardInterrupt)
+            else str(error) or type(error).__name__
+        )
+        paid = (
+            "may be paid for already, which the ledger knows,"
+            if state == "paying"
+            else "is paid for"
+        )
         again = "" if state == "measured" else ", or the same command again"
         raise PaidNotFinishedError(
-            f"{told} The release to {work.target} {paid} and not finished; what was measured is kept and nothing is paid "
+            f"{told} The release to {work.target} {paid} and not finished; what was measured is "
+            "kept and nothing is paid "
             f"twice. {work.standing()}To finish it: tallytree resume {work.target}{again}."
         ) from error

@@ -47,7 +47,8 @@ class Kind:
     check_privacy
         Recomputes the loss from the manifest and the raw measurements.
     page
-        The report as text, from a release, for the owner its evaluation, and what things are called.
+        The report as text, from a release, for the owner its evaluation, and what things are
+        called.
     plot
         The release, or one region of it, as a picture.
     estimate
@@ -55,16 +56,19 @@ class Kind:
     ask
         Answers a question; most kinds answer by themselves.
     evaluate, evaluates_with
-        Errors against the truth, from a release, its data and how to read them; and the names of what may be said of that.
+        Errors against the truth, from a release, its data and how to read them; and the names of
+        what may be said of that.
     plan
         Predicted errors of releases like an earlier one.
     compare
-        Differences of two releases of the kind, with errors; makes intervals where they are missing.
+        Differences of two releases of the kind, with errors; makes intervals where they are
+        missing.
     sheet
-        The release as one flat table whose columns say what they are, from which every export is written.
+        The release as one flat table whose columns say what they are, from which every export is
+        written.
     microdata
-        Writes synthetic groups and entities whose tables are those of a release, from a release, a folder and whether to
-        replace one.
+        Writes synthetic groups and entities whose tables are those of a release, from a release, a
+        folder and whether to replace one.
     features
         Its rows with shapes, from a release, its sheet and the outlines that were named.
     intervals, spark
@@ -83,13 +87,21 @@ class Kind:
     plan: Callable[..., Any] | No
     intervals: str | No
     spark: str | No
-    plot: Callable[..., Picture] | No = No("nobody has said what it looks like; draw its table() yourself.")
+    plot: Callable[..., Picture] | No = No(
+        "nobody has said what it looks like; draw its table() yourself."
+    )
     evaluates_with: frozenset[str] = frozenset()
     compare: Callable[..., Any] | No = No("differences of such releases are to come.")
-    sheet: Callable[[Any], Sheet] | No = No("nobody has said what its columns are; save its table() yourself.")
-    features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No("it has no places on a map.")
+    sheet: Callable[[Any], Sheet] | No = No(
+        "nobody has said what its columns are; save its table() yourself."
+    )
+    features: Callable[[Any, Sheet, ShapesOptions], Features] | No = No(
+        "it has no places on a map."
+    )
     microdata: Callable[..., Path] | No = No("synthetic rows are made of group sizes.")
-    ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: published.ask(question)
+    ask: Callable[[Any, Question, Progress], Reply] = lambda published, question, progress: (
+        published.ask(question)
+    )
 
     def verb(self, name: str) -> Callable[..., Any]:
         """A verb of the kind; RequestError with the reason where it has none."""
@@ -109,12 +121,28 @@ def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:
     """One row per kind: which verbs it has, or why not; the docs show it."""
     rows = []
     for kind in kinds.values():
-        cells = {"kind": kind.name, "command": kind.command, "Python": kind.function, "verify": "yes", "report": "yes"}
-        cells |= {"query": ", ".join(sorted(_answers(kind))) or "–", "ledger": "yes", "save, load": "yes"}
+        cells = {
+            "kind": kind.name,
+            "command": kind.command,
+            "Python": kind.function,
+            "verify": "yes",
+            "report": "yes",
+        }
+        cells |= {
+            "query": ", ".join(sorted(_answers(kind))) or "–",
+            "ledger": "yes",
+            "save, load": "yes",
+        }
         cells["export"] = _exports(kind)
         for verb in ("estimate", "evaluate", "plan", "compare", "microdata", "intervals", "spark"):
             found = getattr(kind, verb)
-            cells[verb] = f"no: {found.reason}" if isinstance(found, No) else found if isinstance(found, str) else "yes"
+            cells[verb] = (
+                f"no: {found.reason}"
+                if isinstance(found, No)
+                else found
+                if isinstance(found, str)
+                else "yes"
+            )
         rows.append(cells)
     return rows
 

@@ -14,9 +14,8 @@ from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
 from tallytree.model.renamed import renamed
 
-RELATIVE_THRESHOLD = (
-    0.001  # θ of relative errors as a part of all entities, where none is given (Qardaji, Yang, Li 2013)
-)
+# θ of relative errors as a part of all entities, where none is given (Qardaji, Yang, Li 2013)
+RELATIVE_THRESHOLD = 0.001
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,8 @@ def mean_squared_error(answers: npt.ArrayLike, truth: npt.ArrayLike) -> float:
 
 
 def mean_relative_error(answers: npt.ArrayLike, truth: npt.ArrayLike, threshold: float) -> float:
-    """MRE: the mean of |answer − truth| / max(θ, truth), with a threshold θ > 0 that keeps small true answers from
-    dominating.
+    """MRE: the mean of |answer − truth| / max(θ, truth), with a threshold θ > 0 that keeps small
+    true answers from dominating.
 
     Examples
     --------
@@ -132,7 +131,9 @@ def mean_relative_error(answers: npt.ArrayLike, truth: npt.ArrayLike, threshold:
     0.4
     """
     if not threshold > 0:
-        raise RequestError(f"The threshold of relative errors must be greater than 0, got {threshold!r}.")
+        raise RequestError(
+            f"The threshold of relative errors must be greater than 0, got {threshold!r}."
+        )
     differences = np.abs(_differences(answers, truth))
     return float(np.mean(differences / np.maximum(threshold, np.asarray(truth, dtype=np.float64))))
 
@@ -141,6 +142,7 @@ def _differences(answers: npt.ArrayLike, truth: npt.ArrayLike) -> FloatArray:
     ours, theirs = np.asarray(answers, dtype=np.float64), np.asarray(truth, dtype=np.float64)
     if ours.shape != theirs.shape or ours.size == 0:
         raise RequestError(
-            f"Errors need as many answers as true values, at least one; got {ours.shape} and {theirs.shape}."
+            f"Errors need as many answers as true values, at least one; got {ours.shape} and "
+            f"{theirs.shape}."
         )
     return ours - theirs

@@ -1,4 +1,6 @@
-"""What the notes of a manifest are about: what was taken as public, what stays confidential, how rows were counted."""
+"""What the notes of a manifest are about: what was taken as public, what stays confidential, how
+rows were counted.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +45,12 @@ def notes_of(manifest: Manifest) -> Notes:
     for name, text in manifest.get("public", {}).items():
         if isinstance(text, str):
             confidential = text.startswith(_CONFIDENTIAL)
-            kept = found.confidential if confidential else found.counting if name in _COUNTING else found.public
+            kept = (
+                found.confidential
+                if confidential
+                else found.counting
+                if name in _COUNTING
+                else found.public
+            )
             kept[name] = text
     return found

@@ -1,7 +1,8 @@
 """Manifests of format 1, as the present version would have written them.
 
-Format 1 had no checksum of its own, so every key that its writer always wrote must be there. It named a unit in words, spelled
-noise in two ways, and called the mechanism of a histogram its strategy and that of a map or degree sequence its method.
+Format 1 had no checksum of its own, so every key that its writer always wrote must be there. It
+named a unit in words, spelled noise in two ways, and called the mechanism of a histogram its
+strategy and that of a map or degree sequence its method.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _PRIVACY = (
     "private", "definition", "unit", "unit_column", "contributions", "neighbours", "statement", "composition",
 )  # fmt: skip
 _VERSIONS = ("python", "tallytree", "numpy", "numba", "pyarrow", "duckdb", "cryptography")
-# Per kind: keys at the top, keys of the block that names the mechanism, of ``public``, and the files beside counts.parquet.
+# Per kind: keys at the top, keys of the block that names the mechanism, of ``public``, and the
+# files beside counts.parquet.
 _KEYS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "group-sizes": (
         ("levels", "request", "totals", "hierarchy_sha256"),
@@ -52,7 +54,9 @@ _NOISE = {"discrete Laplace": "discrete-laplace", "discrete Gaussian": "discrete
 
 
 def from_format_1(manifest: Manifest) -> Manifest:
-    """The manifest in the present format, without ``files``; VerificationError where a key is missing."""
+    """The manifest in the present format, without ``files``; VerificationError where a key is
+    missing.
+    """
     _need(manifest, "", _EVERY_KIND)
     kind = manifest["kind"]
     if kind not in _KEYS:
@@ -66,7 +70,9 @@ def from_format_1(manifest: Manifest) -> Manifest:
     for name, facts in manifest["files"].items():
         _need(facts, f"files.{name}", ("rows", "sha256"))
     privacy = manifest["privacy"]
-    _need(privacy, "privacy", (*_PRIVACY, "epsilon" if privacy.get("definition") == "pure" else "rho"))
+    _need(
+        privacy, "privacy", (*_PRIVACY, "epsilon" if privacy.get("definition") == "pure" else "rho")
+    )
     rest = {name: value for name, value in manifest.items() if name not in ("privacy", mechanism)}
     return {**rest, "mechanism": manifest[mechanism], "privacy": _privacy(kind, manifest)}
 
@@ -79,14 +85,21 @@ def _privacy(kind: str, manifest: Manifest) -> dict[str, Any]:
         case "group-sizes":
             _check_group_sizes(manifest)
             _need(old, "privacy", ("levels", "side_queries"))
-            more |= {name: [_query(one, name, symbol) for one in old[name]] for name in ("levels", "side_queries")}
+            more |= {
+                name: [_query(one, name, symbol) for one in old[name]]
+                for name in ("levels", "side_queries")
+            }
             more |= {"ledger": old["ledger"]} if "ledger" in old else {}
         case "histogram" | "grid-histogram":
             _check_histogram(manifest)
             _need(old, "privacy", ("levels",))
             more |= {"levels": [_query(one, "levels", symbol) for one in old["levels"]]}
         case "degrees":
-            more |= _query({symbol: old[symbol], **_some(old, "sensitivity", "noise", "scale", "variance")}, "", symbol)
+            more |= _query(
+                {symbol: old[symbol], **_some(old, "sensitivity", "noise", "scale", "variance")},
+                "",
+                symbol,
+            )
             del more[symbol]
         case _:
             _need(manifest["published"], "published", ("nonnegative", "integers", "sparse"))
@@ -100,7 +113,9 @@ def _privacy(kind: str, manifest: Manifest) -> dict[str, Any]:
                     ("mechanism", "rate") if "rate" in step or "mechanism" in step else ("noise",),
                 )
             more |= {"steps": old["steps"]}
-    guarantee = Guarantee(budget_of(old), _unit(old), _fixed(kind, manifest), old["private"] is True, _adds(manifest))
+    guarantee = Guarantee(
+        budget_of(old), _unit(old), _fixed(kind, manifest), old["private"] is True, _adds(manifest)
+    )
     return guarantee_to_json(guarantee) | _in_words(more, str(old["unit"]), guarantee.unit.words)
 
 
@@ -110,7 +125,10 @@ def _in_words(facts: Any, old: str, new: str) -> Any:
         return [_in_words(fact, old, new) for fact in facts]
     if not isinstance(facts, dict):
         return facts
-    return {name: new if name == "unit" and fact == old else _in_words(fact, old, new) for name, fact in facts.items()}
+    return {
+        name: new if name == "unit" and fact == old else _in_words(fact, old, new)
+        for name, fact in facts.items()
+    }
 
 
 def _check_group_sizes(manifest: Manifest) -> None:
@@ -141,9 +159,13 @@ def _check_histogram(manifest: Manifest) -> None:
 
 
 def _query(old: Mapping[str, Any], where: str, symbol: str) -> dict[str, Any]:
-    """A measured query with its noise as it is spelled now; a level on which nothing was measured has none."""
+    """A measured query with its noise as it is spelled now; a level on which nothing was measured
+    has none.
+    """
     where = f"privacy.{where}".rstrip(".")
-    known = {"privacy.levels": ("level", "share"), "privacy.side_queries": ("query",)}.get(where, ())
+    known = {"privacy.levels": ("level", "share"), "privacy.side_queries": ("query",)}.get(
+        where, ()
+    )
     _need(old, where, (*known, symbol))
     if where == "privacy.levels" and "query" not in old:
         _need(old, where, ("name", "view"))
@@ -163,8 +185,14 @@ def _query(old: Mapping[str, Any], where: str, symbol: str) -> dict[str, Any]:
 
 
 def _unit(old: Mapping[str, Any]) -> Unit:
-    """The unit from its words: "one person", "all rows of one driver (of which …)", "all rows of one person, at most 3"."""
-    words, column, contributions = str(old["unit"]), str(old["unit_column"] or ""), old["contributions"]
+    """The unit from its words: "one person", "all rows of one driver (of which …)", "all rows of
+    one person, at most 3".
+    """
+    words, column, contributions = (
+        str(old["unit"]),
+        str(old["unit_column"] or ""),
+        old["contributions"],
+    )
     if words.startswith("one "):
         return Unit(words.removeprefix("one "), "", contributions)
     bounded = "(of which at most" in words
@@ -191,7 +219,11 @@ def _some(facts: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def _need(facts: object, where: str, names: tuple[str, ...]) -> None:
     """Refuse a part of a manifest that lacks a key."""
     if not isinstance(facts, Mapping):
-        raise VerificationError(f"{MANIFEST}: {where or 'it'} is not a table of facts.", (MANIFEST,))
+        raise VerificationError(
+            f"{MANIFEST}: {where or 'it'} is not a table of facts.", (MANIFEST,)
+        )
     for name in names:
         if name not in facts:
-            raise VerificationError(f"{MANIFEST} lacks {f'{where}.{name}' if where else name}.", (MANIFEST,))
+            raise VerificationError(
+                f"{MANIFEST} lacks {f'{where}.{name}' if where else name}.", (MANIFEST,)
+            )

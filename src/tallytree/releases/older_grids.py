@@ -1,8 +1,9 @@
 """Folders of the former kind ``grid-histogram``, read as the maps that they are.
 
-Such a folder holds cells, and noisy counts of nested blocks: every axis cut into blocks of one width per level, the last ones
-possibly short. Blocks are boxes and levels are steps, so that one reading serves both. Flat grids were divided by halves of
-every axis where nothing was measured, to make counts nonnegative and whole; these halves are boxes too.
+Such a folder holds cells, and noisy counts of nested blocks: every axis cut into blocks of one
+width per level, the last ones possibly short. Blocks are boxes and levels are steps, so that one
+reading serves both. Flat grids were divided by halves of every axis where nothing was measured, to
+make counts nonnegative and whole; these halves are boxes too.
 """
 
 from __future__ import annotations
@@ -33,8 +34,12 @@ from tallytree.storage.folder import MANIFEST, Folder, Manifest
 
 
 def as_map(folder: Folder) -> Folder:
-    """The folder as that of a map: manifest and tables as maps have them, files and checksums as they are."""
-    return GridFolder(folder.path, folder.version, _manifest(folder), folder.files, folder.split, folder)
+    """The folder as that of a map: manifest and tables as maps have them, files and checksums as
+    they are.
+    """
+    return GridFolder(
+        folder.path, folder.version, _manifest(folder), folder.files, folder.split, folder
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,19 +94,25 @@ class GridFolder(Folder):
             by_node[cells] = found
             return sums_of_leaves(tree, by_node)
 
-        return MapEstimates(tree, variances, of_boxes("estimate"), of_boxes("count"), np.array(tree.is_leaf))
+        return MapEstimates(
+            tree, variances, of_boxes("estimate"), of_boxes("count"), np.array(tree.is_leaf)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Nested blocks over a grid as a tree of boxes; ``levels`` hold the nodes of each width in row-major order."""
+    """Nested blocks over a grid as a tree of boxes; ``levels`` hold the nodes of each width in
+    row-major order.
+    """
 
     tree: BoxTree
     levels: tuple[IntArray, ...]
 
 
 def nested_blocks(shape: tuple[int, ...], widths: tuple[int, ...]) -> Blocks:
-    """The blocks of each width, the coarsest first, below a root where the first level is more than one block."""
+    """The blocks of each width, the coarsest first, below a root where the first level is more than
+    one block.
+    """
     whole = np.zeros((1, len(shape)), dtype=np.int64)
     low, high, children, levels = [whole], [np.array([shape])], [], []
     rank, n_nodes, above = np.zeros(1, dtype=np.int64), 1, max(*shape, widths[0])
@@ -139,7 +150,11 @@ def _manifest(folder: Folder) -> Manifest:
     rule = {"top-down": True, "no": False}.get(published["nonnegative"], published["nonnegative"])
     if rule is True and len(facts["widths"]) == 1:
         rule = "evenly"
-    names = ("x", "y", "z")[: len(axes)] if len(axes) <= 3 else tuple(f"x{axis}" for axis in range(len(axes)))
+    names = (
+        ("x", "y", "z")[: len(axes)]
+        if len(axes) <= 3
+        else tuple(f"x{axis}" for axis in range(len(axes)))
+    )
     asked = dict.fromkeys(("n_points", "alpha", "cells", "depth", "branching", "prune"))
     frame = frame_of(axes)
     rest = {
@@ -149,14 +164,23 @@ def _manifest(folder: Folder) -> Manifest:
     }
     return {
         "kind": KIND,
-        "mechanism": {"name": facts["name"], "asked_for": facts["name"], **asked, "reason": facts["reason"]},
+        "mechanism": {
+            "name": facts["name"],
+            "asked_for": facts["name"],
+            **asked,
+            "reason": facts["reason"],
+        },
         "columns": list(names),
         "box": [list(side) for side in frame.box],
         "resolution": list(frame.shape),
         "uniformity": UNIFORMITY,
         "published": {"nonnegative": rule, "integers": published["integers"], "sparse": False},
         "privacy": {
-            **{name: value for name, value in privacy.items() if name not in ("levels", "composition")},
+            **{
+                name: value
+                for name, value in privacy.items()
+                if name not in ("levels", "composition")
+            },
             "composition": COMPOSITION,
             "steps": _steps(folder),
         },
@@ -177,18 +201,23 @@ def _steps(folder: Folder) -> list[dict[str, Any]]:
     contributions = int(privacy["unit"]["contributions"])
     bound = {"l1": contributions, "l2_squared": contributions**2}
     measured = [level for level in privacy["levels"] if "noise" in level]
-    recorded = [record_to_json(part) for part in measurements(record_from_json(privacy["composition"]))]
+    recorded = [
+        record_to_json(part) for part in measurements(record_from_json(privacy["composition"]))
+    ]
     noise = ("level", "noise", "scale", "sigma2", "sensitivity")
     if [{**_some(level, noise), "loss": level[symbol]} for level in measured] != [
         _some(part, (*noise, "loss")) for part in recorded
     ] or any(level["sensitivity"] != bound for level in measured):
         raise VerificationError(
-            f"{folder.path}: the figures per level differ from the record of measurements.", (MANIFEST,)
+            f"{folder.path}: the figures per level differ from the record of measurements.",
+            (MANIFEST,),
         )
     return [
         {
             "query": "block",
-            "boxes": math.prod(-(-size // manifest["mechanism"]["widths"][level["level"]]) for size in shape),
+            "boxes": math.prod(
+                -(-size // manifest["mechanism"]["widths"][level["level"]]) for size in shape
+            ),
             "share": level["share"],
             **_some(level, (symbol, "noise", "scale", "sigma2")),
         }

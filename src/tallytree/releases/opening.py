@@ -1,4 +1,6 @@
-"""Opening a release folder: the manifest is read once, brought to the present format, and its shape checked."""
+"""Opening a release folder: the manifest is read once, brought to the present format, and its shape
+checked.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from tallytree.releases.older import GRID_KIND, from_format_1
 from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, Manifest, read_manifest
 
 # What a reader of any kind relies on.
-_NEEDED = {"kind": str, "privacy": Mapping, "public": Mapping, "mechanism": Mapping, "versions": Mapping}
+_NEEDED = {
+    "kind": str,
+    "privacy": Mapping,
+    "public": Mapping,
+    "mechanism": Mapping,
+    "versions": Mapping,
+}
 
 
 def open_folder(path: str | Path) -> Folder:
@@ -22,7 +30,9 @@ def open_folder(path: str | Path) -> Folder:
     with reading(path):
         manifest = from_format_1(raw) if raw["format_version"] == 1 else raw
         files = raw["files"]
-        if not isinstance(files, Mapping) or not all(isinstance(facts, Mapping) for facts in files.values()):
+        if not isinstance(files, Mapping) or not all(
+            isinstance(facts, Mapping) for facts in files.values()
+        ):
             raise TypeError("files is not a table of checksums")
         split = _parts_of(raw, files)
         for name, kind in _NEEDED.items():
@@ -35,12 +45,19 @@ def open_folder(path: str | Path) -> Folder:
 
 
 def _parts_of(raw: Manifest, files: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
-    """Which files each table is made of, where it is not one; every file belongs to one table, once."""
+    """Which files each table is made of, where it is not one; every file belongs to one table,
+    once.
+    """
     split = {table: tuple(names) for table, names in raw.get("parts", {}).items()}
     named = [name for names in split.values() for name in names]
     if not (raw["format_version"] >= 3) == ("parts" in raw) == bool(split):
         raise ValueError("folders of format 3, and they alone, have tables in parts")
-    if not all(split.values()) or len(set(named)) < len(named) or not {*named} <= {*files} or {*split} & {*files}:
+    if (
+        not all(split.values())
+        or len(set(named)) < len(named)
+        or not {*named} <= {*files}
+        or {*split} & {*files}
+    ):
         raise ValueError("parts are not files of one table each")
     return split
 
@@ -58,9 +75,11 @@ def _as_map(folder: Folder) -> Folder:
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """While a folder is read: whatever damage makes it stumble is one sentence, a VerificationError.
+    """While a folder is read: whatever damage makes it stumble is one sentence, a
+    VerificationError.
 
-    Numbers that are none must not become others: casting NaN to a whole number is an error here, not a warning.
+    Numbers that are none must not become others: casting NaN to a whole number is an error here,
+    not a warning.
     """
     try:
         with np.errstate(invalid="raise"):
@@ -79,4 +98,6 @@ def unreadable(path: str | Path, error: Exception) -> VerificationError:
         else str(error) or type(error).__name__
     )
     first_line = what.splitlines()[0][:200] if what else type(error).__name__
-    return VerificationError(f"{path} is not a whole release: {first_line.rstrip('.')}.", (MANIFEST,))
+    return VerificationError(
+        f"{path} is not a whole release: {first_line.rstrip('.')}.", (MANIFEST,)
+    )

@@ -1,7 +1,8 @@
 """What a manifest says about privacy, recomputed by someone who trusts none of it.
 
-The record of measurements in the manifest is enough: its total loss follows from sensitivities and noise alone, and each
-sensitivity from the query, the bound on contributions and the bound on quantities.
+The record of measurements in the manifest is enough: its total loss follows from sensitivities and
+noise alone, and each sensitivity from the query, the bound on contributions and the bound on
+quantities.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ from tallytree.streams.manifest import check_stream_record, stream_plan
 
 
 def check_privacy(folder: Folder) -> tuple[Check, ...]:
-    """The loss of a release, recomputed from the record of its measurements and compared with what is stated."""
+    """The loss of a release, recomputed from the record of its measurements and compared with what
+    is stated.
+    """
     stated, record = budget_of(folder.manifest["privacy"]), record_of(folder.manifest)
     failures = check_composition(record, stated)
     return (
@@ -73,11 +76,17 @@ def check_privacy(folder: Folder) -> tuple[Check, ...]:
 
 def check_group_sizes_privacy(folder: Folder) -> tuple[Check, ...]:
     """The same, and that what was measured is what the request asked for."""
-    return (*check_privacy(folder), _check_request(folder), *check_written(folder, group_sizes_again))
+    return (
+        *check_privacy(folder),
+        _check_request(folder),
+        *check_written(folder, group_sizes_again),
+    )
 
 
 def check_histogram_privacy(folder: Folder) -> tuple[Check, ...]:
-    """The same as for every kind, and that the manifest is that of its strategy and budget; of boxes, the same as for maps."""
+    """The same as for every kind, and that the manifest is that of its strategy and budget; of
+    boxes, the same as for maps.
+    """
     if asks_boxes(folder.manifest):
         return (*check_boxes_privacy(folder), *check_written(folder, histogram_again))
     return (*check_privacy(folder), *check_written(folder, histogram_again))
@@ -89,7 +98,9 @@ def check_degrees_privacy(folder: Folder) -> tuple[Check, ...]:
 
 
 def _check_request(folder: Folder) -> Check:
-    """Mechanism, totals and, unless they were planned after a first look, shares follow from the request anew."""
+    """Mechanism, totals and, unless they were planned after a first look, shares follow from the
+    request anew.
+    """
     manifest = folder.manifest
     hierarchy, _ = regions_of_folder(folder)
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
@@ -98,7 +109,11 @@ def _check_request(folder: Folder) -> Check:
     if plan.mechanism == "size-bins" and plan.awaits_look:
         del mechanism["views"]  # chosen after the first look
     expected = {**mechanism, "kept": kept, "regions": hierarchy.fingerprint}
-    stated = {**manifest["mechanism"], "kept": manifest["totals"]["kept"], "regions": manifest["hierarchy_sha256"]}
+    stated = {
+        **manifest["mechanism"],
+        "kept": manifest["totals"]["kept"],
+        "regions": manifest["hierarchy_sha256"],
+    }
     wrong = [name for name, value in expected.items() if stated.get(name) != value]
     if plan.budget != budget_of(manifest["privacy"]):
         wrong.append("loss")
@@ -106,14 +121,23 @@ def _check_request(folder: Folder) -> Check:
     if not plan.awaits_look and shares != [str(level.share) for level in plan.levels]:
         wrong.append("shares")
     return Check(
-        "mechanism and regions are those of the request", not wrong, f"{', '.join(wrong)} differ." if wrong else ""
+        "mechanism and regions are those of the request",
+        not wrong,
+        f"{', '.join(wrong)} differ." if wrong else "",
     )
 
 
 def check_stream_privacy(folder: Folder) -> tuple[Check, ...]:
-    """The same as for every kind, and that record, figures per level and what is held fixed are those of the plan."""
+    """The same as for every kind, and that record, figures per level and what is held fixed are
+    those of the plan.
+    """
     cost, sensitivities, _ = check_privacy(folder)
-    return cost, sensitivities, check_stream_record(folder.manifest), *check_written(folder, stream_again)
+    return (
+        cost,
+        sensitivities,
+        check_stream_record(folder.manifest),
+        *check_written(folder, stream_again),
+    )
 
 
 def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
@@ -122,7 +146,9 @@ def check_map_privacy(folder: Folder) -> tuple[Check, ...]:
 
 
 def check_boxes_privacy(folder: Folder) -> tuple[Check, ...]:
-    """Which boxes are asked about follows from noisy answers, so their loss is added up cell by cell."""
+    """Which boxes are asked about follows from noisy answers, so their loss is added up cell by
+    cell.
+    """
     made = load_map(folder)
     checks = [check_steps(folder.manifest)]
     if made.noisy is not None:
@@ -133,13 +159,21 @@ def check_boxes_privacy(folder: Folder) -> tuple[Check, ...]:
 def check_secure(folder: Folder) -> Check:
     """Whether the noise came from secure randomness, by the manifest's own word."""
     private = folder.manifest["privacy"].get("private") is True
-    return Check("the noise came from secure randomness", private, "" if private else "An insecure seed was used.")
+    return Check(
+        "the noise came from secure randomness",
+        private,
+        "" if private else "An insecure seed was used.",
+    )
 
 
 def check_claims(folder: Folder) -> Check:
     """Statement, factor, cost of replacing and (ε, δ) follow from budget, unit and what is fixed."""
     wrong = false_claims(folder.manifest["privacy"])
-    return Check("the statement follows from the figures", not wrong, f"{', '.join(wrong)} differ." if wrong else "")
+    return Check(
+        "the statement follows from the figures",
+        not wrong,
+        f"{', '.join(wrong)} differ." if wrong else "",
+    )
 
 
 def recomputed_loss(folder: Folder) -> Budget:
@@ -161,14 +195,20 @@ def _expected_sensitivities(folder: Folder, record: Record) -> list[Sensitivity 
     if manifest["kind"] == HISTOGRAM:
         rows = None
         if folder.has("strategy.parquet"):
-            rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
+            rows = rows_from_table(
+                folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"])
+            )
         plan = plan_from_manifest(manifest, rows)
         looked = None if plan.look is None else plan.look.sensitivity
         by_level = plan.sensitivities
-        return [looked if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)]
+        return [
+            looked if leaf.level is None else by_level[leaf.level] for leaf in measurements(record)
+        ]
     if manifest["kind"] == STREAM:
         planned = stream_plan(manifest).record(manifest["privacy"]["unit"]["words"])
-        by_query = {(leaf.query, leaf.level, leaf.noise): leaf.sensitivity for leaf in measurements(planned)}
+        by_query = {
+            (leaf.query, leaf.level, leaf.noise): leaf.sensitivity for leaf in measurements(planned)
+        }
         return [by_query.get((leaf.query, leaf.level, leaf.noise)) for leaf in measurements(record)]
     contributions = int(manifest["privacy"]["unit"]["contributions"])
     max_quantity = int(manifest["public"]["max_quantity"])
@@ -204,7 +244,9 @@ def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mappin
 
 
 def whole_group_sensitivities(*, contributions: int = 1) -> Mapping[str, Sensitivity]:
-    """The same where the unit is a whole group, of which so many entities count; no other query is answered then."""
+    """The same where the unit is a whole group, of which so many entities count; no other query is
+    answered then.
+    """
     bins = size_bins_sensitivity()
     people = people_sensitivity(contributions=contributions)
     return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity(), "people": people}
@@ -214,10 +256,13 @@ def _check_sensitivities(record: Record, expected: list[Sensitivity | None]) -> 
     wrong = []
     for leaf, sensitivity in zip(measurements(record), expected):
         if sensitivity is None:
-            wrong.append(f"{_where(leaf)}: the query is not known, so its sensitivity cannot be checked.")
+            wrong.append(
+                f"{_where(leaf)}: the query is not known, so its sensitivity cannot be checked."
+            )
         elif leaf.sensitivity != sensitivity:
             wrong.append(
-                f"{_where(leaf)}: one unit can change {_norms(sensitivity)}, stated is {_norms(leaf.sensitivity)}."
+                f"{_where(leaf)}: one unit can change {_norms(sensitivity)}, stated is "
+                f"{_norms(leaf.sensitivity)}."
             )
     return Check("each query states its sensitivity", not wrong, " ".join(wrong))
 
@@ -234,15 +279,30 @@ def _check_listed(manifest: Manifest, record: Record) -> Check:
     """The figures per level, which people read, are those of the record, which was just recomputed."""
     privacy = manifest["privacy"]
     symbol = budget_of(privacy).symbol
-    shown = [privacy, *(facts for part in ("side_queries", "levels", "people") for facts in privacy.get(part, []))]
+    shown = [
+        privacy,
+        *(
+            facts
+            for part in ("side_queries", "levels", "people")
+            for facts in privacy.get(part, [])
+        ),
+    ]
     listed = [_facts(facts, symbol) for facts in shown if "noise" in facts]
     recorded = [_facts(record_to_json(leaf), "loss") for leaf in measurements(record)]
     same = sorted(listed, key=repr) == sorted(recorded, key=repr)
     return Check(
-        "the figures per level agree with the record", same, "" if same else "sensitivity, noise or loss differ."
+        "the figures per level agree with the record",
+        same,
+        "" if same else "sensitivity, noise or loss differ.",
     )
 
 
 def _facts(facts: Mapping[str, Any], loss: str) -> tuple[Any, ...]:
     bounds = facts["sensitivity"]
-    return facts.get("level"), noise_from_json(facts), bounds["l1"], bounds["l2_squared"], written_fraction(facts[loss])
+    return (
+        facts.get("level"),
+        noise_from_json(facts),
+        bounds["l1"],
+        bounds["l2_squared"],
+        written_fraction(facts[loss]),
+    )

@@ -14,9 +14,11 @@ def silent(done: int, total: int, step: str) -> None:
 
 
 def by_work(progress: Progress, work: Sequence[int]) -> Progress:
-    """Report steps as the share of the work that lies before them, so that the time left follows from the time taken.
+    """Report steps as the share of the work that lies before them, so that the time left follows
+    from the time taken.
 
-    ``work`` holds the predicted work of each step, from public facts. Reports in other steps are passed on as they are.
+    ``work`` holds the predicted work of each step, from public facts. Reports in other steps are
+    passed on as they are.
 
     Examples
     --------

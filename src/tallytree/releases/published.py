@@ -16,11 +16,15 @@ from tallytree.releases.questions import FLAGS, Question, Reply
 from tallytree.storage.folder import Manifest, write_folder
 from tallytree.storage.work import Work
 
-NO_MEASUREMENTS = "This release was saved without its raw measurements, so it cannot be estimated again."
+NO_MEASUREMENTS = (
+    "This release was saved without its raw measurements, so it cannot be estimated again."
+)
 
 
 def _showing(name: str) -> Callable[..., Any]:
-    """A verb that shows releases. It stands in a room that knows every kind, and so is found when it is called."""
+    """A verb that shows releases. It stands in a room that knows every kind, and so is found when
+    it is called.
+    """
     verb: Callable[..., Any] = getattr(import_module("tallytree.kinds.showing"), name)
     return verb
 
@@ -66,12 +70,16 @@ class Published(Protocol):
         return polars_frame(self.table())
 
     def report(self, path: str | Path | None = None, **look: Any) -> Page:
-        """The page of the release, which a notebook shows; written to ``path`` too. Keywords as of ``tallytree report``."""
+        """The page of the release, which a notebook shows; written to ``path`` too. Keywords as of
+        ``tallytree report``.
+        """
         page: Page = _showing("report")(self, path, **look)
         return page
 
     def plot(self, path: str | Path | None = None, **what: Any) -> Picture:
-        """A picture of the release, which a notebook shows; written to ``path`` too. Of group sizes: ``region=``."""
+        """A picture of the release, which a notebook shows; written to ``path`` too. Of group
+        sizes: ``region=``.
+        """
         picture: Picture = _showing("plot")(self, path, **what)
         return picture
 
@@ -83,7 +91,9 @@ class Published(Protocol):
 
     @property
     def private(self) -> bool:
-        """Whether the noise came from secure randomness; False for experiments with ``insecure_seed``."""
+        """Whether the noise came from secure randomness; False for experiments with
+        ``insecure_seed``.
+        """
         return bool(self.manifest["privacy"]["private"])
 
     @property
@@ -96,11 +106,22 @@ class Published(Protocol):
         beyond = [FLAGS[name] for name in question.asked() if name not in self.answers]
         if beyond:
             can = ", ".join(FLAGS[name] for name in FLAGS if name in self.answers)
-            raise RequestError(f"This is {self.title}, which cannot answer {', '.join(beyond)}. It answers: {can}.")
+            raise RequestError(
+                f"This is {self.title}, which cannot answer {', '.join(beyond)}. It answers: {can}."
+            )
         return self._reply(question)
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True, work: Work | None = None) -> Path:
-        """Write the release as a folder; ``noisy=False`` leaves the raw measurements out, ``work`` claimed it before."""
+    def save(
+        self,
+        path: str | Path,
+        *,
+        overwrite: bool = False,
+        noisy: bool = True,
+        work: Work | None = None,
+    ) -> Path:
+        """Write the release as a folder; ``noisy=False`` leaves the raw measurements out, ``work``
+        claimed it before.
+        """
         tables, manifest = self.tables(noisy=noisy), self.saved_manifest()
         return write_folder(path, tables, manifest, overwrite=overwrite, work=work)
 
@@ -111,6 +132,8 @@ class Published(Protocol):
     def _described(self, what: str) -> str:
         """The repr of a release: what it covers, by which mechanism, at which loss."""
         privacy = self.manifest["privacy"]
-        loss = ", ".join(f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy)
+        loss = ", ".join(
+            f"{name} = {privacy[name]}" for name in ("epsilon", "rho") if name in privacy
+        )
         mark = "" if self.private else ", NOT PRIVATE: made with an insecure seed"
         return f"{type(self).__name__}({what}, {self.mechanism}, {loss}{mark})"

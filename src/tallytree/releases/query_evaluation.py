@@ -1,5 +1,6 @@
-"""Errors of a release that answers ranges, boxes or single counts, by class of query: for the owner of the data, and as
-confidential as the data."""
+"""Errors of a release that answers ranges, boxes or single counts, by class of query: for the owner
+of the data, and as confidential as the data.
+"""
 
 from __future__ import annotations
 
@@ -67,12 +68,14 @@ def evaluate_boxes(
     truth
         Exact counts, one dimension per axis.
     answer
-        Published counts and standard errors of boxes given by their first cells and one past their last.
+        Published counts and standard errors of boxes given by their first cells and one past their
+        last.
     noun
         What the queries are called: ``"ranges"`` or ``"boxes"``.
     asked
-        Compare these boxes; without them everything, every cell or a thousand of them, and a thousand boxes of each of three
-        sizes. The boxes are the same for every release of a resolution, so that evaluations can be compared.
+        Compare these boxes; without them everything, every cell or a thousand of them, and a
+        thousand boxes of each of three sizes. The boxes are the same for every release of a
+        resolution, so that evaluations can be compared.
     """
     boxes = {f"given {noun}": asked} if asked is not None else spread_classes(truth.shape, noun)
     sums = prefix_sums(truth)
@@ -81,14 +84,22 @@ def evaluate_boxes(
     for name, (low, high) in boxes.items():
         published, std_errors = answer(low, high)
         exact = box_sums(sums, low, high)
-        found.append(query_errors(name, published, exact, total=total, threshold=threshold, std_errors=std_errors))
+        found.append(
+            query_errors(
+                name, published, exact, total=total, threshold=threshold, std_errors=std_errors
+            )
+        )
     return QueryEvaluation(tuple(found))
 
 
 def spread_classes(shape: tuple[int, ...], noun: str) -> dict[str, Boxes]:
-    """Boxes by class: everything, three sizes, single cells, and of a line with few bins all ranges."""
+    """Boxes by class: everything, three sizes, single cells, and of a line with few bins all
+    ranges.
+    """
     whole = np.zeros((1, len(shape)), dtype=np.int64), np.array([shape])
-    boxes = {"everything": whole} | {f"{name} {noun}": spread_boxes(shape, part) for name, part in CLASSES.items()}
+    boxes = {"everything": whole} | {
+        f"{name} {noun}": spread_boxes(shape, part) for name, part in CLASSES.items()
+    }
     boxes["single cells"] = _single_cells(shape)
     if len(shape) == 1 and shape[0] <= MOST_BINS_OF_ALL_RANGES:
         first, last = np.triu_indices(shape[0])
@@ -104,10 +115,11 @@ def _single_cells(shape: tuple[int, ...]) -> Boxes:
 
 
 def spread_boxes(shape: tuple[int, ...], part: float) -> Boxes:
-    """Boxes of whole cells, evenly over the domain, with sides from half of this part of the domain's up to it.
+    """Boxes of whole cells, evenly over the domain, with sides from half of this part of the
+    domain's up to it.
 
-    Their sides and places follow an additive recurrence with the powers of the generalised golden ratio: no randomness,
-    and more even than random numbers.
+    Their sides and places follow an additive recurrence with the powers of the generalised golden
+    ratio: no randomness, and more even than random numbers.
     """
     n_numbers = 2 * len(shape)
     golden = 2.0

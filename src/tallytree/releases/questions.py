@@ -18,10 +18,12 @@ class Question:
     where
         Values of attributes of groups, such as ``tenure=rented``; all groups when left out.
     between, share
-        How many groups have a size from low to high, both included; counts of groups as shares of all of them.
+        How many groups have a size from low to high, both included; counts of groups as shares of
+        all of them.
     size, at_least, largest, quantile, mean, total
-        How many groups have exactly, or at least, this size; how large is the k-th largest group; which size do this fraction
-        of the groups not exceed; what is the mean size; how many groups and entities there are.
+        How many groups have exactly, or at least, this size; how large is the k-th largest group;
+        which size do this fraction of the groups not exceed; what is the mean size; how many groups
+        and entities there are.
     people
         How many entities of each class there are; ``where`` may then name classes too.
     ranges
@@ -54,16 +56,22 @@ class Question:
 
     def asked(self) -> list[str]:
         """Names of the parts that were asked."""
-        return [part.name for part in fields(self) if getattr(self, part.name) not in (part.default, ())]
+        return [
+            part.name for part in fields(self) if getattr(self, part.name) not in (part.default, ())
+        ]
 
 
-FLAGS = {part.name: f"--{part.name.replace('_', '-')}" for part in fields(Question)} | {"ranges": "--range"}
+FLAGS = {part.name: f"--{part.name.replace('_', '-')}" for part in fields(Question)} | {
+    "ranges": "--range"
+}
 """How each part of a question is spelled on the command line."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Answers as a table for people (``columns``, ``rows``) and as JSON-ready ``facts`` for programs."""
+    """Answers as a table for people (``columns``, ``rows``) and as JSON-ready ``facts`` for
+    programs.
+    """
 
     title: str
     columns: Sequence[str]

@@ -1,11 +1,14 @@
-"""One release, one data set: which data the kept answers of an unfinished release were measured from.
+"""One release, one data set: which data the kept answers of an unfinished release were measured
+from.
 
-Rounds that share a level's budget cost it once because an entity fills one cell of *one* staircase. Answers from two data
-sets would each lose that much. So a fingerprint of what was read (:mod:`tallytree.privacy.fingerprint`) is kept beside the
-answers, in a file of its own that its owner alone can read: written and flushed before the first answer is drawn, compared
-before anything is asked, and deleted as soon as everything is measured. It is as confidential as the data.
+Rounds that share a level's budget cost it once because an entity fills one cell of *one* staircase.
+Answers from two data sets would each lose that much. So a fingerprint of what was read
+(:mod:`tallytree.privacy.fingerprint`) is kept beside the answers, in a file of its own that its
+owner alone can read: written and flushed before the first answer is drawn, compared before anything
+is asked, and deleted as soon as everything is measured. It is as confidential as the data.
 
-While no answer is kept there is nothing to be mixed with: the fingerprint is written anew, under a new key.
+While no answer is kept there is nothing to be mixed with: the fingerprint is written anew, under a
+new key.
 """
 
 from __future__ import annotations
@@ -22,20 +25,26 @@ from tallytree.storage.work import READING, Work, reopen, sync
 
 
 def keep_reading(work: Work, journal: Journal, read: ExactValues) -> None:
-    """Keep the fingerprint of what was read; where answers are kept already, refuse to go on with other data."""
+    """Keep the fingerprint of what was read; where answers are kept already, refuse to go on with
+    other data.
+    """
     if not len(journal):
         _write(work, Fingerprint.of(read.facts()))
         return
     kept = _kept(work)
     if kept is None:
         raise PaidNotFinishedError(
-            f"What says which data the answers in {work.path} were measured from is missing or damaged, and answers from two "
-            f"data sets must not be mixed. Give its payment up and begin anew: tallytree clean {work.target}."
+            f"What says which data the answers in {work.path} were measured from is missing or "
+            "damaged, and answers from two "
+            "data sets must not be mixed. Give its payment up and begin anew: tallytree clean "
+            f"{work.target}."
         )
     if not kept.fits(read.facts()):
         raise PaidNotFinishedError(
-            f"The release to {work.target} was begun, and partly measured, from other data than these; answers from two data "
-            f"sets must not be mixed. Put the data back as they were and run the same command again, or give the payment up "
+            f"The release to {work.target} was begun, and partly measured, from other data than "
+            "these; answers from two data "
+            "sets must not be mixed. Put the data back as they were and run the same command "
+            "again, or give the payment up "
             f"and begin anew: tallytree clean {work.target}."
         )
 
@@ -52,13 +61,17 @@ def now() -> str:
 
 
 def refuse_measured(work: Work) -> None:
-    """Refuse to read data for a release of which everything is measured: what would be read decides nothing any more."""
+    """Refuse to read data for a release of which everything is measured: what would be read decides
+    nothing any more.
+    """
     note = work.note()
     if note.get("state") == "measured":
         forget_reading(work)  # the run that measured may not have come so far
         raise PaidNotFinishedError(
-            f"Everything is measured already for {work.target}, from data that were read on {note['read']}, and the data are "
-            f"not read again. {work.standing()}To finish it: tallytree resume {work.target}. To give its payment up: "
+            f"Everything is measured already for {work.target}, from data that were read on "
+            f"{note['read']}, and the data are "
+            f"not read again. {work.standing()}To finish it: tallytree resume {work.target}. To "
+            "give its payment up: "
             f"tallytree clean {work.target}."
         )
 

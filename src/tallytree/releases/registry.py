@@ -1,4 +1,5 @@
-"""The form of the Differential Privacy Deployments Registry: what a record must say, and how it is written as YAML.
+"""The form of the Differential Privacy Deployments Registry: what a record must say, and how it is
+written as YAML.
 
 The registry's schema is ``schemas/deployments-schema.yaml`` of opendp/deployments-registry-data.
 """
@@ -29,9 +30,16 @@ _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 def record_of(deployment: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The registry's record of a deployment: a draft, with the tier that it fills."""
     slug = slug_of(deployment["basic"].get("name", ""))
-    told_all = deployment["dp_variant"].get("data_domain") and deployment["implementation"].get("justification")
+    told_all = deployment["dp_variant"].get("data_domain") and deployment["implementation"].get(
+        "justification"
+    )
     tier = 3 if told_all else 2
-    return {**({"url_slug": slug} if slug else {}), "status": "Draft", "tier": tier, "deployment": dict(deployment)}
+    return {
+        **({"url_slug": slug} if slug else {}),
+        "status": "Draft",
+        "tier": tier,
+        "deployment": dict(deployment),
+    }
 
 
 def slug_of(name: str) -> str:
@@ -42,14 +50,20 @@ def slug_of(name: str) -> str:
     >>> slug_of("Homes of Québec, 2026")
     'homes_of_quebec_2026'
     """
-    plain = "".join(letter for letter in unicodedata.normalize("NFKD", name) if not unicodedata.combining(letter))
+    plain = "".join(
+        letter
+        for letter in unicodedata.normalize("NFKD", name)
+        if not unicodedata.combining(letter)
+    )
     return re.sub("[^a-z0-9]+", "_", plain.lower()).strip("_")
 
 
 def missing_flags(record: Mapping[str, Any]) -> list[str]:
     """Flags for what the registry requires and the record does not say."""
     deployment = record["deployment"]
-    flags = [flag for (part, field), flag in REQUIRED.items() if field not in deployment.get(part, {})]
+    flags = [
+        flag for (part, field), flag in REQUIRED.items() if field not in deployment.get(part, {})
+    ]
     if "administrative" in deployment and "registry_authors" not in deployment["administrative"]:
         flags.append("--authors")
     if "url_slug" not in record and "--name" not in flags:
@@ -73,7 +87,9 @@ def number_above(value: Fraction) -> int | float:
 
 
 def record_yaml(record: Mapping[str, Any]) -> str:
-    """A record as YAML, every text in double quotes, so that any reader of YAML takes it for the same text."""
+    """A record as YAML, every text in double quotes, so that any reader of YAML takes it for the
+    same text.
+    """
     return "\n".join(_lines(record, "")) + "\n"
 
 
@@ -91,7 +107,9 @@ def _lines(facts: Mapping[str, Any], margin: str) -> list[str]:
 
 def _scalar(value: str | int | float) -> str:
     if isinstance(value, str):
-        return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+        return _UNSAFE.sub(
+            lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False)
+        )
     text = json.dumps(value)
     # YAML 1.1 takes 1e-09 for a text.
     return text.replace("e", ".0e") if "e" in text and "." not in text else text

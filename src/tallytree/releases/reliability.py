@@ -1,4 +1,6 @@
-"""How far a published count can be relied on, by a rule that is stated with it. Nothing is dropped: readers decide."""
+"""How far a published count can be relied on, by a rule that is stated with it. Nothing is dropped:
+readers decide.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,13 @@ import numpy as np
 
 from tallytree.model.arrays import FloatArray
 
-# Offices differ little: a coefficient of variation below about 15 % is published without a word, one above about 30 % is not
-# published, or with a warning.
+# Offices differ little: a coefficient of variation below about 15 % is published without a word,
+# one above about 30 % is not published, or with a warning.
 CARE_FROM, UNRELIABLE_FROM = 0.15, 0.30
 RELIABLE, CARE, UNRELIABLE = "reliable", "use with care", "unreliable"
 RULE = (
-    f"by the standard error as a share of the count: up to {CARE_FROM:.0%} {RELIABLE}, up to {UNRELIABLE_FROM:.0%} {CARE}, "
+    f"by the standard error as a share of the count: up to {CARE_FROM:.0%} {RELIABLE}, up to "
+    f"{UNRELIABLE_FROM:.0%} {CARE}, "
     f"above {UNRELIABLE}; empty where the standard error is not known"
 )
 

@@ -1,8 +1,10 @@
-"""A manifest written again from the little that nothing else vouches for, and compared with the one that is there.
+"""A manifest written again from the little that nothing else vouches for, and compared with the one
+that is there.
 
-Most of what a manifest says follows from the rest of it and from the tables: what was measured from the request, noise from the
-budget, numbers of regions from the table of regions. Whoever changes such a value by hand is found, by whoever looks. What
-remains is told and believed: names, words about the data, versions of libraries. For that a ledger or a signature vouches.
+Most of what a manifest says follows from the rest of it and from the tables: what was measured from
+the request, noise from the budget, numbers of regions from the table of regions. Whoever changes
+such a value by hand is found, by whoever looks. What remains is told and believed: names, words
+about the data, versions of libraries. For that a ledger or a signature vouches.
 """
 
 from __future__ import annotations
@@ -55,9 +57,11 @@ from tallytree.streams.manifest import steps_of, stream_manifest, stream_plan
 from tallytree.streams.plan import usual_epochs
 
 FOLLOWS = "the manifest follows from what it asks for"
-# What a map may promise about counts below 0: none are left, by one of these rules, or nothing is done about them.
+# What a map may promise about counts below 0: none are left, by one of these rules, or nothing is
+# done about them.
 _MAP_RULES = (True, False, "least-squares", "subtree", "evenly")
-# Told and believed, in manifests of all kinds. The words of the promise follow from its figures, which is checked by itself.
+# Told and believed, in manifests of all kinds. The words of the promise follow from its figures,
+# which is checked by itself.
 _TOLD = (
     ("versions",),
     ("estimated_from",),
@@ -71,11 +75,16 @@ _TOLD = (
 
 
 def check_written(folder: Folder, again: Callable[[Folder], Manifest]) -> tuple[Check, ...]:
-    """Whether a manifest is the one that is written again; those of the first format were written by other rules."""
+    """Whether a manifest is the one that is written again; those of the first format were written
+    by other rules.
+    """
     if folder.version == 1:
         return ()
     privacy = folder.manifest["privacy"]
-    stated = {**folder.manifest, "privacy": in_words_of_today(privacy, unit_from_json(privacy["unit"]))}
+    stated = {
+        **folder.manifest,
+        "privacy": in_words_of_today(privacy, unit_from_json(privacy["unit"])),
+    }
     expected = json.loads(json.dumps(_with_told(again(folder), stated)))
     differ = sorted(differences(expected, stated))
     shown = ", ".join(differ[:5]) + (" …" if len(differ) > 5 else "")
@@ -83,7 +92,9 @@ def check_written(folder: Folder, again: Callable[[Folder], Manifest]) -> tuple[
 
 
 def told_once(checks: Collection[Check]) -> tuple[Check, ...]:
-    """Checks without the one of the whole manifest where another one failed, which tells more about the same."""
+    """Checks without the one of the whole manifest where another one failed, which tells more about
+    the same.
+    """
     others = [check for check in checks if check.name != FOLLOWS]
     return tuple(checks if all(check.passed for check in others) else others)
 
@@ -124,7 +135,9 @@ def _part(manifest: Manifest) -> Part | None:
 
 @dataclass(frozen=True)
 class _Counts:
-    """What is public about group sizes, by their manifest; see :class:`tallytree.model.confidential.Description`."""
+    """What is public about group sizes, by their manifest; see
+    :class:`tallytree.model.confidential.Description`.
+    """
 
     hierarchy: Hierarchy
     n_groups: IntArray
@@ -143,7 +156,9 @@ class _Counts:
 
 
 def group_sizes_again(folder: Folder) -> Manifest:
-    """The manifest of group sizes. Told: the request, notes on what is public, shares and bins chosen after a look, the fit."""
+    """The manifest of group sizes. Told: the request, notes on what is public, shares and bins
+    chosen after a look, the fit.
+    """
     manifest = folder.manifest
     public, mechanism = manifest["public"], manifest["mechanism"]
     hierarchy, n_groups = regions_of_folder(folder)
@@ -167,7 +182,9 @@ def group_sizes_again(folder: Folder) -> Manifest:
     again = group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"] is True)
     if plan.mechanism == "adaptive":
         shares = [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]]
-        again = with_split(again, with_shares(plan, facts, shares) if plan.awaits_look else plan, counts)
+        again = with_split(
+            again, with_shares(plan, facts, shares) if plan.awaits_look else plan, counts
+        )
     elif plan.mechanism == "size-bins":
         bins = bins_of(manifest)
         if plan.first_look is None and plan.max_size is not None:
@@ -188,14 +205,18 @@ class _Histogram:
 
 
 def histogram_again(folder: Folder) -> Manifest:
-    """The manifest of a histogram. Told: the strategy and why it was chosen, how values outside the bins count."""
+    """The manifest of a histogram. Told: the strategy and why it was chosen, how values outside the
+    bins count.
+    """
     manifest, rows = folder.manifest, None
     if asks_boxes(manifest):
         return box_histogram_manifest(map_again(folder), str(manifest["mechanism"]["reason"]))
     if folder.has("strategy.parquet"):
         rows = rows_from_table(folder.table("strategy.parquet"), int(manifest["mechanism"]["bins"]))
     histogram = _Histogram(
-        unit_from_json(manifest["privacy"]["unit"]), str(manifest["public"]["outside"]), _part(manifest)
+        unit_from_json(manifest["privacy"]["unit"]),
+        str(manifest["public"]["outside"]),
+        _part(manifest),
     )
     return histogram_manifest(
         plan_from_manifest(manifest, rows),
@@ -225,7 +246,9 @@ class _Sizes:
 
 
 def degrees_again(folder: Folder) -> Manifest:
-    """The manifest of a degree sequence. Told: the method, which questions were asked and what each cost, what is public."""
+    """The manifest of a degree sequence. Told: the method, which questions were asked and what each
+    cost, what is public.
+    """
     manifest = folder.manifest
     privacy, public, asked = manifest["privacy"], manifest["public"], manifest["mechanism"]
     budget = budget_of(privacy)
@@ -247,7 +270,9 @@ def degrees_again(folder: Folder) -> Manifest:
         _part(manifest),
     )
     promised = {"name": str(asked["name"]), "graphical": bool(asked["graphical"])}
-    return degrees_manifest(sizes, budget, queries, mechanism=promised, secure=privacy["private"] is True)
+    return degrees_manifest(
+        sizes, budget, queries, mechanism=promised, secure=privacy["private"] is True
+    )
 
 
 @dataclass(frozen=True)
@@ -264,8 +289,8 @@ class _Grid:
 
 
 def map_again(folder: Folder) -> Manifest:
-    """The manifest of a map. Told: the method and its parameters, the box, every step but what it cost and how many boxes it
-    was about, and what standard errors include.
+    """The manifest of a map. Told: the method and its parameters, the box, every step but what it
+    cost and how many boxes it was about, and what standard errors include.
     """
     manifest = folder.manifest
     privacy, asked, published = manifest["privacy"], manifest["mechanism"], manifest["published"]
@@ -283,7 +308,9 @@ def map_again(folder: Folder) -> Manifest:
     )
     rule = published["nonnegative"] if published["nonnegative"] in _MAP_RULES else None
     plain = {"nonnegative": rule is not None and rule, "integers": _whole_numbers(folder, "count")}
-    again = planned_manifest(grid, budget_of(privacy), options, published=plain, secure=privacy["private"] is True)
+    again = planned_manifest(
+        grid, budget_of(privacy), options, published=plain, secure=privacy["private"] is True
+    )
     method = options.mechanism
     if method == "auto":  # one of the methods was chosen, which one is told
         method = asked["name"] if asked["name"] in get_args(MapMethod) else method
@@ -306,13 +333,22 @@ def map_again(folder: Folder) -> Manifest:
 
 
 def _with_boxes(steps: list[dict[str, Any]], folder: Folder) -> list[dict[str, Any]]:
-    """Steps that counted boxes with the query and the number of boxes that the table of answers has."""
+    """Steps that counted boxes with the query and the number of boxes that the table of answers
+    has.
+    """
     table = folder.table("noisy.parquet")
     _, first, boxes = np.unique(table["step"].to_numpy(), return_index=True, return_counts=True)
-    counted = iter([(table["query"][place].as_py(), n_boxes) for place, n_boxes in zip(first.tolist(), boxes.tolist())])
+    counted = iter(
+        [
+            (table["query"][place].as_py(), n_boxes)
+            for place, n_boxes in zip(first.tolist(), boxes.tolist())
+        ]
+    )
     found = []
     for step in steps:
-        query, n_boxes = next(counted, ("", 0)) if "noise" in step else (step["query"], step["boxes"])
+        query, n_boxes = (
+            next(counted, ("", 0)) if "noise" in step else (step["query"], step["boxes"])
+        )
         found.append({**step, "query": query, "boxes": n_boxes})
     return found
 
@@ -321,7 +357,10 @@ def stream_again(folder: Folder) -> Manifest:
     """The manifest of a stream. Told: its horizon and tree, the steps, and what the rows are."""
     manifest = folder.manifest
     mechanism = manifest["mechanism"]
-    manifest = {**manifest, "mechanism": {**mechanism, "epochs": list(usual_epochs(mechanism["horizon"]))}}
+    manifest = {
+        **manifest,
+        "mechanism": {**mechanism, "epochs": list(usual_epochs(mechanism["horizon"]))},
+    }
     steps, n_steps = steps_of(manifest)
     return stream_manifest(
         stream_plan(manifest),

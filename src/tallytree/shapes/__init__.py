@@ -1,1 +1,3 @@
-"""Outlines of regions: read, matched with the regions of a release, thinned for a page. Public, never confidential."""
+"""Outlines of regions: read, matched with the regions of a release, thinned for a page. Public,
+never confidential.
+"""

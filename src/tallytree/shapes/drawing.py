@@ -1,4 +1,5 @@
-"""Outlines small enough for a page: projected, rounded to a grid, points that fall together dropped.
+"""Outlines small enough for a page: projected, rounded to a grid, points that fall together
+dropped.
 
 Neighbours round their common border alike, so that no gaps open between them.
 """
@@ -28,10 +29,11 @@ class Drawing:
     width, height
         Of the drawing.
     rings
-        Per region its rings; a ring is its first point, then steps to the next ones: ``[x, y, dx, dy, …]``.
+        Per region its rings; a ring is its first point, then steps to the next ones: ``[x, y, dx,
+        dy, …]``.
     km
-        Kilometres that one step of the grid is long in the middle of the drawing; None where coordinates are not longitude and
-        latitude.
+        Kilometres that one step of the grid is long in the middle of the drawing; None where
+        coordinates are not longitude and latitude.
     """
 
     width: int
@@ -65,13 +67,21 @@ def draw_outlines(shaped: ShapedLevel) -> Drawing:
 def _is_geographic(shaped: ShapedLevel) -> bool:
     """Whether coordinates can be longitude and latitude."""
     largest = np.max(
-        [np.abs(ring).max(axis=0) for shape in shaped.polygons for polygon in shape for ring in polygon], axis=0
+        [
+            np.abs(ring).max(axis=0)
+            for shape in shaped.polygons
+            for polygon in shape
+            for ring in polygon
+        ],
+        axis=0,
     )
     return bool(largest[0] <= 360 and largest[1] <= 90)
 
 
 def _projected(shaped: ShapedLevel) -> list[list[FloatArray]]:
-    """Longitude and latitude in Lambert's equal-area projection around their middle; other coordinates as they are."""
+    """Longitude and latitude in Lambert's equal-area projection around their middle; other
+    coordinates as they are.
+    """
     shapes = [[ring for polygon in shape for ring in polygon] for shape in shaped.polygons]
     if not _is_geographic(shaped):
         return shapes
@@ -90,13 +100,17 @@ def _projected(shaped: ShapedLevel) -> list[list[FloatArray]]:
     return [[flat(ring) for ring in shape] for shape in shapes]
 
 
-def _rounded(shape: list[FloatArray], low: FloatArray, high: FloatArray, scale: float) -> list[list[int]]:
-    """Rings on the grid, the y axis downwards; of islands that vanish the largest stays as a point with a size."""
+def _rounded(
+    shape: list[FloatArray], low: FloatArray, high: FloatArray, scale: float
+) -> list[list[int]]:
+    """Rings on the grid, the y axis downwards; of islands that vanish the largest stays as a point
+    with a size.
+    """
     found, smallest = [], None
     for ring in sorted(shape, key=len, reverse=True):
-        grid = np.rint(np.stack([(ring[:, 0] - low[0]) * scale, (high[1] - ring[:, 1]) * scale], axis=1)).astype(
-            np.int64
-        )
+        grid = np.rint(
+            np.stack([(ring[:, 0] - low[0]) * scale, (high[1] - ring[:, 1]) * scale], axis=1)
+        ).astype(np.int64)
         kept = _turning(grid[np.append(True, np.any(np.diff(grid, axis=0) != 0, axis=1))])
         if len(kept) >= 4:
             steps = np.diff(kept[:-1], axis=0).ravel().tolist()
@@ -109,7 +123,9 @@ def _rounded(shape: list[FloatArray], low: FloatArray, high: FloatArray, scale: 
 
 
 def _turning(ring: IntArray) -> IntArray:
-    """The points of a ring that do not lie on the straight way from the one before to the one after."""
+    """The points of a ring that do not lie on the straight way from the one before to the one
+    after.
+    """
     if len(ring) < 4:
         return ring
     before, after = ring[1:-1] - ring[:-2], ring[2:] - ring[1:-1]

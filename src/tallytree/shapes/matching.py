@@ -1,4 +1,6 @@
-"""Which outline belongs to which region: by the region's own label, on the level where most of them are found."""
+"""Which outline belongs to which region: by the region's own label, on the level where most of them
+are found.
+"""
 
 from __future__ import annotations
 
@@ -37,23 +39,35 @@ class ShapedLevel:
     names: tuple[str, ...] = ()
 
 
-def match_outlines(outlines: Outlines, hierarchy: Hierarchy, level: str | None = None) -> ShapedLevel:
-    """The regions of a level with their outlines; of the level with the largest share of matches where none is named."""
+def match_outlines(
+    outlines: Outlines, hierarchy: Hierarchy, level: str | None = None
+) -> ShapedLevel:
+    """The regions of a level with their outlines; of the level with the largest share of matches
+    where none is named.
+    """
     if level is not None and level not in hierarchy.level_names:
-        raise RequestError(f"There is no level {level!r}. Known: {', '.join(hierarchy.level_names)}.")
+        raise RequestError(
+            f"There is no level {level!r}. Known: {', '.join(hierarchy.level_names)}."
+        )
     numbers = range(hierarchy.n_levels) if level is None else [hierarchy.level_names.index(level)]
     found = {}
     for number in numbers:
         here = hierarchy.level_slice(number)
         found[number] = [
-            region for region in range(here.start, here.stop) if hierarchy.labels[region] in outlines.polygons
+            region
+            for region in range(here.start, here.stop)
+            if hierarchy.labels[region] in outlines.polygons
         ]
-    best = max(found, key=lambda number: (len(found[number]) / hierarchy.level_size(number), number))
+    best = max(
+        found, key=lambda number: (len(found[number]) / hierarchy.level_size(number), number)
+    )
     if not found[best]:
         own = hierarchy.labels[hierarchy.level_slice(hierarchy.n_levels - 1)][:3]
         raise RequestError(
-            f"No outline is called like a region. Outlines: {', '.join(list(outlines.polygons)[:3])}, …; regions: "
-            f"{', '.join(own)}, …. Name the property that holds the regions' labels with --shapes-id."
+            "No outline is called like a region. Outlines: "
+            f"{', '.join(list(outlines.polygons)[:3])}, …; regions: "
+            f"{', '.join(own)}, …. Name the property that holds the regions' labels with "
+            "--shapes-id."
         )
     polygons = tuple(outlines.polygons[hierarchy.labels[region]] for region in found[best])
     without = hierarchy.level_size(best) - len(polygons)

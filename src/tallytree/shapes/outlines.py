@@ -37,7 +37,9 @@ class Outlines:
         return f"Outlines({len(self.polygons):,} shapes)"
 
 
-def read_outlines(path: str | Path, identifier: str | None = None, *, layer: str | None = None) -> Outlines:
+def read_outlines(
+    path: str | Path, identifier: str | None = None, *, layer: str | None = None
+) -> Outlines:
     """The outlines of a GeoJSON or TopoJSON file.
 
     Parameters
@@ -45,7 +47,8 @@ def read_outlines(path: str | Path, identifier: str | None = None, *, layer: str
     path
         The file.
     identifier
-        Property that names the region; the ``id`` of each feature where left out, or where no feature has the property.
+        Property that names the region; the ``id`` of each feature where left out, or where no
+        feature has the property.
     layer
         Of TopoJSON: the object to take; the one with the most shapes where left out.
     """
@@ -55,11 +58,15 @@ def read_outlines(path: str | Path, identifier: str | None = None, *, layer: str
 
 def _read_outlines(path: str | Path, identifier: str | None, layer: str | None) -> Outlines:
     features = _features(path, layer)
-    by_property = identifier is not None and any(identifier in (one.get("properties") or {}) for one, _ in features)
+    by_property = identifier is not None and any(
+        identifier in (one.get("properties") or {}) for one, _ in features
+    )
     polygons: dict[str, tuple[Polygon, ...]] = {}
     names: dict[str, str] = {}
     for feature, geometry in features:
-        name = (feature.get("properties") or {}).get(identifier) if by_property else feature.get("id")
+        name = (
+            (feature.get("properties") or {}).get(identifier) if by_property else feature.get("id")
+        )
         parts = _polygons(geometry)
         if name is not None and parts:
             polygons[str(name)] = polygons.get(str(name), ()) + parts
@@ -69,7 +76,8 @@ def _read_outlines(path: str | Path, identifier: str | None, layer: str | None) 
     if not polygons:
         known = sorted({name for one, _ in features for name in (one.get("properties") or {})})
         raise InputError(
-            f"{path} names no shape by {identifier or 'id'!r}. Say another property: {', '.join(known) or 'there is none'}."
+            f"{path} names no shape by {identifier or 'id'!r}. Say another property: "
+            f"{', '.join(known) or 'there is none'}."
         )
     return Outlines(polygons, names)
 
@@ -82,13 +90,17 @@ def read_polygons(path: str | Path) -> list[Polygon]:
 
 @contextmanager
 def _well_formed(path: str | Path) -> Iterator[None]:
-    """One sentence for whatever is not where these formats have it; deep nesting makes Python run out of calls."""
+    """One sentence for whatever is not where these formats have it; deep nesting makes Python run
+    out of calls.
+    """
     try:
         yield
     except TallytreeError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        damaged = InputError(f"{path} is not GeoJSON or TopoJSON as it should be: a shape lacks what it needs.")
+        damaged = InputError(
+            f"{path} is not GeoJSON or TopoJSON as it should be: a shape lacks what it needs."
+        )
     else:
         return
     raise damaged
@@ -103,7 +115,8 @@ def _features(path: str | Path, layer: str | None) -> list[tuple[Any, Any]]:
     if kind == "FeatureCollection":
         return [(feature, feature.get("geometry")) for feature in facts["features"]]
     raise InputError(
-        f"{path} is neither GeoJSON nor TopoJSON: a FeatureCollection or a Topology is expected, got {kind!r}."
+        f"{path} is neither GeoJSON nor TopoJSON: a FeatureCollection or a Topology is expected, "
+        f"got {kind!r}."
     )
 
 
@@ -113,7 +126,9 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from None
     except ValueError:
-        raise InputError(f"{path} is no JSON file; outlines are read from GeoJSON or TopoJSON.") from None
+        raise InputError(
+            f"{path} is no JSON file; outlines are read from GeoJSON or TopoJSON."
+        ) from None
     return facts if isinstance(facts, dict) else {}
 
 
@@ -126,10 +141,14 @@ def _polygons(geometry: Any) -> tuple[Polygon, ...]:
     if geometry["type"] not in ("Polygon", "MultiPolygon"):
         return ()
     parts = [geometry["coordinates"]] if geometry["type"] == "Polygon" else geometry["coordinates"]
-    return tuple(tuple(np.array(ring, dtype=np.float64)[:, :2] for ring in part) for part in parts if part)
+    return tuple(
+        tuple(np.array(ring, dtype=np.float64)[:, :2] for ring in part) for part in parts if part
+    )
 
 
-def _topology_features(facts: dict[str, Any], layer: str | None, path: str | Path) -> list[tuple[Any, Any]]:
+def _topology_features(
+    facts: dict[str, Any], layer: str | None, path: str | Path
+) -> list[tuple[Any, Any]]:
     """The geometries of a TopoJSON object as pairs of feature and GeoJSON geometry."""
     objects = facts["objects"]
     if layer is not None and layer not in objects:
@@ -146,7 +165,9 @@ def _arcs(facts: dict[str, Any]) -> Iterable[FloatArray]:
     for arc in facts["arcs"]:
         corners = np.array(arc, dtype=np.float64)[:, :2]
         if transform is not None:
-            corners = np.cumsum(corners, axis=0) * np.array(transform["scale"]) + np.array(transform["translate"])
+            corners = np.cumsum(corners, axis=0) * np.array(transform["scale"]) + np.array(
+                transform["translate"]
+            )
         yield corners
 
 

@@ -49,12 +49,14 @@ VIEWS = ("staircase", "hybrid", "cumulative", "sizes", "naive")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkCounts(Confidential):
-    """Exact counts by size of every leaf, held by Spark; attributes as in :class:`ConfidentialCounts`, and:
+    """Exact counts by size of every leaf, held by Spark; attributes as in
+    :class:`ConfidentialCounts`, and:
 
     Attributes
     ----------
     frame
-        Confidential: a Spark table of ``piece``, ``top`` (region at the cut), ``leaf``, ``size``, ``n``. It stays where it is.
+        Confidential: a Spark table of ``piece``, ``top`` (region at the cut), ``leaf``, ``size``,
+        ``n``. It stays where it is.
     cut
         Level whose regions head the pieces that tasks work on.
     bounds
@@ -90,19 +92,28 @@ class SparkCounts(Confidential):
         views = {level.view for level in plan.levels if level.query is not None}
         if plan.mechanism not in MECHANISMS or not views <= set(VIEWS):
             asked = (
-                plan.mechanism if plan.mechanism not in MECHANISMS else f"view {', '.join(sorted(views - set(VIEWS)))}"
+                plan.mechanism
+                if plan.mechanism not in MECHANISMS
+                else f"view {', '.join(sorted(views - set(VIEWS)))}"
             )
             raise RequestError(
-                f"The Spark engine cannot run {asked!r}. It knows the mechanisms {', '.join(MECHANISMS)} with the views "
+                f"The Spark engine cannot run {asked!r}. It knows the mechanisms "
+                f"{', '.join(MECHANISMS)} with the views "
                 f"{', '.join(VIEWS[1:])}; leave out --engine spark for the others."
             )
 
     def forget(self) -> None:
-        """Take the exact counts out of the caches of the executors; another release would count again."""
+        """Take the exact counts out of the caches of the executors; another release would count
+        again.
+        """
         self.frame.unpersist()
 
-    def carry_out(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[Plan, NoisyCounts, CountsBySize]:
-        """Measure on the executors, and match there too; staircases are estimated here, from noisy answers."""
+    def carry_out(
+        self, plan: Plan, stream: KeyStream, progress: Progress
+    ) -> tuple[Plan, NoisyCounts, CountsBySize]:
+        """Measure on the executors, and match there too; staircases are estimated here, from noisy
+        answers.
+        """
         if not self.groups_public and not self.totals_paid:
             progress(0, 1, "measuring numbers of groups")
             return self._with_paid_totals(plan, stream).carry_out(plan, stream, progress)
@@ -110,7 +121,9 @@ class SparkCounts(Confidential):
             return (plan, *self._match(plan, stream, progress))
         facts = facts_about(self)
         groups = Groups(facts.lattice, self._totals, None)
-        run = measure_in_turns(_There(self, plan, stream), plan, facts, groups, lambda split, noisy: None, progress)
+        run = measure_in_turns(
+            _There(self, plan, stream), plan, facts, groups, lambda split, noisy: None, progress
+        )
         return run.plan, run.noisy, run.leaf_counts(facts.lattice)
 
     def carry_out_in(
@@ -121,10 +134,15 @@ class SparkCounts(Confidential):
         measured: Callable[[Plan, IntArray, Parts], None],
         progress: Progress,
     ) -> WrittenTables | None:
-        """Measure, estimate and round leaves on the executors, which write their answers and counts into a folder; the levels
-        above are estimated here. None for other mechanisms, and where executors do not share the folder with the driver.
+        """Measure, estimate and round leaves on the executors, which write their answers and counts
+        into a folder; the levels above are estimated here. None for other mechanisms, and where
+        executors do not share the folder with the driver.
         """
-        if plan.mechanism != "adaptive" or self.hierarchy.n_levels == 1 or not share_folder(self.frame, folder):
+        if (
+            plan.mechanism != "adaptive"
+            or self.hierarchy.n_levels == 1
+            or not share_folder(self.frame, folder)
+        ):
             return None
         if not self.groups_public and not self.totals_paid:
             progress(0, 1, "measuring numbers of groups")
@@ -135,7 +153,9 @@ class SparkCounts(Confidential):
         above = measure_above(_There(self, plan, stream), plan, facts, groups, progress)
         key = stream.lend_key(_of_level(self.hierarchy.n_levels - 1))
         job = Job(above.plan, key, stream.secure, self._level_sizes, plan.max_size, str(folder))
-        return write_leaves(self._lower, self.hierarchy, self._totals, job, above, measured, progress)
+        return write_leaves(
+            self._lower, self.hierarchy, self._totals, job, above, measured, progress
+        )
 
     def release_to(
         self,
@@ -147,26 +167,35 @@ class SparkCounts(Confidential):
         progress: Progress = silent,
         **keywords: Any,
     ) -> WrittenRelease | Release:
-        """Release to a folder that the driver and all executors share: executors write the rows that they make, in part files.
+        """Release to a folder that the driver and all executors share: executors write the rows
+        that they make, in part files.
 
-        ``options`` as of :func:`tallytree.release`, or as keywords. Where the folder is not shared, or with another mechanism
-        than the default, the driver writes.
+        ``options`` as of :func:`tallytree.release`, or as keywords. Where the folder is not shared,
+        or with another mechanism than the default, the driver writes.
         """
         how = ReleaseOptions(**keywords) if options is None else options
 
         def make(keeping: Keeping) -> WrittenRelease | Release:
             return make_release(self, how, keeping, progress)
 
-        return release_to(Target(folder, overwrite, noisy), make, load_release, payment_from(how))[0]
+        return release_to(Target(folder, overwrite, noisy), make, load_release, payment_from(how))[
+            0
+        ]
 
-    def _match(self, plan: Plan, stream: KeyStream, progress: Progress) -> tuple[NoisyCounts, CountsBySize]:
+    def _match(
+        self, plan: Plan, stream: KeyStream, progress: Progress
+    ) -> tuple[NoisyCounts, CountsBySize]:
         """Measure and match on the executors, the levels down to the cut apart from those below it."""
         hierarchy = self.hierarchy
         sizes = self._level_sizes
         n_groups = int(self._totals[0])
         key = stream.lend_key("all levels")
         job = Job(plan, key, stream.secure, sizes, plan.max_size, n_groups=n_groups)
-        progress(0, 3, f"measuring {' to '.join(dict.fromkeys((plan.levels[0].name, plan.levels[self.cut].name)))}")
+        progress(
+            0,
+            3,
+            f"measuring {' to '.join(dict.fromkeys((plan.levels[0].name, plan.levels[self.cut].name)))}",
+        )
         upper = self._measure_upper(job)
         measured_bound = [int(upper["max_size"][0])] if "max_size" in upper else [plan.max_size]
         job = replace(job, max_size=measured_bound[0])
@@ -178,14 +207,19 @@ class SparkCounts(Confidential):
             return NoisyCounts(self._totals, tuple(levels)), counts_of(runs)
         progress(2, 3, f"releasing {len(self.bounds) - 1} subtrees")
         parts = self._release_below(job, runs)
-        levels += [noisy_level(plan, level, parts) for level in range(self.cut + 1, hierarchy.n_levels)]
+        levels += [
+            noisy_level(plan, level, parts) for level in range(self.cut + 1, hierarchy.n_levels)
+        ]
         leaves = [
-            CountsBySize(*(part[name].astype(np.int64) for name in ("offsets", "size", "count"))) for part in parts
+            CountsBySize(*(part[name].astype(np.int64) for name in ("offsets", "size", "count")))
+            for part in parts
         ]
         return NoisyCounts(self._totals, tuple(levels)), concatenate(leaves)
 
     def _with_paid_totals(self, plan: Plan, stream: KeyStream) -> SparkCounts:
-        """The same with numbers of groups that are estimated from noisy ones, which the executors give."""
+        """The same with numbers of groups that are estimated from noisy ones, which the executors
+        give.
+        """
         bottom = self.hierarchy.n_levels - 1
         key = stream.lend_key("numbers of groups")
         job = Job(plan, key, stream.secure, self._level_sizes, plan.max_size)
@@ -196,12 +230,16 @@ class SparkCounts(Confidential):
         totals = paid_totals(self.hierarchy, plan, np.concatenate(noisy))
         return replace(self, n_groups=totals[self.hierarchy.level_slice(bottom)], totals_paid=True)
 
-    def _noisy_totals(self, job: Job, rows: Any, pieces: list[Piece], levels: range) -> list[IntArray]:
+    def _noisy_totals(
+        self, job: Job, rows: Any, pieces: list[Piece], levels: range
+    ) -> list[IntArray]:
         """Noisy numbers of groups of some levels, level by level."""
         public = [pack(piece_arrays(piece) | {"asked": np.array(levels)}) for piece in pieces]
         many = self._level_sizes[levels[-1]] > MOST_REGIONS_AT_ONCE
         made = run_on_rows(rows, public, job, "measure_totals", one_by_one=many)
-        return [np.concatenate([part[str(level)] for part in made]).astype(np.int64) for level in levels]
+        return [
+            np.concatenate([part[str(level)] for part in made]).astype(np.int64) for level in levels
+        ]
 
     @cached_property
     def _totals(self) -> IntArray:
@@ -214,7 +252,9 @@ class SparkCounts(Confidential):
 
     @cached_property
     def _upper(self) -> tuple[Any, Piece]:
-        """Confidential rows of the regions at the cut, for one task, and the piece from the root down to them."""
+        """Confidential rows of the regions at the cut, for one task, and the piece from the root
+        down to them.
+        """
         counted = self.frame.groupBy("top", "size").sum("n").withColumnRenamed("sum(n)", "n")
         rows = counted.selectExpr("0L as piece", "top as region", "size", "n")
         return rows, cut_piece(self.hierarchy, 0, self.cut, 0, 1)
@@ -223,7 +263,10 @@ class SparkCounts(Confidential):
     def _lower(self) -> tuple[Any, list[Piece]]:
         """Confidential rows of the leaves, and the pieces from the cut down to them."""
         bottom, bounds = self.hierarchy.n_levels - 1, self.bounds.tolist()
-        pieces = [cut_piece(self.hierarchy, self.cut, bottom, start, stop) for start, stop in pairwise(bounds)]
+        pieces = [
+            cut_piece(self.hierarchy, self.cut, bottom, start, stop)
+            for start, stop in pairwise(bounds)
+        ]
         return self.frame.selectExpr("piece", "leaf as region", "size", "n"), pieces
 
     def _measure_upper(self, job: Job) -> Arrays:
@@ -238,7 +281,9 @@ class SparkCounts(Confidential):
             return None
         totals = [self._totals[self.hierarchy.level_slice(level)] for level in range(self.cut + 1)]
         measured = range(self.cut + 1) if plan.mechanism == "matching" else [self.cut]
-        estimates = [estimate_view(plan.levels[level], levels[level], totals[level]) for level in measured]
+        estimates = [
+            estimate_view(plan.levels[level], levels[level], totals[level]) for level in measured
+        ]
         if plan.mechanism == "bottom-up":
             return runs_of(estimates[0])
         return match_runs_down(self.hierarchy, estimates, merge=plan.merge)
@@ -250,11 +295,18 @@ class SparkCounts(Confidential):
         public = []
         for piece, start, stop in zip(pieces, self.bounds[:-1], self.bounds[1:]):
             arrays = piece_arrays(piece) | self._groups(piece, below)
-            public.append(pack(arrays | ({} if runs is None else run_arrays(_some(runs, int(start), int(stop))))))
+            public.append(
+                pack(
+                    arrays
+                    | ({} if runs is None else run_arrays(_some(runs, int(start), int(stop))))
+                )
+            )
         return run_on_rows(rows, public, job, "release_subtrees", one_by_one=True)
 
     def measure_upper_staircases(self, job: Job, root: Prior) -> dict[int, NoisyLevel]:
-        """Noisy blocks and rows of the levels down to the cut, answered in one task; ``root`` is what the first look tells."""
+        """Noisy blocks and rows of the levels down to the cut, answered in one task; ``root`` is
+        what the first look tells.
+        """
         rows, piece = self._upper
         groups = np.concatenate([self._of_level(level) for level in range(self.cut + 1)])
         public = [pack(piece_arrays(piece) | prior_arrays(root) | {"groups": groups})]
@@ -262,13 +314,18 @@ class SparkCounts(Confidential):
         return {level: noisy_level(job.plan, level, answers) for level in range(self.cut + 1)}
 
     def measure_staircases(self, job: Job, level: int, prior: Prior) -> NoisyLevel:
-        """Those of a level below the cut, answered where its rows are; ``prior`` is what levels above tell about it."""
+        """Those of a level below the cut, answered where its rows are; ``prior`` is what levels
+        above tell about it.
+        """
         rows, pieces = self._lower
         public = [
             pack(
                 piece_arrays(piece)
                 | prior_arrays(prior.piece(piece.regions(level)))
-                | {"level": np.array([level]), "groups": self._of_level(level)[piece.regions(level)]}
+                | {
+                    "level": np.array([level]),
+                    "groups": self._of_level(level)[piece.regions(level)],
+                }
             )
             for piece in pieces
         ]
@@ -279,7 +336,9 @@ class SparkCounts(Confidential):
     def measure_first_look(self, job: Job) -> IntArray:
         """The first look at the root, answered in one task."""
         rows, piece = self._upper
-        return run_on_rows(rows, [pack(piece_arrays(piece))], job, "measure_look")[0]["look"].astype(np.int64)
+        return run_on_rows(rows, [pack(piece_arrays(piece))], job, "measure_look")[0][
+            "look"
+        ].astype(np.int64)
 
     def _groups(self, piece: Piece, levels: range) -> Arrays:
         return {f"groups_{level}": self._of_level(level)[piece.regions(level)] for level in levels}
@@ -311,7 +370,8 @@ class _There(Confidential):
     def level(self, plan: Plan, place: int, prior: Prior) -> NoisyLevel:
         if place > self.counts.cut:
             return self.counts.measure_staircases(self._job(plan, _of_level(place)), place, prior)
-        if not self.upper:  # the first level that is measured: all that is known about it is what the root's look tells
+        # the first level that is measured: all that is known about it is what the root's look tells
+        if not self.upper:
             root = prior._replace(row=prior.row[:1])
             job = self._job(plan, "the levels down to the cut")
             self.upper.update(self.counts.measure_upper_staircases(job, root))

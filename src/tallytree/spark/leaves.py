@@ -1,7 +1,9 @@
-"""Leaves that executors measure, estimate, round and write; the driver holds the levels above, and a list of files.
+"""Leaves that executors measure, estimate, round and write; the driver holds the levels above, and
+a list of files.
 
-Three jobs on every piece of the tree: measure its leaves and write the answers; tell what these say about the regions above;
-release the leaves, from what these regions hand down. Only the first sees exact counts and the key.
+Three jobs on every piece of the tree: measure its leaves and write the answers; tell what these say
+about the regions above; release the leaves, from what these regions hand down. Only the first sees
+exact counts and the key.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.group_sizes.adaptive import AboveFinest
-from tallytree.group_sizes.estimate.staircases import MeasuredLevel, choose_from_sample, sampled_regions
+from tallytree.group_sizes.estimate.staircases import (
+    MeasuredLevel,
+    choose_from_sample,
+    sampled_regions,
+)
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.largest import joined_below
 from tallytree.group_sizes.reconcile.staircases import FromBelow, HandedDown, Told, finish_above
@@ -59,7 +65,8 @@ def write_leaves(
     measured: Callable[[Plan, IntArray, Parts], None],
     progress: Progress,
 ) -> WrittenTables:
-    """Measure and release the leaves where their rows are, and write everything into the folder of the job.
+    """Measure and release the leaves where their rows are, and write everything into the folder of
+    the job.
 
     Parameters
     ----------
@@ -75,16 +82,24 @@ def write_leaves(
     (rows, pieces), folder, level = lower, Path(job.folder), hierarchy.n_levels - 1
     tree = _Above(hierarchy, n_groups, pieces)
     for number, piece in enumerate(pieces):
-        describe_in(folder, number, tree.described(number) | prior_arrays(above.prior.piece(piece.regions(level))))
+        describe_in(
+            folder,
+            number,
+            tree.described(number) | prior_arrays(above.prior.piece(piece.regions(level))),
+        )
     sample = sampled_regions(hierarchy.n_leaves, is_top=above.is_top)
-    answers = run_on_rows(rows, [pack(each) for each in tree.to_measure(sample)], job, "measure_leaves")
+    answers = run_on_rows(
+        rows, [pack(each) for each in tree.to_measure(sample)], job, "measure_leaves"
+    )
     noisy = (tree.write_noisy(folder, above), *_files(folder, _NOISY, answers))
     give_back()
     measured(above.plan, n_groups, {_NOISY: noisy})
 
     progress(2 * level + 1, 2 * level + 2, f"estimating {hierarchy.level_names[level]}")
     sampled = MeasuredLevel(
-        noisy_level(above.plan, level, answers), n_groups[hierarchy.level_slice(level)][sample], above.prior.at(sample)
+        noisy_level(above.plan, level, answers),
+        n_groups[hierarchy.level_slice(level)][sample],
+        above.prior.at(sample),
     )
     n_rows = sum(int(each["n_rows"][0]) for each in answers)
     choices = choose_from_sample(sampled, hierarchy.n_leaves, n_rows, is_top=above.is_top)
@@ -92,13 +107,19 @@ def write_leaves(
     public = [pack(_numbered(number)) for number in range(len(pieces))]
     n_sizes = above.prior.fall.shape[1]
     is_large = tree.tree.n_leaves * n_sizes > MOST_CELLS_AT_ONCE
-    with run_alone(rows.sparkSession, public, estimating, "tell_about_leaves", one_by_one=is_large) as found:
+    with run_alone(
+        rows.sparkSession, public, estimating, "tell_about_leaves", one_by_one=is_large
+    ) as found:
         told = tree.joined(map(told_from_arrays, found), n_sizes)
-    handed = finish_above(hierarchy, n_groups, above.levels, told, above.looked, above.plan.max_size)
+    handed = finish_above(
+        hierarchy, n_groups, above.levels, told, above.looked, above.plan.max_size
+    )
     del told
     give_back()
 
-    public = [pack(_numbered(number) | tree.handed(number, handed)) for number in range(len(pieces))]
+    public = [
+        pack(_numbered(number) | tree.handed(number, handed)) for number in range(len(pieces))
+    ]
     with run_alone(rows.sparkSession, public, estimating, "release_leaves") as found:
         made = list(found)
     first, checks = tree.finish(folder, handed, made)
@@ -120,8 +141,13 @@ def _safe_labels(tree: Hierarchy, leaves: slice) -> pa.LargeStringArray:
 
 
 def _files(folder: Path, table: str, made: list[Arrays]) -> list[PartFile]:
-    """The parts that tasks have written, piece by piece; that of the levels above comes before them."""
-    return [part_from_arrays(each, folder / part_name(table, 1 + number)) for number, each in enumerate(made)]
+    """The parts that tasks have written, piece by piece; that of the levels above comes before
+    them.
+    """
+    return [
+        part_from_arrays(each, folder / part_name(table, 1 + number))
+        for number, each in enumerate(made)
+    ]
 
 
 class _Above:
@@ -142,7 +168,9 @@ class _Above:
         return self.n_groups[self.whole.level_slice(self.level - 1)][self.parents(number)]
 
     def described(self, number: int) -> Arrays:
-        """What tasks need to know about a piece: its families of leaves, their names and numbers of groups."""
+        """What tasks need to know about a piece: its families of leaves, their names and numbers of
+        groups.
+        """
         piece, parents = self.pieces[number], self.parents(number)
         leaves, n_above = piece.regions(self.level), self.tree.n_regions
         leaves = slice(n_above + leaves.start, n_above + leaves.stop)
@@ -156,12 +184,18 @@ class _Above:
         }
 
     def to_measure(self, sample: IntArray) -> list[Arrays]:
-        """What the task that measures needs besides, with the regions of the sample that lie in each piece."""
+        """What the task that measures needs besides, with the regions of the sample that lie in
+        each piece.
+        """
         public = []
         for number, piece in enumerate(self.pieces):
             here = piece.regions(self.level)
             own = sample[(sample >= here.start) & (sample < here.stop)] - here.start
-            public.append(piece_arrays(piece) | _numbered(number) | {"level": np.array([self.level]), "sample": own})
+            public.append(
+                piece_arrays(piece)
+                | _numbered(number)
+                | {"level": np.array([self.level]), "sample": own}
+            )
         return public
 
     def write_noisy(self, folder: Path, above: AboveFinest) -> PartFile:
@@ -180,14 +214,24 @@ class _Above:
 
     def handed(self, number: int, handed: HandedDown) -> Arrays:
         """What is handed down to the leaves of a piece."""
-        return handed_arrays(handed.piece(self.parents(number))) | {"groups_above": self.groups_above(number)}
+        return handed_arrays(handed.piece(self.parents(number))) | {
+            "groups_above": self.groups_above(number)
+        }
 
-    def finish(self, folder: Path, handed: HandedDown, made: list[Arrays]) -> tuple[PartFile, tuple[Check, ...]]:
-        """Write the counts of the levels above, check them, and put together what tasks have checked below."""
+    def finish(
+        self, folder: Path, handed: HandedDown, made: list[Arrays]
+    ) -> tuple[PartFile, tuple[Check, ...]]:
+        """Write the counts of the levels above, check them, and put together what tasks have
+        checked below.
+        """
         tree, groups = self.tree, self.n_groups[: self.tree.n_regions]
-        counts = counts_on_all_levels(tree, handed.counts(groups[tree.level_slice(tree.n_levels - 1)]))
+        counts = counts_on_all_levels(
+            tree, handed.counts(groups[tree.level_slice(tree.n_levels - 1)])
+        )
         part = write_part(
-            folder, part_name(_COUNTS, 0), counts_reader(Lattice(tree, NO_ATTRIBUTES), counts, self.paths)
+            folder,
+            part_name(_COUNTS, 0),
+            counts_reader(Lattice(tree, NO_ATTRIBUTES), counts, self.paths),
         )
         totals, *sums = check_counts(tree, counts, groups, all_totals=True)
         first = {
@@ -195,7 +239,9 @@ class _Above:
             for name, level in (("wrong_totals", self.level), ("wrong_sums", self.level - 1))
         }
         wrong = {
-            name: np.concatenate([each[name].astype(np.int64) + start for each, start in zip(made, starts)])
+            name: np.concatenate(
+                [each[name].astype(np.int64) + start for each, start in zip(made, starts)]
+            )
             for name, starts in first.items()
         }
         leaves = self.whole.level_slice(self.level).start + wrong["wrong_totals"]
@@ -207,5 +253,7 @@ class _Above:
             Check("counts are nonnegative integers", counts.count.dtype == np.int64),
             replace(totals, passed=held, detail=detail),
             *sums,
-            Check(f"{below} adds up to {above}", not len(regions), where_wrong(self.whole, regions)),
+            Check(
+                f"{below} adds up to {above}", not len(regions), where_wrong(self.whole, regions)
+            ),
         )

@@ -1,4 +1,6 @@
-"""Names of leaves that are streamed from Spark into a file, in their order: the driver keeps numbers of them alone."""
+"""Names of leaves that are streamed from Spark into a file, in their order: the driver keeps
+numbers of them alone.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +48,23 @@ class NamesOnDisk:
             self._file.seek(self._places[batch])
             with pa.ipc.open_stream(self._file) as stream:
                 labels = stream.read_next_batch()["label"]
-            found.append(labels.slice(max(0, start - begin), stop - max(start, begin)).to_numpy(zero_copy_only=False))
+            found.append(
+                labels.slice(max(0, start - begin), stop - max(start, begin)).to_numpy(
+                    zero_copy_only=False
+                )
+            )
         return np.concatenate(found)
 
 
 class NamedOnDisk(Hierarchy):
-    """A hierarchy whose leaves are named in a file; their labels come into memory when all are asked for at once."""
+    """A hierarchy whose leaves are named in a file; their labels come into memory when all are
+    asked for at once.
+    """
 
     def __init__(self, above: Hierarchy, leaf: str, parent: IntArray, names: NamesOnDisk) -> None:
-        """Leaves below the regions of the last level of ``above``, in whose level ``parent`` numbers them."""
+        """Leaves below the regions of the last level of ``above``, in whose level ``parent``
+        numbers them.
+        """
         starts = np.append(above.level_starts, above.n_regions + len(parent))
         fields = {
             "level_names": (*above.level_names, leaf),
@@ -89,9 +99,12 @@ class NamedOnDisk(Hierarchy):
         return self.above
 
 
-def regions_from_stream(batches: Iterable[pa.Table], level_names: Sequence[str], root: str) -> Regions | None:
-    """As ``regions_from_leaves``, from leaves that come in their order, with a hash of their labels as key (``k0``) and one of
-    the last label (``own``). None where something is wrong: two have one key or one name, or a label is missing.
+def regions_from_stream(
+    batches: Iterable[pa.Table], level_names: Sequence[str], root: str
+) -> Regions | None:
+    """As ``regions_from_leaves``, from leaves that come in their order, with a hash of their labels
+    as key (``k0``) and one of the last label (``own``). None where something is wrong: two have one
+    key or one name, or a label is missing.
     """
     texts = [f"t{level}" for level in range(len(level_names))]
     names, n_leaves, last = NamesOnDisk(), 0, [""] * len(texts)
@@ -104,7 +117,9 @@ def regions_from_stream(batches: Iterable[pa.Table], level_names: Sequence[str],
         opens = np.zeros(len(batch), dtype=bool)
         opens[:1] = n_leaves == 0
         for column, before in zip(columns, last):
-            opens |= column != np.array([before, *column[:-1]], dtype=object)  # NumPy's texts lose a NUL at their end
+            opens |= column != np.array(
+                [before, *column[:-1]], dtype=object
+            )  # NumPy's texts lose a NUL at their end
         own, before = batch[texts[-1]].combine_chunks(), pa.array(last[-1:], batch[texts[-1]].type)
         same = pc.equal(own, pa.concat_arrays([before, own[:-1]])).to_numpy(zero_copy_only=False)
         if np.any(same & ~opens):
@@ -120,18 +135,26 @@ def regions_from_stream(batches: Iterable[pa.Table], level_names: Sequence[str],
     del keys
     if not n_leaves or not counting.all_different(key):
         return None
-    above = hierarchy_from_columns(level_names[:-1], [np.concatenate(column) for column in zip(*opening)], root=root)
+    above = hierarchy_from_columns(
+        level_names[:-1], [np.concatenate(column) for column in zip(*opening)], root=root
+    )
     hierarchy = NamedOnDisk(above, level_names[-1], np.concatenate(parents), names)
-    n_distinct = [len(set(above.labels[above.level_slice(level)])) for level in range(1, above.n_levels)]
+    n_distinct = [
+        len(set(above.labels[above.level_slice(level)])) for level in range(1, above.n_levels)
+    ]
     is_repeated = _some_repeated(np.concatenate(hashes), names)
     leaf_of_key = pa.table({"k0": key, "leaf": np.arange(n_leaves)})
-    return Regions(hierarchy, leaf_of_key, repeated_labels(hierarchy, [*n_distinct, n_leaves - is_repeated]))
+    return Regions(
+        hierarchy, leaf_of_key, repeated_labels(hierarchy, [*n_distinct, n_leaves - is_repeated])
+    )
 
 
 def _some_repeated(hashes: IntArray, names: NamesOnDisk) -> bool:
     """Whether two leaves have one label, which those with different hashes have not."""
     order = np.argsort(hashes, kind="stable")
-    bounds = np.flatnonzero(np.concatenate(([True], hashes[order[1:]] != hashes[order[:-1]], [True])))
+    bounds = np.flatnonzero(
+        np.concatenate(([True], hashes[order[1:]] != hashes[order[:-1]], [True]))
+    )
     several = np.flatnonzero(np.diff(bounds) > 1).tolist()
     return any(_repeats(names, order[bounds[run] : bounds[run + 1]]) for run in several)
 

@@ -1,4 +1,6 @@
-"""The tree cut into pieces: consecutive regions of one level with everything between them and a lower level."""
+"""The tree cut into pieces: consecutive regions of one level with everything between them and a
+lower level.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ from tallytree.model.hierarchy import Hierarchy
 Arrays = dict[str, IntArray | FloatArray]
 
 MOST_LEAVES_PER_PIECE = 250_000
-# Above the leaves one task measures levels of up to so many regions in turns, without a job of Spark for each of them; of more
-# where that is the first level with enough regions to keep all tasks busy.
+# Above the leaves one task measures levels of up to so many regions in turns, without a job of
+# Spark for each of them; of more where that is the first level with enough regions to keep all
+# tasks busy.
 MOST_REGIONS_IN_ONE_TASK = 4_096
 
 
@@ -28,8 +31,8 @@ class Piece:
     first
         Number of the first region of the piece on each of its levels, within the level.
     child_starts
-        For each level but the last: children of region ``r`` are ``child_starts[r]:child_starts[r + 1]``, counted from the
-        first of the piece.
+        For each level but the last: children of region ``r`` are ``child_starts[r]:child_starts[r +
+        1]``, counted from the first of the piece.
     """
 
     top: int
@@ -59,7 +62,10 @@ def cut_piece(hierarchy: Hierarchy, top: int, bottom: int, start: int, stop: int
     first, child_starts = [start], []
     for level in range(top, bottom):
         above = hierarchy.level_starts[level]
-        starts = hierarchy.child_starts[above + start : above + stop + 1] - hierarchy.level_starts[level + 1]
+        starts = (
+            hierarchy.child_starts[above + start : above + stop + 1]
+            - hierarchy.level_starts[level + 1]
+        )
         start, stop = int(starts[0]), int(starts[-1])
         first.append(start)
         child_starts.append(starts - start)
@@ -71,12 +77,14 @@ def tree_of(piece: Piece, level_names: Sequence[str]) -> Hierarchy:
     starts = np.cumsum([0, *(piece.size(level) for level in range(piece.bottom + 1))])
     parents = [starts[level - 1] + piece.parents(level) for level in range(1, piece.bottom + 1)]
     labels = np.full(int(starts[-1]), "", dtype=object)
-    return Hierarchy(tuple(level_names), starts, np.concatenate([[-1], *parents]).astype(np.int64), labels)
+    return Hierarchy(
+        tuple(level_names), starts, np.concatenate([[-1], *parents]).astype(np.int64), labels
+    )
 
 
 def choose_cut(hierarchy: Hierarchy, parallelism: int) -> int:
-    """The level above the leaves whose regions head the pieces: the first with enough of them to keep all executors busy, or
-    the last that is small enough for one task.
+    """The level above the leaves whose regions head the pieces: the first with enough of them to
+    keep all executors busy, or the last that is small enough for one task.
     """
     sizes = [hierarchy.level_size(level) for level in range(hierarchy.n_levels - 1)]
     enough = [level for level, size in enumerate(sizes) if size >= 4 * parallelism]
@@ -86,7 +94,9 @@ def choose_cut(hierarchy: Hierarchy, parallelism: int) -> int:
 
 
 def cut_bounds(hierarchy: Hierarchy, cut: int, parallelism: int) -> IntArray:
-    """Bounds between the pieces, in regions of the cut level: about equal numbers of leaves in each."""
+    """Bounds between the pieces, in regions of the cut level: about equal numbers of leaves in
+    each.
+    """
     ends = last_leaves(hierarchy, cut)
     n_pieces = max(2 * parallelism, -(-hierarchy.n_leaves // MOST_LEAVES_PER_PIECE))
     wanted = hierarchy.n_leaves * np.arange(1, n_pieces) // n_pieces
@@ -95,7 +105,9 @@ def cut_bounds(hierarchy: Hierarchy, cut: int, parallelism: int) -> IntArray:
 
 
 def last_leaves(hierarchy: Hierarchy, level: int) -> IntArray:
-    """One past the last leaf below each region of a level; as ``leaf_ends``, without room for all leaves."""
+    """One past the last leaf below each region of a level; as ``leaf_ends``, without room for all
+    leaves.
+    """
     bounds = np.arange(hierarchy.level_starts[level], hierarchy.level_starts[level + 1] + 1)
     for _ in range(level, hierarchy.n_levels - 1):
         bounds = hierarchy.child_starts[bounds]

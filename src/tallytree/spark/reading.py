@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 Keywords = ParamSpec("Keywords")
 
-# More are sorted by all executors, which takes a look at them more, and come in partitions that Spark's driver has room for.
+# More are sorted by all executors, which takes a look at them more, and come in partitions that
+# Spark's driver has room for.
 MOST_LEAVES_TO_SORT_IN_ONE_TASK = 1 << 20
 CSV = (".csv", ".tsv", ".txt", ".csv.gz")
 
@@ -45,7 +46,9 @@ class SparkTable(Protocol):
 
 
 class Reading(Protocol[Keywords]):
-    """How :func:`tallytree.read` may be called: options as one object or as keywords; Spark may keep its counts."""
+    """How :func:`tallytree.read` may be called: options as one object or as keywords; Spark may
+    keep its counts.
+    """
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -58,7 +61,9 @@ class Reading(Protocol[Keywords]):
     @overload
     def __call__(self, source: object, options: ReadOptions, /) -> ConfidentialCounts: ...
     @overload
-    def __call__(self, source: object, /, *none: Keywords.args, **keywords: Keywords.kwargs) -> ConfidentialCounts: ...
+    def __call__(
+        self, source: object, /, *none: Keywords.args, **keywords: Keywords.kwargs
+    ) -> ConfidentialCounts: ...
 
 
 def _typed(keywords: Callable[Keywords, ReadOptions]) -> Callable[[Any], Reading[Keywords]]:
@@ -68,8 +73,14 @@ def _typed(keywords: Callable[Keywords, ReadOptions]) -> Callable[[Any], Reading
 @_typed(ReadOptions)
 @spelled(ReadOptions)
 def read(source: Any, options: ReadOptions) -> ConfidentialCounts | SparkCounts:
-    """As :func:`tallytree.ingest.read.read`; a Spark table is counted on the executors, where most counts stay."""
-    return _count_on_spark(source, options) if is_spark(source) and _stay_there(options) else read_here(source, options)
+    """As :func:`tallytree.ingest.read.read`; a Spark table is counted on the executors, where most
+    counts stay.
+    """
+    return (
+        _count_on_spark(source, options)
+        if is_spark(source) and _stay_there(options)
+        else read_here(source, options)
+    )
 
 
 read.__doc__ = read_here.__doc__
@@ -78,23 +89,29 @@ read.__doc__ = read_here.__doc__
 def _stay_there(options: ReadOptions) -> bool:
     """Whether exact counts stay on the executors.
 
-    What is estimated on one machine comes here once it is counted: tables by attributes and of people, which tell about one
-    another, whole groups, and sizes in classes.
+    What is estimated on one machine comes here once it is counted: tables by attributes and of
+    people, which tell about one another, whole groups, and sizes in classes.
     """
     shape = checked_shape(options)
     others = (options.sizes, options.classes, options.group_totals)
-    return not (shape.by or shape.people or shape.whole_groups or any(other is not None for other in others))
+    return not (
+        shape.by or shape.people or shape.whole_groups or any(other is not None for other in others)
+    )
 
 
 def is_spark(source: Any) -> bool:
     """Whether a source is a Spark table."""
-    return type(source).__module__.split(".")[0] == "pyspark" and type(source).__name__ == "DataFrame"
+    return (
+        type(source).__module__.split(".")[0] == "pyspark" and type(source).__name__ == "DataFrame"
+    )
 
 
 def read_with_spark(
     source: str, options: ReadOptions, *, master: str | None = None
 ) -> ConfidentialCounts | SparkCounts:
-    """Read Parquet or CSV files with Spark, on a master such as ``spark://host:7077`` or ``local[4]``."""
+    """Read Parquet or CSV files with Spark, on a master such as ``spark://host:7077`` or
+    ``local[4]``.
+    """
     session = spark_session(master)
     opened = {"source": _open(session, source, options.encoding)}
     if options.groups is not None:
@@ -109,7 +126,9 @@ def _open(session: Any, path: str, encoding: str | None = None) -> Any:
         path = str(Path(path).absolute())  # the folder that Spark was started in may be another one
     if path.lower().endswith(CSV):
         separator = "\t" if path.lower().endswith(".tsv") else ","
-        return session.read.csv(path, header=True, inferSchema=False, sep=separator, escape='"', encoding=encoding)
+        return session.read.csv(
+            path, header=True, inferSchema=False, sep=separator, escape='"', encoding=encoding
+        )
     return session.read.parquet(path)
 
 
@@ -129,14 +148,18 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
         rows, regions = _find_regions(own, rows, opened, shape, options.root)
         query = own.engine_of(rows.table).compile(counts_of(rows))
         with cached(session.sql(query)) as counted:
-            worst = guarded(lambda: counted.selectExpr("min(problem)", "sum(n)").toArrow(), opened.source.name)
+            worst = guarded(
+                lambda: counted.selectExpr("min(problem)", "sum(n)").toArrow(), opened.source.name
+            )
             refuse_problem(worst[0][0].as_py(), opened, shape)
             refuse_many_groups(worst[1][0].as_py() or 0)
             parallelism = session.sparkContext.defaultParallelism
             hierarchy = regions.hierarchy
             cut = choose_cut(hierarchy, parallelism)
             bounds = cut_bounds(hierarchy, cut, parallelism)
-            frame = _in_pieces(counted, _places(regions.leaf_of_key, hierarchy, cut, bounds)).persist()
+            frame = _in_pieces(
+                counted, _places(regions.leaf_of_key, hierarchy, cut, bounds)
+            ).persist()
             try:
                 if public.groups_public:
                     n_groups = _groups_per_leaf(frame, hierarchy.n_leaves)
@@ -158,8 +181,12 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
     )
 
 
-def _find_regions(own: Session, rows: Rows, opened: Opened, shape: RowShape, root: str) -> tuple[Rows, Regions]:
-    """As ``find_regions``; where rows name the regions, names of leaves are streamed, and lie on disk."""
+def _find_regions(
+    own: Session, rows: Rows, opened: Opened, shape: RowShape, root: str
+) -> tuple[Rows, Regions]:
+    """As ``find_regions``; where rows name the regions, names of leaves are streamed, and lie on
+    disk.
+    """
     from tallytree.ingest.counting import find_regions
     from tallytree.ingest.engine import guarded
     from tallytree.ingest.group_sizes import leaves_of, with_keys
@@ -169,7 +196,8 @@ def _find_regions(own: Session, rows: Rows, opened: Opened, shape: RowShape, roo
     if shape.levels and opened.hierarchy is None and engine.name == "pyspark":
         leaves = engine._session.sql(engine.compile(leaves_of(rows, "spark hash")))
         found = guarded(
-            lambda: regions_from_stream(_in_order(leaves, len(shape.levels)), shape.levels, root), opened.regions_name
+            lambda: regions_from_stream(_in_order(leaves, len(shape.levels)), shape.levels, root),
+            opened.regions_name,
         )
         if found is not None:
             return with_keys(rows, "spark hash"), found
@@ -184,7 +212,9 @@ def _in_order(leaves: Any, n_labels: int) -> Iterator[pa.Table]:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as stream:
                 stream.write_batch(batch)
-            yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["leaves"])
+            yield pa.record_batch(
+                [pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["leaves"]
+            )
 
     texts = [f"t{level}" for level in range(n_labels)]
     with cached(leaves.selectExpr("*", f"xxhash64({texts[-1]}) as own")) as found:
@@ -210,7 +240,9 @@ def _in_pieces(counted: Any, places: pa.Table) -> Any:
         counted = counted.join(counted.sparkSession.createDataFrame(places), keys)
     else:
         counted = counted.selectExpr("*", "0L as leaf", "0L as top", "0L as piece")
-    return counted.selectExpr(*(f"cast({name} as long) as {name}" for name in ("piece", "top", "leaf", "size", "n")))
+    return counted.selectExpr(
+        *(f"cast({name} as long) as {name}" for name in ("piece", "top", "leaf", "size", "n"))
+    )
 
 
 def _groups_per_leaf(frame: Any, n_leaves: int) -> Any:

@@ -1,4 +1,6 @@
-"""Running tasks on executors: on rows that they hold, or on what is public; and whether they share a folder with the driver."""
+"""Running tasks on executors: on rows that they hold, or on what is public; and whether they share
+a folder with the driver.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,19 @@ MOST_BYTES_WITH_CODE = 1 << 23
 def run_on_rows(
     rows: Any, public: Sequence[bytes], job: object, task: str, *, one_by_one: bool = False
 ) -> list[Arrays]:
-    """Run a task of :mod:`tallytree.spark.tasks` on every piece, where its rows are; results in order of the pieces.
+    """Run a task of :mod:`tallytree.spark.tasks` on every piece, where its rows are; results in
+    order of the pieces.
 
-    The job travels with the code of the task, in the memory of driver and executors, and so does the public side of the pieces
-    where it is small; else each piece gets its own as a row. Results that are large together are fetched one by one: that
-    takes a job of Spark for each, and less memory of its driver.
+    The job travels with the code of the task, in the memory of driver and executors, and so does
+    the public side of the pieces where it is small; else each piece gets its own as a row. Results
+    that are large together are fetched one by one: that takes a job of Spark for each, and less
+    memory of its driver.
     """
     import_from, pickled_job = PACKAGE_PARENT, pickle.dumps(job)
 
     def work(piece: int, confidential: pa.Table, described: bytes) -> pa.Table:
-        # Pickled by value, the job as bytes: a worker without the package installed finds it where the driver did.
+        # Pickled by value, the job as bytes: a worker without the package installed finds it where
+        # the driver did.
         import pickle
         import sys
 
@@ -38,9 +43,13 @@ def run_on_rows(
             sys.path.append(import_from)
         from tallytree.spark import tasks
 
-        columns = [confidential[name].to_numpy().astype("int64") for name in ("region", "size", "n")]
+        columns = [
+            confidential[name].to_numpy().astype("int64") for name in ("region", "size", "n")
+        ]
         there = columns[0] >= 0
-        made = getattr(tasks, task)(pickle.loads(pickled_job), [column[there] for column in columns], described)
+        made = getattr(tasks, task)(
+            pickle.loads(pickled_job), [column[there] for column in columns], described
+        )
         return pa.table({"piece": [piece], "made": pa.array([made], pa.binary())})
 
     made = _on_every_piece(rows, public, work)
@@ -49,11 +58,20 @@ def run_on_rows(
     return [found[piece] for piece in range(len(public))]
 
 
-def _on_every_piece(rows: Any, public: Sequence[bytes], work: Callable[[int, pa.Table, bytes], pa.Table]) -> Any:
-    """The table that some work makes of the rows and the public side of every piece, those without rows included."""
+def _on_every_piece(
+    rows: Any, public: Sequence[bytes], work: Callable[[int, pa.Table, bytes], pa.Table]
+) -> Any:
+    """The table that some work makes of the rows and the public side of every piece, those without
+    rows included.
+    """
     made = "piece long, made binary"
     if sum(map(len, public)) > MOST_BYTES_WITH_CODE:
-        table = pa.table({"piece": pa.array(range(len(public)), pa.int64()), "public": pa.array(public, pa.binary())})
+        table = pa.table(
+            {
+                "piece": pa.array(range(len(public)), pa.int64()),
+                "public": pa.array(public, pa.binary()),
+            }
+        )
         described = rows.sparkSession.createDataFrame(table).groupBy("piece")
 
         def with_row(own: pa.Table, told: pa.Table) -> pa.Table:
@@ -65,7 +83,9 @@ def _on_every_piece(rows: Any, public: Sequence[bytes], work: Callable[[int, pa.
         piece = own["piece"][0].as_py()
         return work(piece, own, public[piece])
 
-    no_region = rows.sparkSession.range(len(public)).selectExpr("id as piece", "-1L as region", "0L as size", "0L as n")
+    no_region = rows.sparkSession.range(len(public)).selectExpr(
+        "id as piece", "-1L as region", "0L as size", "0L as n"
+    )
     return rows.unionByName(no_region).groupBy("piece").applyInArrow(with_code, made)
 
 
@@ -84,9 +104,11 @@ def _fetched(made: Any, *, one_by_one: bool) -> Iterator[Iterable[Any]]:
 def run_alone(
     session: Any, public: Sequence[bytes], job: object, task: str, *, one_by_one: bool = False
 ) -> Iterator[Iterator[Arrays]]:
-    """Run a task of :mod:`tallytree.spark.leaf_tasks` on the public side of every piece, each in a task of its own.
+    """Run a task of :mod:`tallytree.spark.leaf_tasks` on the public side of every piece, each in a
+    task of its own.
 
-    Inside the block there are the results, in the order of the pieces; fetched one by one where they are large together.
+    Inside the block there are the results, in the order of the pieces; fetched one by one where
+    they are large together.
     """
     import_from, pickled_job = PACKAGE_PARENT, pickle.dumps(job)
 

@@ -13,8 +13,8 @@ from tallytree.errors import MissingExtraError
 
 PACKAGE_PARENT = str(Path(tallytree.errors.__file__).parent.parent)
 
-# What is spilled or shuffled is encrypted on the executors' disks; what is fetched is about as large as what is released, so
-# that its size needs no limit.
+# What is spilled or shuffled is encrypted on the executors' disks; what is fetched is about as
+# large as what is released, so that its size needs no limit.
 SETTINGS = {
     "spark.io.encryption.enabled": "true",
     "spark.driver.maxResultSize": "0",
@@ -24,7 +24,9 @@ SETTINGS = {
 
 
 def spark_session(master: str | None = None, settings: dict[str, str] | None = None) -> Any:
-    """A Spark session on a master (``local[*]`` by default, or that of ``spark-submit``), or the one that is running."""
+    """A Spark session on a master (``local[*]`` by default, or that of ``spark-submit``), or the
+    one that is running.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -42,7 +44,9 @@ def spark_session(master: str | None = None, settings: dict[str, str] | None = N
 
 @contextmanager
 def cached(frame: Any) -> Iterator[Any]:
-    """A frame that stays in the memory and on the disks of the executors inside the block, and not after it."""
+    """A frame that stays in the memory and on the disks of the executors inside the block, and not
+    after it.
+    """
     kept = frame.persist()
     try:
         yield kept

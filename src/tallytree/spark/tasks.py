@@ -1,4 +1,6 @@
-"""What an executor does with a piece of the tree: arrays in, arrays out, with the same functions as a local release."""
+"""What an executor does with a piece of the tree: arrays in, arrays out, with the same functions as
+a local release.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ import numpy as np
 
 from tallytree.group_sizes.adaptive import Groups, turns_down
 from tallytree.group_sizes.estimate.views import estimate_view
-from tallytree.group_sizes.measure.levels import Place, measure_regions, noisy_largest_size, noisy_totals
+from tallytree.group_sizes.measure.levels import (
+    Place,
+    measure_regions,
+    noisy_largest_size,
+    noisy_totals,
+)
 from tallytree.group_sizes.measure.staircases import measure_first_look, measure_staircases
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.matching import counts_of, runs_of
@@ -23,17 +30,24 @@ from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_
 from tallytree.model.lattice import Lattice
 from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
-from tallytree.spark.leaf_tasks import described_in, noisy_name, part_arrays, paths_of_leaves, prior_from_arrays
+from tallytree.spark.leaf_tasks import (
+    described_in,
+    noisy_name,
+    part_arrays,
+    paths_of_leaves,
+    prior_from_arrays,
+)
 from tallytree.spark.pieces import Arrays, Piece, pack, piece_from_arrays, tree_of, unpack
 from tallytree.storage.folder import write_part
 
 
 @dataclass(frozen=True, repr=False)
 class Job:
-    """What every task of a release needs: the plan, the key of the noise, the number of regions of each level, and of groups.
+    """What every task of a release needs: the plan, the key of the noise, the number of regions of
+    each level, and of groups.
 
-    Never shown and never written: whoever has the key can take the noise off again. ``folder`` is where executors write what
-    they answer about leaves.
+    Never shown and never written: whoever has the key can take the noise off again. ``folder`` is
+    where executors write what they answer about leaves.
     """
 
     plan: Plan
@@ -46,7 +60,9 @@ class Job:
 
 
 def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
-    """Measure the levels down to the cut, from the counts of the regions there; ``runs`` holds region, size, count."""
+    """Measure the levels down to the cut, from the counts of the regions there; ``runs`` holds
+    region, size, count.
+    """
     arrays = unpack(public)
     piece = piece_from_arrays(arrays)
     stream = KeyStream.from_key(job.key, secure=job.secure)
@@ -55,12 +71,16 @@ def measure_upper_levels(job: Job, runs: Sequence[IntArray], public: bytes) -> b
     max_size = job.max_size
     if job.plan.largest_size is not None:
         largest = int(truth[-1].largest_size().max(initial=0))
-        max_size = min(noisy_largest_size(largest, job.plan.largest_size, stream), job.plan.most_sizes)
+        max_size = min(
+            noisy_largest_size(largest, job.plan.largest_size, stream), job.plan.most_sizes
+        )
         answers["max_size"] = np.array([max_size])
     for level in range(piece.top, piece.bottom + 1):
         n_groups = arrays[f"groups_{level}"].astype(np.int64)
         place = Place(stream, piece.first[level - piece.top], job.level_sizes[level], job.n_groups)
-        noisy = measure_regions(truth[level - piece.top], job.plan.levels[level], n_groups, max_size, place)
+        noisy = measure_regions(
+            truth[level - piece.top], job.plan.levels[level], n_groups, max_size, place
+        )
         answers |= noisy_arrays(noisy)
     stream.forget()
     return pack(answers)
@@ -97,8 +117,8 @@ def measure_staircase_level(job: Job, runs: Sequence[IntArray], public: bytes) -
 
 
 def measure_upper_staircases(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
-    """Measure the staircases of all levels of a piece that begins at the root, in turns: what each level tells about the next
-    is estimated here too, and by the driver once more, from the answers.
+    """Measure the staircases of all levels of a piece that begins at the root, in turns: what each
+    level tells about the next is estimated here too, and by the driver once more, from the answers.
     """
     arrays = unpack(public)
     piece, stream = piece_from_arrays(arrays), KeyStream.from_key(job.key, secure=job.secure)
@@ -120,12 +140,20 @@ def measure_upper_staircases(job: Job, runs: Sequence[IntArray], public: bytes) 
 
 
 def measure_leaves(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
-    """The same for the leaves of a piece, whose answers are written here; those of the sample of a level are returned."""
+    """The same for the leaves of a piece, whose answers are written here; those of the sample of a
+    level are returned.
+    """
     arrays = described_in(job.folder, public)
     noisy = _staircases(job, runs, arrays)
-    part = write_part(Path(job.folder), noisy_name(arrays), noisy_part(noisy, paths_of_leaves(arrays)))
+    part = write_part(
+        Path(job.folder), noisy_name(arrays), noisy_part(noisy, paths_of_leaves(arrays))
+    )
     n_rows = np.array([len(noisy["tail"].values)])
-    return pack(noisy_arrays(noisy.at(arrays["sample"].astype(np.int64))) | part_arrays(part) | {"n_rows": n_rows})
+    return pack(
+        noisy_arrays(noisy.at(arrays["sample"].astype(np.int64)))
+        | part_arrays(part)
+        | {"n_rows": n_rows}
+    )
 
 
 def _staircases(job: Job, runs: Sequence[IntArray], arrays: Arrays) -> NoisyLevel:
@@ -134,7 +162,9 @@ def _staircases(job: Job, runs: Sequence[IntArray], arrays: Arrays) -> NoisyLeve
     place = Place(stream, piece.first[level - piece.top], job.level_sizes[level])
     n_groups = arrays["groups"].astype(np.int64)
     truth = _truth(piece, runs)[level - piece.top]
-    noisy = measure_staircases(truth, job.plan.levels[level], n_groups, prior_from_arrays(arrays), place)
+    noisy = measure_staircases(
+        truth, job.plan.levels[level], n_groups, prior_from_arrays(arrays), place
+    )
     stream.forget()
     return noisy
 
@@ -145,7 +175,8 @@ def prior_arrays(prior: Prior) -> Arrays:
 
 
 def release_subtrees(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes:
-    """Measure the levels below the cut and match them with the regions at the cut, which the driver has made consistent.
+    """Measure the levels below the cut and match them with the regions at the cut, which the driver
+    has made consistent.
 
     Returns the measurements and the released counts of the leaves.
     """
@@ -174,7 +205,9 @@ def release_subtrees(job: Job, runs: Sequence[IntArray], public: bytes) -> bytes
 
 
 def _truth(piece: Piece, runs: Sequence[IntArray]) -> list[CountsBySize]:
-    """Confidential: exact counts of the piece's regions, level by level, from those of its lowest level."""
+    """Confidential: exact counts of the piece's regions, level by level, from those of its lowest
+    level.
+    """
     region, size, count = runs
     first = piece.first[-1]
     levels = [counts_from_runs(region - first, size, count, piece.size(piece.bottom))]
@@ -196,7 +229,9 @@ def run_arrays(runs: Runs) -> Arrays:
 def _runs_from(arrays: Arrays) -> Runs | None:
     if "run_offsets" not in arrays:
         return None
-    offsets, size, groups = (arrays[f"run_{name}"].astype(np.int64) for name in ("offsets", "size", "groups"))
+    offsets, size, groups = (
+        arrays[f"run_{name}"].astype(np.int64) for name in ("offsets", "size", "groups")
+    )
     return Runs(offsets, size, groups, arrays["run_variance"].astype(np.float64))
 
 
@@ -204,7 +239,10 @@ def noisy_arrays(noisy: NoisyLevel) -> Arrays:
     """The measurements of a level as arrays to pack."""
     arrays: Arrays = {}
     for query in noisy.queries:
-        arrays |= {f"{noisy.level} {query.name} offsets": query.offsets, f"{noisy.level} {query.name}": query.values}
+        arrays |= {
+            f"{noisy.level} {query.name} offsets": query.offsets,
+            f"{noisy.level} {query.name}": query.values,
+        }
     return arrays
 
 
@@ -215,10 +253,16 @@ def noisy_level(plan: Plan, level: int, parts: Iterable[Arrays]) -> NoisyLevel:
     if level_plan.query is None or not parts:
         return NoisyLevel(level, ())
     prefix, suffix = f"{level} ", " offsets"
-    names = [name.removeprefix(prefix).removesuffix(suffix) for name in parts[0] if name.startswith(prefix)]
+    names = [
+        name.removeprefix(prefix).removesuffix(suffix)
+        for name in parts[0]
+        if name.startswith(prefix)
+    ]
     queries = []
     for name in dict.fromkeys(names):
-        values = np.concatenate([part[prefix + name] for part in parts]).astype(np.int64, copy=False)
+        values = np.concatenate([part[prefix + name] for part in parts]).astype(
+            np.int64, copy=False
+        )
         lengths = np.concatenate([np.diff(part[prefix + name + suffix]) for part in parts])
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         queries.append(NoisyQuery(name, level_plan.query.noise, offsets, values))

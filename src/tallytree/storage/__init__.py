@@ -1,1 +1,3 @@
-"""Release folders on disk: atomic writing, manifests, checksums. Knows nothing about what the tables mean."""
+"""Release folders on disk: atomic writing, manifests, checksums. Knows nothing about what the
+tables mean.
+"""

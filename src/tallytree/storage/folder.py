@@ -1,7 +1,9 @@
-"""A release folder: Parquet tables beside a manifest that holds the row count and SHA-256 of every file.
+"""A release folder: Parquet tables beside a manifest that holds the row count and SHA-256 of every
+file.
 
-A table is one file, or parts that the manifest lists in order. A folder is written under a temporary name next to its place
-and then renamed, so that a crash leaves either the whole release or none.
+A table is one file, or parts that the manifest lists in order. A folder is written under a
+temporary name next to its place and then renamed, so that a crash leaves either the whole release
+or none.
 """
 
 from __future__ import annotations
@@ -27,18 +29,21 @@ from tallytree.storage.work import BESIDE, BUILT, Work, claim, set_aside, sync
 
 MANIFEST = "manifest.json"
 PAGE, CARD, CARD_TEXT, CARD_YAML = "report.html", "card.json", "card.md", "card.yaml"
-# Tables in parts came with version 3; a folder without any is written as version 2, which older programs read.
+# Tables in parts came with version 3; a folder without any is written as version 2, which older
+# programs read.
 FORMAT_VERSION, _WITHOUT_PARTS = 3, 2
 _ADDED = ("files", "format_version", "parts")
 OWN_CHECKSUM = "sha256"
 _OWN_DIGEST = "\n<!-- tallytree sha256 "
 _OF_MANIFEST = "\n<!-- tallytree manifest "
-# Beyond it Parquet gives up on a dictionary and writes every name again: a batch names up to a million regions.
+# Beyond it Parquet gives up on a dictionary and writes every name again: a batch names up to a
+# million regions.
 MOST_DICTIONARY_BYTES = 1 << 28
 
 Manifest = dict[str, Any]
 
-# What reading a damaged folder may raise: a manifest may hold anything anywhere, a table any column.
+# What reading a damaged folder may raise: a manifest may hold anything anywhere, a table any
+# column.
 DAMAGE = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError,
     pa.ArrowException,
@@ -61,7 +66,8 @@ def write_folder(
     path
         Folder to create.
     tables
-        File name (``counts.parquet``) to table, or to a reader of record batches that is written in a stream.
+        File name (``counts.parquet``) to table, or to a reader of record batches that is written in
+        a stream.
     manifest
         JSON-ready facts; ``files``, ``format_version`` and a checksum are added here.
     overwrite
@@ -84,7 +90,9 @@ def write_folder(
         if isinstance(error, StorageError):
             raise
         kept = "What was measured is kept." if work is not None else "Nothing was left behind."
-        raise StorageError(f"Writing {mine.target} failed: {error.strerror or error}. {kept}") from error
+        raise StorageError(
+            f"Writing {mine.target} failed: {error.strerror or error}. {kept}"
+        ) from error
     finally:
         if work is None:
             mine.release()
@@ -97,17 +105,24 @@ def build_folder(
     manifest: Manifest,
     parts: Parts | None = None,
 ) -> None:
-    """Write tables and manifest into a new folder, flushed to disk; the manifest last, without which nothing loads."""
+    """Write tables and manifest into a new folder, flushed to disk; the manifest last, without
+    which nothing loads.
+    """
     folder.mkdir(mode=0o700)
-    # Files are independent, and Parquet is written outside the interpreter lock: side by side on two cores.
+    # Files are independent, and Parquet is written outside the interpreter lock: side by side on
+    # two cores.
     with ThreadPoolExecutor(max(len(tables), 1)) as pool:
-        written = {name: pool.submit(_write_table, folder / name, table) for name, table in tables.items()}
+        written = {
+            name: pool.submit(_write_table, folder / name, table) for name, table in tables.items()
+        }
         files = {name: facts.result() for name, facts in written.items()}
     rest = {name: value for name, value in manifest.items() if name not in (*_ADDED, OWN_CHECKSUM)}
     version: Manifest = {"format_version": FORMAT_VERSION if parts else _WITHOUT_PARTS}
     if parts:
         named = gather_parts(folder, parts)
-        files |= {name: part.facts for table in named for name, part in zip(named[table], parts[table])}
+        files |= {
+            name: part.facts for table in named for name, part in zip(named[table], parts[table])
+        }
         rest["parts"] = named
     write_manifest(folder, {**version, **rest, "files": files})
     for file in folder.iterdir():
@@ -117,7 +132,9 @@ def build_folder(
 
 
 def write_part(folder: Path, name: str, table: pa.RecordBatchReader) -> PartFile:
-    """Write a part of a table into a folder that exists, all or nothing: whoever writes it twice leaves one file."""
+    """Write a part of a table into a folder that exists, all or nothing: whoever writes it twice
+    leaves one file.
+    """
     own = folder / f".{name}.{uuid4().hex}"
     try:
         facts = _write_table(own, table)
@@ -131,7 +148,9 @@ def write_part(folder: Path, name: str, table: pa.RecordBatchReader) -> PartFile
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a folder, readable by people and in a stable order, with its own checksum at the end."""
+    """Write the manifest of a folder, readable by people and in a stable order, with its own
+    checksum at the end.
+    """
     (folder / MANIFEST).write_text(sealed(manifest), encoding="utf-8", newline="\n")
 
 
@@ -141,16 +160,20 @@ def sealed(facts: Manifest) -> str:
 
 
 def own_checksum(facts: Manifest) -> str:
-    """SHA-256 of facts as they are written, without the line of the checksum itself. Finds damage, not forgery."""
+    """SHA-256 of facts as they are written, without the line of the checksum itself. Finds damage,
+    not forgery.
+    """
     rest = {name: value for name, value in facts.items() if name != OWN_CHECKSUM}
     return hashlib.sha256(rendered(rest).encode()).hexdigest()
 
 
 def lasting_digest(text: bytes) -> str:
-    """SHA-256 by which a ledger knows a release: of its manifest, less the entries that the manifest itself says will grow.
+    """SHA-256 by which a ledger knows a release: of its manifest, less the entries that the
+    manifest itself says will grow.
 
-    A stream goes on after it was paid for; its manifest names the entries that then change under ``grows``, which never
-    does. So whoever adds that list to another manifest, or a name to it, changes the digest.
+    A stream goes on after it was paid for; its manifest names the entries that then change under
+    ``grows``, which never does. So whoever adds that list to another manifest, or a name to it,
+    changes the digest.
     """
     manifest = json.loads(text)
     growing = manifest.get("grows")
@@ -177,7 +200,8 @@ def read_manifest(path: str | Path) -> Manifest:
     aside = set_aside(folder)
     if aside is not None:
         raise StorageError(
-            f"{folder} was being replaced by a run that ended on the way. Its release is whole, in {aside}; tallytree resume "
+            f"{folder} was being replaced by a run that ended on the way. Its release is whole, in "
+            f"{aside}; tallytree resume "
             f"{folder} puts one of the two into its place."
         )
     if not there:
@@ -186,7 +210,9 @@ def read_manifest(path: str | Path) -> Manifest:
 
 
 def read_facts(file: Path, what: str, *, newest: int, sealed_from: int) -> Manifest:
-    """Facts that were written with a format version and, from the version ``sealed_from`` on, their own checksum."""
+    """Facts that were written with a format version and, from the version ``sealed_from`` on, their
+    own checksum.
+    """
     changed = VerificationError(f"{file} is not {what}: it was changed or cut off.", (file.name,))
     try:
         text = file.read_bytes().decode("utf-8")
@@ -202,10 +228,13 @@ def read_facts(file: Path, what: str, *, newest: int, sealed_from: int) -> Manif
         raise changed
     if version > newest:
         raise RequestError(
-            f"{file} has format version {version}; this version reads up to {newest}. Upgrade tallytree."
+            f"{file} has format version {version}; this version reads up to {newest}. Upgrade "
+            "tallytree."
         )
     if version >= sealed_from and not _is_whole(facts, text):
-        raise VerificationError(f"{file} was changed: it does not match its own checksum.", (file.name,))
+        raise VerificationError(
+            f"{file} was changed: it does not match its own checksum.", (file.name,)
+        )
     return facts
 
 
@@ -219,9 +248,13 @@ def _is_whole(facts: Manifest, text: str) -> bool:
 def read_table(
     path: str | Path, name: str, *, names: Sequence[str] = (), columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """One table of a release folder, or some of its columns; those in ``names`` come as dictionaries, as they were written."""
+    """One table of a release folder, or some of its columns; those in ``names`` come as
+    dictionaries, as they were written.
+    """
     with _reading(Path(path) / name) as file:
-        return pq.read_table(file, read_dictionary=list(names), columns=None if columns is None else list(columns))
+        return pq.read_table(
+            file, read_dictionary=list(names), columns=None if columns is None else list(columns)
+        )
 
 
 @contextmanager
@@ -232,7 +265,9 @@ def _reading(file: Path) -> Iterator[Path]:
     except FileNotFoundError:
         raise StorageError(f"{file} is missing from the release.") from None
     except (pa.ArrowException, OSError):
-        raise VerificationError(f"{file} cannot be read: it was changed or cut off.", (file.name,)) from None
+        raise VerificationError(
+            f"{file} cannot be read: it was changed or cut off.", (file.name,)
+        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,9 +279,11 @@ class Folder:
     path
         Where it is.
     version
-        Format version of the folder; ``manifest`` is as the present version writes it, whatever the folder's own.
+        Format version of the folder; ``manifest`` is as the present version writes it, whatever the
+        folder's own.
     manifest
-        Everything that the release itself holds: without ``files``, ``format_version`` and checksum.
+        Everything that the release itself holds: without ``files``, ``format_version`` and
+        checksum.
     files
         Number of rows and checksum of every file.
     split
@@ -268,22 +305,33 @@ class Folder:
         """The files of a table, in the order of their rows."""
         return self.split.get(name, (name,))
 
-    def table(self, name: str, *, names: Sequence[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
-        """One table, or some of its columns; those in ``names`` come as dictionaries, as they were written."""
+    def table(
+        self, name: str, *, names: Sequence[str] = (), columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """One table, or some of its columns; those in ``names`` come as dictionaries, as they were
+        written.
+        """
         files = [self._checked(file) for file in self.files_of(name)]
         read = [read_table(self.path, file, names=names, columns=columns) for file in files]
         return pa.concat_tables(read)
 
     def parts(self, name: str, *, names: Sequence[str] = ()) -> Iterator[pa.Table]:
-        """The same table in parts of consecutive rows, as they were written, of which one exists at a time."""
+        """The same table in parts of consecutive rows, as they were written, of which one exists at
+        a time.
+        """
         for each in self.files_of(name):
             self._checked(each)
-            with _reading(self.path / each) as place, pq.ParquetFile(place, read_dictionary=list(names)) as file:
+            with (
+                _reading(self.path / each) as place,
+                pq.ParquetFile(place, read_dictionary=list(names)) as file,
+            ):
                 for part in range(max(file.num_row_groups, 1)):
                     yield file.read_row_group(part) if file.num_row_groups else file.read()
 
     def _checked(self, file: str) -> str:
-        """The name of a file that is as the manifest lists it, looked at once; VerificationError where it is another."""
+        """The name of a file that is as the manifest lists it, looked at once; VerificationError
+        where it is another.
+        """
         if file not in self._whole:
             with _reading(self.path / file) as place:
                 wrong = self._changed(file, place)
@@ -307,19 +355,27 @@ class Folder:
         """Files in the folder that neither its manifest lists nor the program puts there itself."""
         there = {entry.name for entry in self.path.iterdir()}
         foreign = sorted(there - {MANIFEST, *self.files, *BESIDE})
-        # The first format was read without regard to other files; tables that it does not list were cut out of it.
-        return foreign if self.version > 1 else [name for name in foreign if name.endswith(".parquet")]
+        # The first format was read without regard to other files; tables that it does not list were
+        # cut out of it.
+        return (
+            foreign if self.version > 1 else [name for name in foreign if name.endswith(".parquet")]
+        )
 
     def _has_page(self) -> bool:
         """Whether the page in the folder is whole, and of the release in the folder."""
         text = (self.path / PAGE).read_bytes().decode(errors="replace").rpartition(_OWN_DIGEST)[0]
-        return has_own_digest(self.path / PAGE) and text.endswith(_manifest_line(sha256_of(self.path / MANIFEST)))
+        return has_own_digest(self.path / PAGE) and text.endswith(
+            _manifest_line(sha256_of(self.path / MANIFEST))
+        )
 
     def changed_files(self) -> list[str]:
         """Files that are missing, changed or not listed in the manifest, one sentence each."""
         problems = [f"{name} is not listed in the manifest." for name in self.unlisted()]
         if self.version > 1 and (self.path / PAGE).exists() and not self._has_page():
-            problems.append(f"{PAGE} was changed, or is not a page of this release; write it again (tallytree report).")
+            problems.append(
+                f"{PAGE} was changed, or is not a page of this release; write it again (tallytree "
+                "report)."
+            )
         for name in self.files:
             file = self.path / name
             wrong = self._changed(name, file) if file.is_file() else f"{name} is missing."
@@ -331,9 +387,11 @@ class Folder:
 
 
 def page_with_digest(page: str, manifest: str = "") -> str:
-    """A page for a release folder, with its own SHA-256 in its last line; pages that show true errors have none.
+    """A page for a release folder, with its own SHA-256 in its last line; pages that show true
+    errors have none.
 
-    ``manifest`` is the SHA-256 of the manifest of the release that the page shows, which the line before then names.
+    ``manifest`` is the SHA-256 of the manifest of the release that the page shows, which the line
+    before then names.
     """
     named = f"{page}{_manifest_line(manifest)}" if manifest else page
     return f"{named}{_digest_line(named)}"
@@ -380,7 +438,9 @@ def sha256_of(file: Path) -> str:
 
 
 def _make_readable(folder: Path) -> None:
-    """Give the folder the rights that the user's umask asks for; the work folder's are its owner's alone."""
+    """Give the folder the rights that the user's umask asks for; the work folder's are its owner's
+    alone.
+    """
     umask = os.umask(0)
     os.umask(umask)
     folder.chmod(0o777 & ~umask)

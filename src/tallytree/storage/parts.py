@@ -1,4 +1,6 @@
-"""Tables in parts: files of consecutive rows, each written whole by whoever made its rows, listed in order by the manifest."""
+"""Tables in parts: files of consecutive rows, each written whole by whoever made its rows, listed
+in order by the manifest.
+"""
 
 from __future__ import annotations
 

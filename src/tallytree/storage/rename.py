@@ -1,4 +1,6 @@
-"""Moving a finished folder into its place in one step, without ever replacing what somebody else put there."""
+"""Moving a finished folder into its place in one step, without ever replacing what somebody else
+put there.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The work folder of a release: claimed before anything is paid, gone when the release is in its place.
+"""The work folder of a release: claimed before anything is paid, gone when the release is in its
+place.
 
-It lies beside the target under a name of its own and is readable by its owner alone. Whoever has it works for the target: a
-second run is refused before it pays. What a run has paid for is kept in it until the release is written, so that a run that
-died can be finished.
+It lies beside the target under a name of its own and is readable by its owner alone. Whoever has it
+works for the target: a second run is refused before it pays. What a run has paid for is kept in it
+until the release is written, so that a run that died can be finished.
 """
 
 from __future__ import annotations
@@ -81,17 +82,22 @@ class Work:
         if version != FORMAT_VERSION:
             self.leave()
             raise StorageError(
-                f"{self.path} was left by another version of tallytree, in format {version!r}; this one knows format "
+                f"{self.path} was left by another version of tallytree, in format {version!r}; "
+                "this one knows format "
                 f"{FORMAT_VERSION}. Upgrade tallytree to finish it, or choose another folder."
             )
 
     def require_room(self, n_bytes: int) -> None:
-        """Refuse to go on where the disk has too little room for what will be written, as far as it can be told."""
+        """Refuse to go on where the disk has too little room for what will be written, as far as it
+        can be told.
+        """
         free = shutil.disk_usage(self.path).free
         if free < n_bytes + _LEAST_ROOM:
             raise StorageError(
-                f"{self.target.parent} has {free / 2**20:,.0f} MiB left, and the release needs about "
-                f"{(n_bytes + _LEAST_ROOM) / 2**20:,.0f} MiB. Free some, or choose another folder; nothing was paid."
+                f"{self.target.parent} has {free / 2**20:,.0f} MiB left, and the release needs "
+                "about "
+                f"{(n_bytes + _LEAST_ROOM) / 2**20:,.0f} MiB. Free some, or choose another folder; "
+                "nothing was paid."
             )
 
     def folder(self, name: str) -> Path:
@@ -113,8 +119,9 @@ class Work:
     def put_into_place(self, built: Path) -> None:
         """Move the finished folder to the target in one step.
 
-        A release that is replaced is exchanged with the new one, so that one of the two is there at every moment. Where the
-        system cannot exchange folders the old one is set aside first, inside the work folder.
+        A release that is replaced is exchanged with the new one, so that one of the two is there at
+        every moment. Where the system cannot exchange folders the old one is set aside first,
+        inside the work folder.
         """
         if not os.path.lexists(self.target):
             move_new(built, self.target)
@@ -132,7 +139,9 @@ class Work:
         sync(self.target.parent)
 
     def note_built(self, built: Path) -> None:
-        """Write down which release is about to be put into its place, so that it is known again there."""
+        """Write down which release is about to be put into its place, so that it is known again
+        there.
+        """
         self.write_note(self.note() | {"manifest": _digest(built)})
 
     def is_in_place(self) -> bool:
@@ -141,7 +150,9 @@ class Work:
         return noted is not None and noted == _digest(self.target)
 
     def standing(self) -> str:
-        """Which of two releases is at the target, in a sentence; empty where there is none, or nothing was begun or left."""
+        """Which of two releases is at the target, in a sentence; empty where there is none, or
+        nothing was begun or left.
+        """
         if self.is_in_place():
             return "The new release is in its place. "
         if self.note() and os.path.lexists(self.target):
@@ -149,7 +160,9 @@ class Work:
         return ""
 
     def bring_back(self) -> None:
-        """Bring back a release that was set aside by a run that died, or failed, before the new one was in its place."""
+        """Bring back a release that was set aside by a run that died, or failed, before the new one
+        was in its place.
+        """
         aside = self.path / REPLACED
         if aside.exists() and not os.path.lexists(self.target):
             move_new(aside, self.target)
@@ -157,11 +170,13 @@ class Work:
     def release(self) -> None:
         """Give the target free and remove the work folder.
 
-        What says how far the run had come goes last: if the run dies here, the rest is still found and known for what it is.
+        What says how far the run had come goes last: if the run dies here, the rest is still found
+        and known for what it is.
         """
         with suppress(OSError):
             for entry in sorted(
-                self.path.iterdir(), key=lambda entry: (_LAST.get(entry.name, 0), not entry.name.startswith(READING))
+                self.path.iterdir(),
+                key=lambda entry: (_LAST.get(entry.name, 0), not entry.name.startswith(READING)),
             ):
                 if entry.is_dir():
                     shutil.rmtree(entry, ignore_errors=True)
@@ -185,7 +200,8 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
             place.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-            # What will be paid for is kept in this folder, so its name and those of the folders above must outlive a power cut.
+            # What will be paid for is kept in this folder, so its name and those of the folders
+            # above must outlive a power cut.
             for above in path.parents:
                 sync(above)
         except FileNotFoundError:
@@ -196,7 +212,10 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
             ) from None
         if not _locked(lock):
             os.close(lock)
-            raise StorageError(f"Another run is writing {place} at this moment. Wait for it, or choose another folder.")
+            raise StorageError(
+                f"Another run is writing {place} at this moment. Wait for it, or choose another "
+                "folder."
+            )
         if _is_current(lock, path / _LOCK):
             break
         os.close(lock)
@@ -204,7 +223,9 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
     work.refuse_newer()
     try:
         work.bring_back()
-        check_target(target, overwrite=overwrite)  # a run that finished meanwhile may have put its release there
+        check_target(
+            target, overwrite=overwrite
+        )  # a run that finished meanwhile may have put its release there
     except OSError:
         (work.leave if work.note() else work.release)()
         raise
@@ -220,7 +241,9 @@ def _digest(folder: Path) -> str | None:
 
 
 def _is_current(lock: int, file: Path) -> bool:
-    """Whether the lock is on the file that is there now, and not on one that was removed with its folder."""
+    """Whether the lock is on the file that is there now, and not on one that was removed with its
+    folder.
+    """
     try:
         there = file.stat()
     except OSError:
@@ -243,7 +266,9 @@ def reopen_any(target: str | Path) -> Work | None:
     place = given.resolve() if given.is_symlink() else given.absolute()
     path = work_folder(place)
     try:
-        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)  # a run may have died between folder and lock
+        lock = os.open(
+            path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600
+        )  # a run may have died between folder and lock
     except (FileNotFoundError, NotADirectoryError):
         return None
     if not _locked(lock):
@@ -255,13 +280,17 @@ def reopen_any(target: str | Path) -> Work | None:
 
 
 def set_aside(target: Path) -> Path | None:
-    """Where the release of a target is that a run set aside and did not live to replace; None where it is in its place."""
+    """Where the release of a target is that a run set aside and did not live to replace; None where
+    it is in its place.
+    """
     aside = work_folder(target.absolute()) / REPLACED
     return aside if not os.path.lexists(target) and os.path.lexists(aside) else None
 
 
 def left_over(folder: Path) -> dict[Path, str]:
-    """Targets in a folder whose work was left unfinished by a run that ended, and which release is there, in a sentence."""
+    """Targets in a folder whose work was left unfinished by a run that ended, and which release is
+    there, in a sentence.
+    """
     found = {}
     for path in sorted(folder.glob(f".*{SUFFIX}")):
         target = folder / path.name[1 : -len(SUFFIX)]
@@ -281,11 +310,14 @@ def work_folder(target: Path) -> Path:
 
 
 def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
-    """Refuse a target that cannot be written, before any budget is spent; the place that is meant, with links followed."""
+    """Refuse a target that cannot be written, before any budget is spent; the place that is meant,
+    with links followed.
+    """
     given = Path(target)
     if "://" in str(target):
         raise StorageError(
-            f"{target} is not a folder of a file system that is mounted here. Write to a folder, and copy that: for example "
+            f"{target} is not a folder of a file system that is mounted here. Write to a folder, "
+            "and copy that: for example "
             "hadoop fs -put, aws s3 cp --recursive, gcloud storage cp --recursive."
         )
     try:
@@ -294,7 +326,8 @@ def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
         place = given.resolve() if given.is_symlink() else given.absolute()
         if not place.name or place.resolve() == Path.cwd() or os.path.ismount(place):
             raise StorageError(
-                f"{given} is the current folder or a whole file system, and cannot be replaced. Name a folder in it."
+                f"{given} is the current folder or a whole file system, and cannot be replaced. "
+                "Name a folder in it."
             )
         os.lstat(place.parent / work_folder(place).name)
     except FileNotFoundError:
@@ -302,9 +335,13 @@ def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
     except OSError as error:
         if isinstance(error, StorageError):
             raise
-        raise StorageError(f"Cannot write to {given}: {error.strerror}. Choose another output folder.") from None
+        raise StorageError(
+            f"Cannot write to {given}: {error.strerror}. Choose another output folder."
+        ) from None
     except ValueError:
-        raise StorageError(f"{str(given)!r} is not the name of a folder. Choose another output folder.") from None
+        raise StorageError(
+            f"{str(given)!r} is not the name of a folder. Choose another output folder."
+        ) from None
     for parent in place.parents:
         if parent.exists():
             if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
@@ -312,32 +349,43 @@ def check_target(target: str | Path, *, overwrite: bool = False) -> Path:
             break
     if os.path.lexists(place):
         if not overwrite:
-            raise StorageError(f"{given} already exists. Choose another folder, or pass overwrite (--overwrite).")
+            raise StorageError(
+                f"{given} already exists. Choose another folder, or pass overwrite (--overwrite)."
+            )
         check_replaceable(place)
     return place
 
 
 def check_replaceable(target: Path) -> None:
-    """Refuse to replace anything but an empty folder, or a release with nothing of somebody else's in it."""
+    """Refuse to replace anything but an empty folder, or a release with nothing of somebody else's
+    in it.
+    """
     if not target.is_dir():
-        raise StorageError(f"{target} is not a release, so it is not overwritten. Choose another folder.")
+        raise StorageError(
+            f"{target} is not a release, so it is not overwritten. Choose another folder."
+        )
     there = {entry.name for entry in target.iterdir()}
     if not there:
         return
     try:
         listed = json.loads((target / "manifest.json").read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, LookupError, TypeError):
-        raise StorageError(f"{target} is not a release, so it is not overwritten. Choose another folder.") from None
+        raise StorageError(
+            f"{target} is not a release, so it is not overwritten. Choose another folder."
+        ) from None
     foreign = sorted(there - {"manifest.json", *listed, *BESIDE})
     if foreign:
         shown = ", ".join(foreign[:3]) + (" …" if len(foreign) > 3 else "")
         raise StorageError(
-            f"{target} holds files that do not belong to its release ({shown}). Move them, or choose another folder."
+            f"{target} holds files that do not belong to its release ({shown}). Move them, or "
+            "choose another folder."
         )
 
 
 def _locked(lock: int) -> bool:
-    """Whether the lock could be taken; the system gives it free when the process ends, however it ends."""
+    """Whether the lock could be taken; the system gives it free when the process ends, however it
+    ends.
+    """
     try:
         import fcntl
     except ImportError:  # not on this system: the folder itself is the claim

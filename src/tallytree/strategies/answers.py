@@ -27,11 +27,11 @@ class Answer:
     estimate
         What is published.
     std_error
-        Of the unbiased estimate behind it. Nonnegativity usually brings the published number closer to the truth than
-        that.
+        Of the unbiased estimate behind it. Nonnegativity usually brings the published number closer
+        to the truth than that.
     low, high
-        An interval that holds the true count with probability ``confidence``. True counts are whole and not negative, and so
-        are its ends.
+        An interval that holds the true count with probability ``confidence``. True counts are whole
+        and not negative, and so are its ends.
     confidence
         Of the interval.
     """
@@ -64,7 +64,9 @@ class Answers:
 
     def __getitem__(self, index: int) -> Answer:
         low, high = int(self.low[index]), int(self.high[index])
-        return Answer(self.estimate[index].item(), float(self.std_error[index]), low, high, self.confidence)
+        return Answer(
+            self.estimate[index].item(), float(self.std_error[index]), low, high, self.confidence
+        )
 
     def __iter__(self) -> Iterator[Answer]:
         return (self[index] for index in range(len(self)))
@@ -75,11 +77,15 @@ class Answers:
     def _repr_html_(self) -> str:
         rows = ([a.estimate, a.std_error, a.low, a.high] for a in self)
         columns = ["estimate", "std error", "low", "high"]
-        return html_table(f"Answers with intervals at {self.confidence:g}", columns, rows, n_rows=len(self))
+        return html_table(
+            f"Answers with intervals at {self.confidence:g}", columns, rows, n_rows=len(self)
+        )
 
     def table(self) -> pa.Table:
         """The answers as an Arrow table: estimate, std_error, low, high."""
-        return pa.table({name: getattr(self, name) for name in ("estimate", "std_error", "low", "high")})
+        return pa.table(
+            {name: getattr(self, name) for name in ("estimate", "std_error", "low", "high")}
+        )
 
 
 def answer_ranges(
@@ -93,8 +99,8 @@ def answer_ranges(
 ) -> Answers:
     """Answer ranges from running sums of published counts and of unbiased estimates.
 
-    The interval is laid around the unbiased estimate, whose error is known, then cut off at 0 and widened, if need be,
-    to hold the published number. Neither step can lose the truth.
+    The interval is laid around the unbiased estimate, whose error is known, then cut off at 0 and
+    widened, if need be, to hold the published number. Neither step can lose the truth.
 
     Parameters
     ----------
@@ -112,14 +118,23 @@ def answer_ranges(
     else:
         half = half_widths(variance, cumulant, confidence)
     centre, estimate = unbiased[last] - unbiased[first], published[last] - published[first]
-    return Answers(estimate, np.sqrt(variance), *whole_interval(centre, half, estimate), confidence=confidence)
+    return Answers(
+        estimate, np.sqrt(variance), *whole_interval(centre, half, estimate), confidence=confidence
+    )
 
 
-def whole_interval(centre: FloatArray, half: FloatArray, estimate: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
-    """Whole-number ends of intervals for counts: no lower than 0, and around the published estimates."""
+def whole_interval(
+    centre: FloatArray, half: FloatArray, estimate: FloatArray | IntArray
+) -> tuple[IntArray, IntArray]:
+    """Whole-number ends of intervals for counts: no lower than 0, and around the published
+    estimates.
+    """
     low, high = np.ceil(centre - half - ROUNDING), np.floor(centre + half + ROUNDING)
     nearest = np.rint(centre)
     low, high = np.where(low > high, nearest, low), np.where(low > high, nearest, high)
     low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
-    low, high = np.minimum(low, np.maximum(np.floor(estimate), 0.0)), np.maximum(high, np.ceil(estimate))
+    low, high = (
+        np.minimum(low, np.maximum(np.floor(estimate), 0.0)),
+        np.maximum(high, np.ceil(estimate)),
+    )
     return low.astype(np.int64), high.astype(np.int64)

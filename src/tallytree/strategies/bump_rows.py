@@ -1,6 +1,8 @@
-"""Strategies that measure every bin and some sums of bins: A = [D; Θ] with D diagonal. Their inverse takes O(p²N), not O(N³).
+"""Strategies that measure every bin and some sums of bins: A = [D; Θ] with D diagonal. Their
+inverse takes O(p²N), not O(N³).
 
-With T = ΘD⁻¹ and K = (I + TTᵀ)⁻¹, a p x p matrix, (AᵀA)⁻¹ = D⁻¹(I − TᵀKT)D⁻¹, and (AᵀA)⁻¹Aᵀ = D⁻¹[I − TᵀKT, TᵀK].
+With T = ΘD⁻¹ and K = (I + TTᵀ)⁻¹, a p x p matrix, (AᵀA)⁻¹ = D⁻¹(I − TᵀKT)D⁻¹, and (AᵀA)⁻¹Aᵀ = D⁻¹[I
+− TᵀKT, TᵀK].
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Which strategy answers a workload best, from public facts alone: bins, workload, budget and kind of noise."""
+"""Which strategy answers a workload best, from public facts alone: bins, workload, budget and kind
+of noise.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +56,17 @@ class StrategyChoice:
 
 
 def choose_strategy(
-    workload: Workload, *, budget: float = 1.0, noise: NoiseKind = "discrete-laplace", cache: Path | None = None
+    workload: Workload,
+    *,
+    budget: float = 1.0,
+    noise: NoiseKind = "discrete-laplace",
+    cache: Path | None = None,
 ) -> StrategyChoice:
     """The strategy with the least expected error for a workload at a budget.
 
-    The law of the noise matters: counts of blocks get noise in whole numbers, which at large budgets is smaller than the
-    continuous law says; the rows of ``optimised`` are in units of 2^-16, where the two agree.
+    The law of the noise matters: counts of blocks get noise in whole numbers, which at large
+    budgets is smaller than the continuous law says; the rows of ``optimised`` are in units of
+    2^-16, where the two agree.
 
     Examples
     --------
@@ -69,16 +76,21 @@ def choose_strategy(
     """
     n_bins = workload.n_bins
     flat = RangeTree.flat(n_bins)
-    found = [Candidate("flat", flat_error(workload, budget, noise), tree=flat, shares=(Fraction(1),))]
+    found = [
+        Candidate("flat", flat_error(workload, budget, noise), tree=flat, shares=(Fraction(1),))
+    ]
     if isinstance(workload, AllRanges | GivenRanges) and n_bins > 1:
         best = optimised_tree(workload, budget=budget, noise=noise)
         if best.tree.n_levels > 1:
             found.append(Candidate("hierarchical", best.error, tree=best.tree, shares=best.shares))
-        found.append(Candidate("wavelet", wavelet_error(workload, wavelet_variance(n_bins, budget, noise))))
-    # The bound saves the time to optimise a matrix that cannot win: at large budgets, noise in whole numbers is smaller.
-    if n_bins <= MOST_DENSE_BINS and unit_variance(COLUMN_SUM, budget, noise) * error_lower_bound(workload) < least(
-        found
-    ):
+        found.append(
+            Candidate("wavelet", wavelet_error(workload, wavelet_variance(n_bins, budget, noise)))
+        )
+    # The bound saves the time to optimise a matrix that cannot win: at large budgets, noise in
+    # whole numbers is smaller.
+    if n_bins <= MOST_DENSE_BINS and unit_variance(COLUMN_SUM, budget, noise) * error_lower_bound(
+        workload
+    ) < least(found):
         matrix = optimised_matrix(workload, budget=budget, noise=noise, cache=cache)
         found.append(Candidate("optimised", matrix.error, rows=matrix.rows))
     elif n_bins > MOST_DENSE_BINS and suits_hats(workload, noise):
@@ -89,7 +101,14 @@ def choose_strategy(
     considered = tuple((candidate.name, candidate.error) for candidate in found)
     reason = explain(chosen, considered, workload, budget)
     return StrategyChoice(
-        chosen.name, chosen.tree, chosen.shares, chosen.rows, chosen.hats, chosen.error, considered, reason
+        chosen.name,
+        chosen.tree,
+        chosen.shares,
+        chosen.rows,
+        chosen.hats,
+        chosen.error,
+        considered,
+        reason,
     )
 
 
@@ -125,15 +144,22 @@ def wavelet_variance(n_bins: int, budget: float, noise: NoiseKind) -> float:
 
 
 def explain(
-    chosen: Candidate, considered: tuple[tuple[StrategyName, float], ...], workload: Workload, budget: float
+    chosen: Candidate,
+    considered: tuple[tuple[StrategyName, float], ...],
+    workload: Workload,
+    budget: float,
 ) -> str:
     """One sentence: what was chosen, for what, and how the others compare, in standard errors."""
     described: str = chosen.name
     if chosen.tree is not None and chosen.tree.n_levels > 1:
-        described += f" with {chosen.tree.widths[-2]} children per block and {chosen.tree.n_levels} levels"
+        described += (
+            f" with {chosen.tree.widths[-2]} children per block and {chosen.tree.n_levels} levels"
+        )
     queries = "the one query" if workload.n_queries == 1 else f"the {workload.n_queries:,} queries"
     others = ", ".join(f"{name} {error**0.5:,.4g}" for name, error in considered[1:])
     return (
-        f"{described} has the least expected error over {queries} ({workload.name}) on {workload.n_bins:,} bins at a budget "
-        f"of {budget:g}: a standard error of {chosen.error**0.5:,.4g}" + (f"; others: {others}." if others else ".")
+        f"{described} has the least expected error over {queries} ({workload.name}) on "
+        f"{workload.n_bins:,} bins at a budget "
+        f"of {budget:g}: a standard error of {chosen.error**0.5:,.4g}"
+        + (f"; others: {others}." if others else ".")
     )

@@ -1,4 +1,6 @@
-"""Whether bins hold enough for noise of their own (slides, "Histogram Publishing": an average bin count of at least 5/ε)."""
+"""Whether bins hold enough for noise of their own (slides, "Histogram Publishing": an average bin
+count of at least 5/ε).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ FAR = 10.0
 
 @dataclass(frozen=True)
 class Density:
-    """The average count of a bin beside the count from which on a flat histogram is worth its noise.
+    """The average count of a bin beside the count from which on a flat histogram is worth its
+    noise.
 
     Attributes
     ----------
@@ -33,7 +36,9 @@ class Density:
 
     @classmethod
     def of(cls, total: float, n_bins: int, variance: float) -> Density:
-        """The density of ``n_bins`` bins with noise of this variance each; a negative total counts as 0."""
+        """The density of ``n_bins`` bins with noise of this variance each; a negative total counts
+        as 0.
+        """
         return cls(max(total, 0.0) / n_bins, LEAST_COUNT * math.sqrt(variance / 2))
 
     @property

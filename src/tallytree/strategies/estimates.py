@@ -1,4 +1,6 @@
-"""From noisy answers to unbiased estimates, and to the error of any range: the same three steps for every strategy."""
+"""From noisy answers to unbiased estimates, and to the error of any range: the same three steps for
+every strategy.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +14,42 @@ from tallytree.privacy.noise import Noise
 from tallytree.strategies.hat_estimates import HatErrors
 from tallytree.strategies.matrix import MatrixErrors
 from tallytree.strategies.noise_moments import fourth_cumulant
-from tallytree.strategies.strategies import HatStrategy, MatrixStrategy, Strategy, TreeStrategy, WaveletStrategy
+from tallytree.strategies.strategies import (
+    HatStrategy,
+    MatrixStrategy,
+    Strategy,
+    TreeStrategy,
+    WaveletStrategy,
+)
 from tallytree.strategies.tree import TreeErrors
 from tallytree.strategies.wavelet import WaveletErrors, haar_estimates
 
-SMALLEST_VARIANCE = 1e-60  # stands for noise that a huge budget makes vanish, so that formulas may divide by it
+SMALLEST_VARIANCE = (
+    1e-60  # stands for noise that a huge budget makes vanish, so that formulas may divide by it
+)
 
 
 class RangeErrors(Protocol):
     """How uncertain the estimates of ranges are, known before any data are seen."""
 
-    def moments(self, first: IntArray, last: IntArray, share: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share`` times that of all
-        bins."""
+    def moments(
+        self, first: IntArray, last: IntArray, share: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share``
+        times that of all bins.
+        """
 
 
 AnyErrors = TreeErrors | WaveletErrors | MatrixErrors | HatErrors
 
 
 def range_errors(strategy: Strategy, noise: Sequence[Noise | None]) -> AnyErrors:
-    """Errors of a strategy measured with the given noise per level; None for a level that is not measured."""
-    variance = np.array([np.inf if level is None else max(level.variance, SMALLEST_VARIANCE) for level in noise])
+    """Errors of a strategy measured with the given noise per level; None for a level that is not
+    measured.
+    """
+    variance = np.array(
+        [np.inf if level is None else max(level.variance, SMALLEST_VARIANCE) for level in noise]
+    )
     cumulant = np.array([0.0 if level is None else fourth_cumulant(level) for level in noise])
     match strategy:
         case TreeStrategy():

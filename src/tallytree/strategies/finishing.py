@@ -1,4 +1,6 @@
-"""From unbiased estimates to what is published: nonnegative and whole where asked for. Post-processing only."""
+"""From unbiased estimates to what is published: nonnegative and whole where asked for.
+Post-processing only.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from typing import get_args
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.trees.nonnegative import nonnegative_least_squares, split_downwards, sum_leaves, zero_subtrees
+from tallytree.kernels.trees.nonnegative import (
+    nonnegative_least_squares,
+    split_downwards,
+    sum_leaves,
+    zero_subtrees,
+)
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.range_tree import RangeTree
@@ -65,7 +72,9 @@ def _tree_nodes(
     layout = errors.layout
     if nonnegative == "least-squares":
         values, variances = errors.node_values(noisy), errors.node_variances
-        return nonnegative_least_squares(values, variances, layout.child_starts, layout.level_starts)
+        return nonnegative_least_squares(
+            values, variances, layout.child_starts, layout.level_starts
+        )
     nodes = sum_leaves(estimates, layout.child_starts, layout.n_nodes)
     match nonnegative:
         case "top-down":
@@ -80,8 +89,9 @@ def _tree_nodes(
 def _helper_tree(errors: AnyErrors, n_bins: int) -> TreeLayout:
     """Blocks by which strategies without blocks are divided from coarse to fine.
 
-    The halves of a wavelet are its own. For single bins and matrices, four children per block came out best on the DPBench
-    histograms: one step from the total to the bins would bias long ranges more than it helps short ones.
+    The halves of a wavelet are its own. For single bins and matrices, four children per block came
+    out best on the DPBench histograms: one step from the total to the bins would bias long ranges
+    more than it helps short ones.
     """
     return TreeLayout(RangeTree.regular(n_bins, 2 if isinstance(errors, WaveletErrors) else 4))
 
@@ -95,10 +105,14 @@ def _helper_nodes(
 ) -> FloatArray:
     match nonnegative:
         case "subtree":
-            raise RequestError("The subtree rule needs a tree: use strategy 'hierarchical', or nonnegative 'top-down'.")
+            raise RequestError(
+                "The subtree rule needs a tree: use strategy 'hierarchical', or nonnegative "
+                "'top-down'."
+            )
         case "least-squares" if isinstance(errors, HatErrors):
             raise RequestError(
-                f"Nonnegative least squares of hats takes at most {MOST_DENSE_BINS:,} bins, got {len(estimates):,}. "
+                f"Nonnegative least squares of hats takes at most {MOST_DENSE_BINS:,} bins, got "
+                f"{len(estimates):,}. "
                 "Use nonnegative 'top-down', or the mechanism 'hierarchical'."
             )
         case "least-squares" if isinstance(errors, WaveletErrors | MatrixErrors):
@@ -111,13 +125,16 @@ def _helper_nodes(
     return sum_leaves(estimates, layout.child_starts, layout.n_nodes)
 
 
-def _dense_least_squares(errors: WaveletErrors | MatrixErrors, noisy: Sequence[IntArray]) -> FloatArray:
+def _dense_least_squares(
+    errors: WaveletErrors | MatrixErrors, noisy: Sequence[IntArray]
+) -> FloatArray:
     if isinstance(errors, MatrixErrors):
         rows, answers = errors.rows.astype(np.float64), noisy[0].astype(np.float64)
     else:
         if errors.n_bins > MOST_DENSE_BINS:
             raise RequestError(
-                f"Nonnegative least squares of a wavelet takes at most {MOST_DENSE_BINS:,} bins, got {errors.n_bins:,}. "
+                f"Nonnegative least squares of a wavelet takes at most {MOST_DENSE_BINS:,} bins, "
+                f"got {errors.n_bins:,}. "
                 "Use nonnegative 'top-down'."
             )
         weights = 1 / np.sqrt(np.repeat(errors.variance, [len(level) for level in noisy]))

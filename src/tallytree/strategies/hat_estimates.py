@@ -1,8 +1,10 @@
-"""Estimates and their errors from noisy answers to bins and nested levels of hats, without ever forming a dense matrix.
+"""Estimates and their errors from noisy answers to bins and nested levels of hats, without ever
+forming a dense matrix.
 
-With D the coefficients of the bins, Θ those of the hats and T = ΘD⁻¹, K = (I + TTᵀ)⁻¹ is sparse before it is inverted, and for
-weights w of the bins, v = TD⁻¹w and x = Kv the estimate of Σ w_j·count_j has the coefficients x on the noise of the hats and
-w_j/d_j − (Tᵀx)_j on that of the bins.
+With D the coefficients of the bins, Θ those of the hats and T = ΘD⁻¹, K = (I + TTᵀ)⁻¹ is sparse
+before it is inverted, and for weights w of the bins, v = TD⁻¹w and x = Kv the estimate of Σ
+w_j·count_j has the coefficients x on the noise of the hats and w_j/d_j − (Tᵀx)_j on that of the
+bins.
 """
 
 from __future__ import annotations
@@ -49,12 +51,18 @@ class HatErrors:
 
         inner = eye_array(self.hats.n_hats) + self._shapes @ self._shapes.T
         return splu(
-            csc_array(inner), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            csc_array(inner),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
         )
 
-    def moments(self, first: IntArray, last: IntArray, share: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share`` times that of all
-        bins."""
+    def moments(
+        self, first: IntArray, last: IntArray, share: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share``
+        times that of all bins.
+        """
         variance, cumulant = np.empty(len(first)), np.empty(len(first))
         places = np.arange(self.hats.n_bins)[:, None]
         block = max(1, BLOCK // self.hats.n_bins)
@@ -76,9 +84,13 @@ class HatErrors:
         return bins * self.variance, prefixes * self.variance
 
     def prefix_variances(self, share: float) -> FloatArray:
-        """Variance of every prefix less ``share`` times all bins, the empty prefix first, in linear time."""
+        """Variance of every prefix less ``share`` times all bins, the empty prefix first, in linear
+        time.
+        """
         prefixes = self.bin_and_prefix_variances[1]
-        with_all = np.concatenate([[0.0], np.cumsum(self._covariance(1 / self._own)) * self.variance])
+        with_all = np.concatenate(
+            [[0.0], np.cumsum(self._covariance(1 / self._own)) * self.variance]
+        )
         return np.maximum(prefixes - 2 * share * with_all + share**2 * prefixes[-1], 0.0)
 
     def _covariance(self, bins: FloatArray) -> FloatArray:
@@ -86,6 +98,8 @@ class HatErrors:
         return (bins - self._shapes.T @ self._solver.solve(self._shapes @ bins)) / self._own
 
     def estimates(self, noisy: IntArray) -> FloatArray:
-        """Least-squares estimate of each bin: D⁻¹(y + TᵀK(z − Ty)) from answers y of the bins and z of the hats."""
+        """Least-squares estimate of each bin: D⁻¹(y + TᵀK(z − Ty)) from answers y of the bins and z
+        of the hats.
+        """
         bins, hats = np.split(noisy.astype(np.float64), [self.hats.n_bins])
         return (bins + self._shapes.T @ self._solver.solve(hats - self._shapes @ bins)) / self._own

@@ -1,8 +1,10 @@
-"""Strategies of nested levels of hat functions: every bin, and overlapping weighted sums of bins, for any number of bins.
+"""Strategies of nested levels of hat functions: every bin, and overlapping weighted sums of bins,
+for any number of bins.
 
-What an optimiser finds for hundreds and thousands of bins (:mod:`tallytree.strategies.optimiser`) has a simple shape:
-levels of hats, each falling to 0 where its neighbours have their peak, and the peaks of a level crowd near those of the level
-above. A few whole numbers describe it, and everything about it takes linear time.
+What an optimiser finds for hundreds and thousands of bins (:mod:`tallytree.strategies.optimiser`)
+has a simple shape: levels of hats, each falling to 0 where its neighbours have their peak, and the
+peaks of a level crowd near those of the level above. A few whole numbers describe it, and
+everything about it takes linear time.
 """
 
 from __future__ import annotations
@@ -64,41 +66,58 @@ class Hats:
     def __post_init__(self) -> None:
         heights = sum(level.height for level in self.levels)
         if not (
-            0 < self.n_bins <= MOST_BINS and 0 < len(self.levels) <= MOST_LEVELS and 0 <= self.crowding < CROWDING_UNIT
+            0 < self.n_bins <= MOST_BINS
+            and 0 < len(self.levels) <= MOST_LEVELS
+            and 0 <= self.crowding < CROWDING_UNIT
         ):
             raise RequestError(
-                f"Hats need 1 to {MOST_BINS:,} bins, 1 to {MOST_LEVELS} levels, and a crowding from 0 to 15 sixteenths."
+                f"Hats need 1 to {MOST_BINS:,} bins, 1 to {MOST_LEVELS} levels, and a crowding "
+                "from 0 to 15 sixteenths."
             )
-        if min(min(level.spacing, level.height) for level in self.levels) < 1 or heights >= COLUMN_SUM:
+        if (
+            min(min(level.spacing, level.height) for level in self.levels) < 1
+            or heights >= COLUMN_SUM
+        ):
             raise RequestError(
-                f"Hats need a spacing and a height of at least 1, and heights below {COLUMN_SUM} in all."
+                f"Hats need a spacing and a height of at least 1, and heights below {COLUMN_SUM} "
+                "in all."
             )
         for peaks in self.peaks:
             if len(peaks) == 0 or np.any(np.diff(peaks) < 1):
                 raise RequestError(
-                    "Hats lie so close that two have their peak in the same place. Use a larger spacing."
+                    "Hats lie so close that two have their peak in the same place. Use a larger "
+                    "spacing."
                 )
 
     @cached_property
     def peaks(self) -> tuple[IntArray, ...]:
-        """Where the hats of each level have their peaks, as edges of bins; whole numbers, the same on every machine."""
+        """Where the hats of each level have their peaks, as edges of bins; whole numbers, the same
+        on every machine.
+        """
         found: list[IntArray] = []
         for level in self.levels:
             above = found[-1] if found else np.empty(0, dtype=np.int64)
             ends = np.concatenate([[0], above, [self.n_bins]])
-            found.append(np.concatenate([self._between(a, b, level.spacing) for a, b in pairwise(ends)]))
+            found.append(
+                np.concatenate([self._between(a, b, level.spacing) for a, b in pairwise(ends)])
+            )
         return tuple(found)
 
     def _between(self, first: int, last: int, spacing: int) -> IntArray:
-        """Peaks between two neighbouring peaks of the level above: at t = ½/m, 3/2/m …, less c·t(1 − t)(1 − 2t)."""
+        """Peaks between two neighbouring peaks of the level above: at t = ½/m, 3/2/m …, less c·t(1
+        − t)(1 − 2t).
+        """
         width = int(last) - int(first)
         count = max(1, (2 * width + spacing) // (2 * spacing))
-        twice = 2 * np.arange(count, dtype=object) + 1  # 2m·t; Python's whole numbers do not overflow
+        twice = (
+            2 * np.arange(count, dtype=object) + 1
+        )  # 2m·t; Python's whole numbers do not overflow
         whole = 2 * count
         moved = self.crowding * twice * (whole - twice) * (whole - 2 * twice)
         scale = CROWDING_UNIT * whole**3
         places = [
-            (2 * width * int(t * CROWDING_UNIT * whole**2 - m) + scale) // (2 * scale) for t, m in zip(twice, moved)
+            (2 * width * int(t * CROWDING_UNIT * whole**2 - m) + scale) // (2 * scale)
+            for t, m in zip(twice, moved)
         ]
         return int(first) + np.array(places, dtype=np.int64)
 
@@ -109,13 +128,17 @@ class Hats:
 
     @cached_property
     def right(self) -> IntArray:
-        """Per level and bin, which hat of the level has the next peak to the right; its number of hats where none has."""
+        """Per level and bin, which hat of the level has the next peak to the right; its number of
+        hats where none has.
+        """
         middle = np.arange(self.n_bins)
         return np.stack([np.searchsorted(peaks, middle, side="right") for peaks in self.peaks])
 
     @cached_property
     def coefficients(self) -> IntArray:
-        """What is not 0 in the column of every bin: itself; then, level by level, hats with a peak to its left and right."""
+        """What is not 0 in the column of every bin: itself; then, level by level, hats with a peak
+        to its left and right.
+        """
         rows: list[IntArray] = []
         twice = 2 * np.arange(self.n_bins, dtype=np.int64) + 1
         for level, peaks, right in zip(self.levels, self.peaks, self.right):
@@ -128,7 +151,9 @@ class Hats:
 
     @cached_property
     def hats(self) -> IntArray:
-        """The hats that :attr:`coefficients` belong to (without its first row), numbered over all levels."""
+        """The hats that :attr:`coefficients` belong to (without its first row), numbered over all
+        levels.
+        """
         before = np.cumsum([0, *(len(peaks) for peaks in self.peaks)])
         rows = []
         for start, peaks, right in zip(before, self.peaks, self.right):
@@ -143,7 +168,9 @@ class Hats:
         return np.concatenate([self.coefficients[0] * counts, sums])
 
     def variances(self) -> tuple[FloatArray, FloatArray, float]:
-        """After least squares: of every bin, of every prefix, and summed over all ranges; for noise of variance 1."""
+        """After least squares: of every bin, of every prefix, and summed over all ranges; for noise
+        of variance 1.
+        """
         own = self.coefficients[0].astype(np.float64)
         n_levels, place = len(self.levels), np.arange(self.n_bins)
         weights = np.zeros((self.n_bins, 2 * n_levels))
@@ -163,17 +190,21 @@ class Hats:
 
 
 def optimised_hats(n_bins: int) -> tuple[Hats, float]:
-    """The best of a few hats for all ranges with Laplace noise, and its average variance in units of that of one count.
+    """The best of a few hats for all ranges with Laplace noise, and its average variance in units
+    of that of one count.
 
-    Spacings grow by a constant factor from level to level. Searching further, also for heights and crowding of every level,
-    gains less than 2 % from 4,096 to 262,144 bins. Gaussian noise asks for something else: there hats lose to trees.
+    Spacings grow by a constant factor from level to level. Searching further, also for heights and
+    crowding of every level, gains less than 2 % from 4,096 to 262,144 bins. Gaussian noise asks for
+    something else: there hats lose to trees.
     """
     best: tuple[Hats, float] | None = None
     for n_levels, top, fine in product(N_LEVELS, TOPS, FINEST):
         spacings = _spacings(n_bins, n_levels, top, fine)
         if spacings is None:
             continue
-        hats = Hats(n_bins, tuple(HatLevel(spacing, _height(n_levels)) for spacing in spacings), CROWDING)
+        hats = Hats(
+            n_bins, tuple(HatLevel(spacing, _height(n_levels)) for spacing in spacings), CROWDING
+        )
         error = hats.variances()[2] * COLUMN_SUM**2 / (n_bins * (n_bins + 1) / 2)
         if best is None or error < best[1]:
             best = hats, error
@@ -183,7 +214,9 @@ def optimised_hats(n_bins: int) -> tuple[Hats, float]:
 
 
 def _spacings(n_bins: int, n_levels: int, top: int, fine: int) -> list[int] | None:
-    """Spacings from about ``top`` hats down to ``fine`` bins; none where levels would not differ clearly."""
+    """Spacings from about ``top`` hats down to ``fine`` bins; none where levels would not differ
+    clearly.
+    """
     ratio = (n_bins / top / fine) ** (1 / (n_levels - 1))
     if ratio < SMALLEST_RATIO:
         return None

@@ -1,4 +1,6 @@
-"""Estimates and their errors from noisy answers to the rows of a strategy matrix (the matrix mechanism)."""
+"""Estimates and their errors from noisy answers to the rows of a strategy matrix (the matrix
+mechanism).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,16 @@ from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.strategies.bump_rows import BumpRows
 
-SMALLEST_PIVOT = 1e-7  # of the Cholesky factor, relative to the largest: below it rows count as dependent
+SMALLEST_PIVOT = (
+    1e-7  # of the Cholesky factor, relative to the largest: below it rows count as dependent
+)
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixErrors:
-    """A strategy matrix of full column rank whose rows all have noise of one variance and fourth cumulant."""
+    """A strategy matrix of full column rank whose rows all have noise of one variance and fourth
+    cumulant.
+    """
 
     rows: IntArray
     variance: float
@@ -39,7 +45,8 @@ class MatrixErrors:
             enough = False
         if not enough:
             raise RequestError(
-                f"The strategy cannot answer every range: its {len(rows)} queries have a rank below the {rows.shape[1]} bins. "
+                f"The strategy cannot answer every range: its {len(rows)} queries have a rank "
+                f"below the {rows.shape[1]} bins. "
                 "Add queries, for instance one per bin."
             )
         return cho_solve((factor, lower), rows.T, check_finite=False)
@@ -52,9 +59,12 @@ class MatrixErrors:
         np.cumsum(inverse, axis=0, out=prefixes[1:])
         return prefixes
 
-    def moments(self, first: IntArray, last: IntArray, share: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share`` times that of all
-        bins."""
+    def moments(
+        self, first: IntArray, last: IntArray, share: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share``
+        times that of all bins.
+        """
         variance, cumulant = np.empty(len(first)), np.empty(len(first))
         block = max(1, (1 << 22) // self._prefixes.shape[1])
         for start in range(0, len(first), block):

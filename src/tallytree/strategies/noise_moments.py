@@ -12,8 +12,9 @@ from tallytree.privacy.noise import DiscreteLaplace, Noise
 def fourth_cumulant(noise: Noise) -> float:
     """κ₄ of the noise; for independent noise it adds up with the fourth powers of the coefficients.
 
-    Discrete Laplace is the difference of two geometric variables, so κ₄ = 2p(1 + 4p + p²)/(1 − p)⁴ with p =
-    exp(−1/scale). The discrete Gaussian's is 0 up to terms of order exp(−2π²σ²), computed where they matter.
+    Discrete Laplace is the difference of two geometric variables, so κ₄ = 2p(1 + 4p + p²)/(1 − p)⁴
+    with p = exp(−1/scale). The discrete Gaussian's is 0 up to terms of order exp(−2π²σ²), computed
+    where they matter.
     """
     if isinstance(noise, DiscreteLaplace):
         p = math.exp(-1 / noise.scale)

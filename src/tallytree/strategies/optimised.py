@@ -1,4 +1,6 @@
-"""The strategy ``optimised``: the best matrix our optimiser finds, or the best weighted tree where that is better."""
+"""The strategy ``optimised``: the best matrix our optimiser finds, or the best weighted tree where
+that is better.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ from tallytree.strategies.optimiser import optimise_bumps
 from tallytree.strategies.strategy_cache import cache_folder, read_rows, write_rows
 from tallytree.strategies.workloads import AllRanges, GivenRanges, Workload
 
-MOST_DENSE_BINS = 2048  # that a matrix is optimised for, whatever the workload and the noise, and that `auto` considers
-MOST_BINS_OF_BUMPS = (
-    4096  # the same for all ranges and Laplace noise; beyond, nested hats take its place, in linear time
-)
-MOST_BINS_OF_HATS = 1 << 18  # that nested hats are chosen for, all ranges and Laplace noise; some seconds and 150 MB
+# that a matrix is optimised for, whatever the workload and the noise, and that `auto` considers
+MOST_DENSE_BINS = 2048
+# the same for all ranges and Laplace noise; beyond, nested hats take its place, in linear time
+MOST_BINS_OF_BUMPS = 4096
+MOST_BINS_OF_HATS = (
+    1 << 18
+)  # that nested hats are chosen for, all ranges and Laplace noise; some seconds and 150 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +38,9 @@ class OptimisedMatrix:
     Attributes
     ----------
     rows
-        One row per query. For Laplace noise a diagonal (the bins) and then overlapping sums, every column summing to exactly
-        2^16; for Gaussian noise a triangle whose columns have an L2 norm of about 2^16.
+        One row per query. For Laplace noise a diagonal (the bins) and then overlapping sums, every
+        column summing to exactly 2^16; for Gaussian noise a triangle whose columns have an L2 norm
+        of about 2^16.
     error
         Average variance over the workload for the budget and noise asked for.
     """
@@ -65,14 +70,19 @@ Optimised = OptimisedMatrix | OptimisedTree | OptimisedHats
 
 
 def optimised_strategy(
-    workload: Workload, *, budget: float = 1.0, noise: NoiseKind = "laplace", cache: Path | None = None
+    workload: Workload,
+    *,
+    budget: float = 1.0,
+    noise: NoiseKind = "laplace",
+    cache: Path | None = None,
 ) -> Optimised:
     """The strategy with the least error over a workload that we can find.
 
-    Never worse than the flat method or any regular tree: for few bins, or at large budgets with noise in whole numbers,
-    these may be the best, and are then returned. Takes seconds for hundreds of bins, half a minute for 1,000 to 4,096 (two
-    minutes for Gaussian noise), and then nothing: matrices are cached in the folder ``cache``, by default the user's cache
-    folder. Beyond that, nested hats take a second or two.
+    Never worse than the flat method or any regular tree: for few bins, or at large budgets with
+    noise in whole numbers, these may be the best, and are then returned. Takes seconds for hundreds
+    of bins, half a minute for 1,000 to 4,096 (two minutes for Gaussian noise), and then nothing:
+    matrices are cached in the folder ``cache``, by default the user's cache folder. Beyond that,
+    nested hats take a second or two.
 
     Examples
     --------
@@ -105,25 +115,42 @@ def best_hats(n_bins: int, *, budget: float = 1.0, noise: NoiseKind = "laplace")
 
 
 def most_bins(workload: Workload, noise: NoiseKind) -> int:
-    """How many bins a matrix is optimised for: products with the queries are fast for all ranges alone."""
-    return MOST_BINS_OF_BUMPS if isinstance(workload, AllRanges) and noise != "gaussian" else MOST_DENSE_BINS
+    """How many bins a matrix is optimised for: products with the queries are fast for all ranges
+    alone.
+    """
+    return (
+        MOST_BINS_OF_BUMPS
+        if isinstance(workload, AllRanges) and noise != "gaussian"
+        else MOST_DENSE_BINS
+    )
 
 
-def named_strategy(workload: Workload, *, budget: float = 1.0, noise: NoiseKind = "laplace") -> OptimisedTree:
+def named_strategy(
+    workload: Workload, *, budget: float = 1.0, noise: NoiseKind = "laplace"
+) -> OptimisedTree:
     """The best tree, the flat method included; the flat method alone where bins have no order."""
     if isinstance(workload, AllRanges | GivenRanges):
         return optimised_tree(workload, budget=budget, noise=noise)
     held = float(np.trace(workload.gram())) / workload.n_queries
-    return OptimisedTree(RangeTree.flat(workload.n_bins), (Fraction(1),), held * noise_variance(noise, budget))
+    return OptimisedTree(
+        RangeTree.flat(workload.n_bins), (Fraction(1),), held * noise_variance(noise, budget)
+    )
 
 
 def optimised_matrix(
-    workload: Workload, *, budget: float = 1.0, noise: NoiseKind = "laplace", cache: Path | None = None
+    workload: Workload,
+    *,
+    budget: float = 1.0,
+    noise: NoiseKind = "laplace",
+    cache: Path | None = None,
 ) -> OptimisedMatrix:
-    """The optimised matrix from the cache, or computed and then cached. One matrix serves all budgets."""
+    """The optimised matrix from the cache, or computed and then cached. One matrix serves all
+    budgets.
+    """
     if workload.n_bins > most_bins(workload, noise):
         raise RequestError(
-            f"A strategy matrix is optimised for at most {most_bins(workload, noise):,} bins, got {workload.n_bins:,}. "
+            f"A strategy matrix is optimised for at most {most_bins(workload, noise):,} bins, got "
+            f"{workload.n_bins:,}. "
             "Use 'optimised' or 'auto', which take a tree for more."
         )
     import scipy.linalg  # noqa: F401 - limits reach the libraries that are loaded
@@ -133,7 +160,8 @@ def optimised_matrix(
     key = f"{workload.key}-{'gaussian' if noise == 'gaussian' else 'laplace'}"
     rows = read_rows(folder, key, workload.n_bins, COLUMN_SUM)
     if rows is None:
-        # Vectors and matrices are small: spread over cores, these wait for each other in busy loops most of the time.
+        # Vectors and matrices are small: spread over cores, these wait for each other in busy loops
+        # most of the time.
         with threadpool_limits(limits=1, user_api="blas"):
             rows = whole_triangle(workload) if noise == "gaussian" else whole_bumps(workload)
         write_rows(folder, key, rows)
@@ -142,7 +170,9 @@ def optimised_matrix(
 
 
 def whole_bumps(workload: Workload) -> IntArray:
-    """Our optimiser's strategy in multiples of 2^-16, the bin's own entry being what its column lacks to sum 1."""
+    """Our optimiser's strategy in multiples of 2^-16, the bin's own entry being what its column
+    lacks to sum 1.
+    """
     bumps = optimise_bumps(workload)
     whole = np.rint(bumps / (1.0 + bumps.sum(axis=0)) * COLUMN_SUM).astype(np.int64)
     whole = whole[whole.any(axis=1)]

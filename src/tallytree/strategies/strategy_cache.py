@@ -1,8 +1,10 @@
-"""Optimised strategies on disk: they depend on the workload and the kind of noise alone, never on data.
+"""Optimised strategies on disk: they depend on the workload and the kind of noise alone, never on
+data.
 
-One small file per workload in the user's cache folder (``$XDG_CACHE_HOME/tallytree/strategies``, by default
-``~/.cache/tallytree/strategies``). A file is only a hint: whoever measures computes the sensitivity from the matrix
-itself, whoever plans its error, and a file that is missing, broken or not writable costs the time to optimise again.
+One small file per workload in the user's cache folder (``$XDG_CACHE_HOME/tallytree/strategies``, by
+default ``~/.cache/tallytree/strategies``). A file is only a hint: whoever measures computes the
+sensitivity from the matrix itself, whoever plans its error, and a file that is missing, broken or
+not writable costs the time to optimise again.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def read_rows(folder: Path, key: str, n_bins: int, largest: int) -> IntArray | N
 
 
 def write_rows(folder: Path, key: str, rows: IntArray) -> None:
-    """Store the rows of a strategy: whole or not at all, and quietly not if the folder cannot be written."""
+    """Store the rows of a strategy: whole or not at all, and quietly not if the folder cannot be
+    written.
+    """
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, suffix=".npz")

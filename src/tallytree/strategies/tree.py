@@ -16,7 +16,9 @@ from tallytree.strategies.tree_layout import TreeLayout
 
 @dataclass(frozen=True, eq=False)
 class TreeErrors:
-    """Noise per counted level of a tree, the coarsest first; infinite variance for a level that was not measured."""
+    """Noise per counted level of a tree, the coarsest first; infinite variance for a level that was
+    not measured.
+    """
 
     layout: TreeLayout
     variance: FloatArray
@@ -42,32 +44,48 @@ class TreeErrors:
     @cached_property
     def _noise(self) -> TreeNoise:
         layout = self.layout
-        return tree_noise(layout.widths, layout.level_starts, layout.child_starts, *self._by_level, self.from_below)
+        return tree_noise(
+            layout.widths,
+            layout.level_starts,
+            layout.child_starts,
+            *self._by_level,
+            self.from_below,
+        )
 
-    def moments(self, first: IntArray, last: IntArray, share: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share`` times that of all
-        bins."""
+    def moments(
+        self, first: IntArray, last: IntArray, share: float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Variance and fourth cumulant of the estimate of bins first … last − 1, less ``share``
+        times that of all bins.
+        """
         return tree_moments(self._noise, first, last, share)
 
     def node_values(self, noisy: Sequence[IntArray]) -> FloatArray:
         """Noisy answers of every node; 0 at nodes that were not measured, where it is ignored."""
         bare = [np.zeros(1)] if self.layout.has_bare_root else []
         tree = self.layout.tree
-        levels = [answers if len(answers) else np.zeros(tree.n_blocks(level)) for level, answers in enumerate(noisy)]
+        levels = [
+            answers if len(answers) else np.zeros(tree.n_blocks(level))
+            for level, answers in enumerate(noisy)
+        ]
         return np.concatenate([*bare, *levels]).astype(np.float64)
 
     def node_estimates(self, noisy: Sequence[IntArray]) -> FloatArray:
         """Least-squares estimate of every node (hay2010's H̄, qardaji2013's H_b^c)."""
         values, variances = self.node_values(noisy), self.node_variances
-        return tree_least_squares(values, variances, self.layout.child_starts, from_below=self.from_below)
+        return tree_least_squares(
+            values, variances, self.layout.child_starts, from_below=self.from_below
+        )
 
 
 def fewest_blocks(
     errors: TreeErrors, noisy: Sequence[IntArray], first: IntArray, last: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Each range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, qardaji2013's H_b.
+    """Each range as the sum of the fewest noisy blocks, without inference: hay2010's H̃,
+    qardaji2013's H_b.
 
-    Returns estimates, variances and fourth cumulants. Levels that were not measured are passed over.
+    Returns estimates, variances and fourth cumulants. Levels that were not measured are passed
+    over.
     """
     tree = errors.layout.tree
     measured = [level for level in range(tree.n_levels) if np.isfinite(errors.variance[level])]

@@ -15,8 +15,9 @@ from tallytree.model.range_tree import RangeTree
 class TreeLayout:
     """Nodes of a range tree, level by level from a single root, leaves being the bins.
 
-    Where the tree does not count the whole domain, a root that is not counted is put on top, so that kernels see one
-    tree and not a forest; level ``l`` of the tree is then level ``l + 1`` here.
+    Where the tree does not count the whole domain, a root that is not counted is put on top, so
+    that kernels see one tree and not a forest; level ``l`` of the tree is then level ``l + 1``
+    here.
     """
 
     tree: RangeTree
@@ -45,10 +46,15 @@ class TreeLayout:
         sizes = np.diff(self.level_starts)
         starts = [
             self.level_starts[level + 1]
-            + np.minimum(np.arange(sizes[level]) * (self.widths[level] // self.widths[level + 1]), sizes[level + 1])
+            + np.minimum(
+                np.arange(sizes[level]) * (self.widths[level] // self.widths[level + 1]),
+                sizes[level + 1],
+            )
             for level in range(len(sizes) - 1)
         ]
-        return read_only(np.concatenate([*starts, np.full(sizes[-1] + 1, self.n_nodes, dtype=np.int64)]))
+        return read_only(
+            np.concatenate([*starts, np.full(sizes[-1] + 1, self.n_nodes, dtype=np.int64)])
+        )
 
     @property
     def n_nodes(self) -> int:

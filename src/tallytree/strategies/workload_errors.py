@@ -1,7 +1,7 @@
 """Average variance of trees and wavelets over any workload of ranges, in linear time.
 
-The same least-squares recursion as :mod:`tallytree.strategies.errors`, but for ranges that are listed. All ranges go
-through the closed forms there.
+The same least-squares recursion as :mod:`tallytree.strategies.errors`, but for ranges that are
+listed. All ranges go through the closed forms there.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from tallytree.strategies.errors import counted_levels, tree_range_error, wavele
 from tallytree.strategies.workloads import AllRanges, GivenRanges, Workload
 
 
-def tree_error(tree: RangeTree, variances: Sequence[float], workload: Workload, *, consistent: bool = True) -> float:
-    """Average variance of a workload of ranges when blocks are counted with noise of ``variances[level]``.
+def tree_error(
+    tree: RangeTree, variances: Sequence[float], workload: Workload, *, consistent: bool = True
+) -> float:
+    """Average variance of a workload of ranges when blocks are counted with noise of
+    ``variances[level]``.
 
-    See :func:`tallytree.strategies.errors.tree_range_error`. Takes O((bins + ranges)·levels) for listed ranges.
+    See :func:`tallytree.strategies.errors.tree_range_error`. Takes O((bins + ranges)·levels) for
+    listed ranges.
     """
     check_ordered(workload, tree.n_bins)
     if isinstance(workload, AllRanges):
@@ -30,11 +34,16 @@ def tree_error(tree: RangeTree, variances: Sequence[float], workload: Workload, 
     if consistent:
         return least_squares_sum(tree, variances, workload) / workload.n_queries
     uses = (blocks_used(tree, level, workload) for level in range(tree.n_levels))
-    return sum(float(used.sum()) * variance for used, variance in zip(uses, variances)) / workload.n_queries
+    return (
+        sum(float(used.sum()) * variance for used, variance in zip(uses, variances))
+        / workload.n_queries
+    )
 
 
 def wavelet_error(workload: Workload, variance: float | None = None) -> float:
-    """Average variance of a workload of ranges under the Haar wavelet, see ``range_errors.wavelet_range_error``."""
+    """Average variance of a workload of ranges under the Haar wavelet, see
+    ``range_errors.wavelet_range_error``.
+    """
     check_ordered(workload, workload.n_bins)
     if isinstance(workload, AllRanges):
         return wavelet_range_error(workload.n_bins, variance)
@@ -45,7 +54,8 @@ def wavelet_error(workload: Workload, variance: float | None = None) -> float:
     total = float(np.sum(((workload.stops - workload.starts) / padded) ** 2))
     width = padded
     while width > 1:
-        # A block's coefficient counts bins left minus right of its middle: for the bins below an end, a tent around the middle.
+        # A block's coefficient counts bins left minus right of its middle: for the bins below an
+        # end, a tent around the middle.
         total += float(np.sum(block_form(tent(width), width, workload)))
         width //= 2
     return total * variance / workload.n_queries
@@ -54,9 +64,14 @@ def wavelet_error(workload: Workload, variance: float | None = None) -> float:
 def check_ordered(workload: Workload, n_bins: int) -> None:
     """Refuse workloads that trees and wavelets have no order for, or that are over other bins."""
     if not isinstance(workload, AllRanges | GivenRanges):
-        raise RequestError(f"Trees and wavelets answer ranges of ordered bins; the workload is one of {workload.name}.")
+        raise RequestError(
+            "Trees and wavelets answer ranges of ordered bins; the workload is one of "
+            f"{workload.name}."
+        )
     if workload.n_bins != n_bins:
-        raise RequestError(f"The workload is over {workload.n_bins} bins, the strategy over {n_bins}.")
+        raise RequestError(
+            f"The workload is over {workload.n_bins} bins, the strategy over {n_bins}."
+        )
 
 
 def tent(width: int) -> FloatArray:
@@ -66,14 +81,18 @@ def tent(width: int) -> FloatArray:
 
 
 def block_form(prefix: FloatArray, width: int, workload: GivenRanges) -> FloatArray:
-    """Squared sums over each range of a pattern that repeats in every block and sums to 0 over a block."""
+    """Squared sums over each range of a pattern that repeats in every block and sums to 0 over a
+    block.
+    """
     at_start, at_stop = prefix[workload.starts % width], prefix[workload.stops % width]
     same = workload.starts // width == workload.stops // width
     return np.where(same, (at_stop - at_start) ** 2, at_start**2 + at_stop**2)
 
 
 def least_squares_sum(tree: RangeTree, variances: Sequence[float], workload: GivenRanges) -> float:
-    """trace(CWᵀW): each level adds its counts by the rule of Sherman and Morrison, see ``range_errors.least_squares_sum``."""
+    """trace(CWᵀW): each level adds its counts by the rule of Sherman and Morrison, see
+    ``range_errors.least_squares_sum``.
+    """
     n = tree.n_bins
     with_total = np.full(n, variances[-1])
     total = variances[-1] * float(np.sum(workload.stops - workload.starts))
@@ -83,15 +102,24 @@ def least_squares_sum(tree: RangeTree, variances: Sequence[float], workload: Giv
         running = np.concatenate([[0.0], np.cumsum(with_total)])
         sums = np.diff(running[edges])
         own_total = variances[level] + sums
-        total -= float(np.sum(reductions(running, edges, sums**2 / own_total, own_total, width, workload)))
+        total -= float(
+            np.sum(reductions(running, edges, sums**2 / own_total, own_total, width, workload))
+        )
         with_total = with_total * np.repeat(variances[level] / own_total, np.diff(edges))
     return total
 
 
 def reductions(
-    running: FloatArray, edges: IntArray, whole: FloatArray, own_total: FloatArray, width: int, workload: GivenRanges
+    running: FloatArray,
+    edges: IntArray,
+    whole: FloatArray,
+    own_total: FloatArray,
+    width: int,
+    workload: GivenRanges,
 ) -> FloatArray:
-    """For each range, Σ over blocks of (sum of D1 over the part of the block in the range)² / (V + 1ᵀD1)."""
+    """For each range, Σ over blocks of (sum of D1 over the part of the block in the range)² / (V +
+    1ᵀD1).
+    """
     first, last = workload.starts // width, (workload.stops - 1) // width
     same = first == last
     inside = (running[workload.stops] - running[workload.starts]) ** 2 / own_total[first]
@@ -103,7 +131,9 @@ def reductions(
 
 
 def blocks_used(tree: RangeTree, level: int, workload: GivenRanges) -> IntArray:
-    """Blocks of a level in the fewest that cover each range: those held by it, less those in a held parent."""
+    """Blocks of a level in the fewest that cover each range: those held by it, less those in a held
+    parent.
+    """
     start, stop = held_blocks(tree, level, workload)
     used = np.maximum(stop - start, 0)
     if level == 0:

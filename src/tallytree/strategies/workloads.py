@@ -1,7 +1,9 @@
-"""Workloads: the sets of counting queries that a histogram is meant to answer, known to planning as Gram matrices.
+"""Workloads: the sets of counting queries that a histogram is meant to answer, known to planning as
+Gram matrices.
 
-With one row of W per query, planning needs only G = WᵀW and the number of queries. All ranges and prefixes have G in closed
-form and never form W; the same goes for products with G, which take linear time.
+With one row of W per query, planning needs only G = WᵀW and the number of queries. All ranges and
+prefixes have G in closed form and never form W; the same goes for products with G, which take
+linear time.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ class AllRanges:
         return f"ranges-{self.n_bins}"
 
     def gram(self) -> FloatArray:
-        """The entry of bins i and j, from 1, is min(i, j)·(N + 1 − max(i, j)): the ranges that hold both."""
+        """The entry of bins i and j, from 1, is min(i, j)·(N + 1 − max(i, j)): the ranges that hold
+        both.
+        """
         place = np.arange(1.0, self.n_bins + 1)
         return np.minimum.outer(place, place) * (self.n_bins + 1 - np.maximum.outer(place, place))
 
@@ -86,7 +90,9 @@ class AllRanges:
 
 @dataclass(frozen=True, eq=False)
 class GivenRanges:
-    """Any ranges ``starts[q] ≤ bin < stops[q]``, each as often as it is listed. Make one with :func:`given_ranges`."""
+    """Any ranges ``starts[q] ≤ bin < stops[q]``, each as often as it is listed. Make one with
+    :func:`given_ranges`.
+    """
 
     n_bins: int
     starts: IntArray
@@ -102,11 +108,15 @@ class GivenRanges:
     def key(self) -> str:
         """Name, size and a digest of the ranges in order of their ends."""
         order = np.lexsort((self.stops, self.starts))
-        digest = hashlib.sha256(np.stack([self.starts[order], self.stops[order]]).tobytes()).hexdigest()[:24]
+        digest = hashlib.sha256(
+            np.stack([self.starts[order], self.stops[order]]).tobytes()
+        ).hexdigest()[:24]
         return f"{self.name}-{self.n_bins}-{digest}"
 
     def gram(self) -> FloatArray:
-        """The entry of bins i ≤ j counts the ranges with start ≤ i and stop > j, from a table of ends."""
+        """The entry of bins i ≤ j counts the ranges with start ≤ i and stop > j, from a table of
+        ends.
+        """
         ends = np.zeros((self.n_bins, self.n_bins))
         np.add.at(ends, (self.starts, self.stops - 1), 1.0)
         holding = np.cumsum(np.cumsum(ends, axis=0)[:, ::-1], axis=1)[:, ::-1]
@@ -114,16 +124,24 @@ class GivenRanges:
 
     def times_gram(self, rows: FloatArray) -> FloatArray:
         """Answers of all ranges by running sums, then back the same way."""
-        running = np.concatenate([np.zeros((*rows.shape[:-1], 1)), np.cumsum(rows, axis=-1)], axis=-1)
+        running = np.concatenate(
+            [np.zeros((*rows.shape[:-1], 1)), np.cumsum(rows, axis=-1)], axis=-1
+        )
         answers = running[..., self.stops] - running[..., self.starts]
         back = np.zeros((*rows.shape[:-1], self.n_bins + 1))
-        for row, answer in zip(back.reshape(-1, self.n_bins + 1), answers.reshape(-1, self.n_queries)):
-            row += np.bincount(self.starts, answer, self.n_bins + 1) - np.bincount(self.stops, answer, self.n_bins + 1)
+        for row, answer in zip(
+            back.reshape(-1, self.n_bins + 1), answers.reshape(-1, self.n_queries)
+        ):
+            row += np.bincount(self.starts, answer, self.n_bins + 1) - np.bincount(
+                self.stops, answer, self.n_bins + 1
+            )
         return np.cumsum(back, axis=-1)[..., : self.n_bins]
 
 
 def given_ranges(n_bins: int, ranges: Iterable[tuple[int, int]]) -> GivenRanges:
-    """The workload of the listed ranges ``(start, stop)``: bins ``start`` up to, not including, ``stop``."""
+    """The workload of the listed ranges ``(start, stop)``: bins ``start`` up to, not including,
+    ``stop``.
+    """
     check_bins(n_bins)
     pairs = np.array(list(ranges), dtype=np.int64).reshape(-1, 2)
     if len(pairs) == 0:
@@ -139,7 +157,9 @@ def prefixes(n_bins: int) -> GivenRanges:
     """The first bin, the first two, …, all bins: a distribution function."""
     check_bins(n_bins)
     stops = np.arange(1, n_bins + 1)
-    return GivenRanges(n_bins, read_only(np.zeros(n_bins, dtype=np.int64)), read_only(stops), "prefixes")
+    return GivenRanges(
+        n_bins, read_only(np.zeros(n_bins, dtype=np.int64)), read_only(stops), "prefixes"
+    )
 
 
 def identity(n_bins: int) -> GivenRanges:
@@ -153,8 +173,8 @@ def identity(n_bins: int) -> GivenRanges:
 class Marginals:
     """Marginal tables over categories. Make one with :func:`marginals`.
 
-    Bins are the cells of a table of ``shape`` in row-major order; each entry of ``kept`` names the axes that a marginal
-    keeps, the others being summed over.
+    Bins are the cells of a table of ``shape`` in row-major order; each entry of ``kept`` names the
+    axes that a marginal keeps, the others being summed over.
     """
 
     shape: tuple[int, ...]
@@ -198,7 +218,9 @@ class Marginals:
 def marginals(shape: Sequence[int], kept: Iterable[Sequence[int]] | int) -> Marginals:
     """The workload of marginal tables: the listed sets of axes, or all sets of a number of axes."""
     if not shape or any(size < 1 for size in shape):
-        raise RequestError(f"A table needs at least one category per axis, got the shape {tuple(shape)}.")
+        raise RequestError(
+            f"A table needs at least one category per axis, got the shape {tuple(shape)}."
+        )
     wanted = combinations(range(len(shape)), kept) if isinstance(kept, int) else kept
     chosen = tuple(sorted({tuple(sorted(set(axes))) for axes in wanted}))
     if not chosen or any(not 0 <= axis < len(shape) for axes in chosen for axis in axes):

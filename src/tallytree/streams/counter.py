@@ -34,9 +34,10 @@ from tallytree.streams.release import StreamRelease
 class StreamCounter(Confidential):
     """A count that is released after every step, for one budget in all.
 
-    It lives in memory and holds the exact arrivals, since every row is a sum over them; a stream that has to outlive its
-    process is :func:`tallytree.stream` with a folder. Threads may share a counter. A forked process cannot use it: two
-    processes under one key would draw the same noise. At the end of a ``with`` block its key is forgotten.
+    It lives in memory and holds the exact arrivals, since every row is a sum over them; a stream
+    that has to outlive its process is :func:`tallytree.stream` with a folder. Threads may share a
+    counter. A forked process cannot use it: two processes under one key would draw the same noise.
+    At the end of a ``with`` block its key is forgotten.
 
     Parameters
     ----------
@@ -44,8 +45,10 @@ class StreamCounter(Confidential):
         Largest number of steps, public; None where it is not known.
     contributions
         How many entities of one unit may come, in any steps; the unit is protected.
-    epsilon, rho, delta, definition, entity, mechanism, branching, inference, insecure_seed, ledger, dataset
-        As for :func:`tallytree.stream`; the account pays for the whole stream before its first step.
+    epsilon, rho, delta, definition, entity, mechanism, branching, inference, insecure_seed, ledger,
+    dataset
+        As for :func:`tallytree.stream`; the account pays for the whole stream before its first
+        step.
 
     Examples
     --------
@@ -74,7 +77,9 @@ class StreamCounter(Confidential):
         dataset: str | None = None,
     ) -> None:
         loss = Loss(epsilon=epsilon, rho=rho, delta=delta, definition=definition)
-        counted = CounterOptions(horizon=horizon, mechanism=mechanism, branching=branching, inference=inference)
+        counted = CounterOptions(
+            horizon=horizon, mechanism=mechanism, branching=branching, inference=inference
+        )
         self.budget, self.horizon = loss.loss(), counted.horizon
         self.plan = planned_stream(self.budget, counted, contributions=contributions)
         self.noise = self.plan.epoch(0).noise
@@ -88,7 +93,9 @@ class StreamCounter(Confidential):
         )
         payment = payment_from(Paying(ledger=ledger, dataset=dataset))
         self._lock, self._end = Lock(), ExitStack()
-        paid = self._end.enter_context(paid_noise(Keeping(payment), manifest, insecure_seed, read=None))
+        paid = self._end.enter_context(
+            paid_noise(Keeping(payment), manifest, insecure_seed, read=None)
+        )
         self._manifest, self._stream = paid.manifest, paid.stream
         self._arrivals = np.zeros(64, dtype=np.int64)
         self._rows: list[IntArray] = []
@@ -112,7 +119,8 @@ class StreamCounter(Confidential):
             step = self.steps
             if self.horizon is not None and step >= self.horizon:
                 raise RequestError(
-                    f"The stream has reached its horizon of {self.horizon:,} steps. Start a new counter."
+                    f"The stream has reached its horizon of {self.horizon:,} steps. Start a new "
+                    "counter."
                 )
             if step == len(self._arrivals):
                 self._arrivals = np.concatenate([self._arrivals, np.zeros_like(self._arrivals)])
@@ -124,7 +132,9 @@ class StreamCounter(Confidential):
 
     @keyword_renamed("level", "confidence")
     def count(self, *, confidence: float = 0.95) -> Answer:
-        """How many entities came so far, from what was released already: asking again costs nothing."""
+        """How many entities came so far, from what was released already: asking again costs
+        nothing.
+        """
         with self._lock:
             return self._count(check_confidence(confidence))
 
@@ -139,7 +149,9 @@ class StreamCounter(Confidential):
             rows = np.concatenate(self._rows)
             found = estimate_stream(self.plan, rows, self.steps)
             manifest = {**self._manifest, "n_steps": self.steps}
-            return StreamRelease(Steps(), self.plan, found.estimate, np.sqrt(found.variance), manifest, rows)
+            return StreamRelease(
+                Steps(), self.plan, found.estimate, np.sqrt(found.variance), manifest, rows
+            )
 
     def close(self) -> None:
         """Forget the key; what was released can still be asked."""

@@ -14,13 +14,16 @@ from tallytree.strategies.noise_moments import fourth_cumulant
 from tallytree.streams.errors import BlockMoments, block_moments, decoding_weights
 from tallytree.streams.plan import Epoch, StreamPlan, rows_table
 
-# Estimates made step by step and all at once differ by the rounding of floating point, relative to the count.
+# Estimates made step by step and all at once differ by the rounding of floating point, relative to
+# the count.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class RunningCounts:
-    """Estimates of the counts after steps 1, 2, …, and the variance and fourth cumulant of their errors."""
+    """Estimates of the counts after steps 1, 2, …, and the variance and fourth cumulant of their
+    errors.
+    """
 
     estimate: FloatArray
     variance: FloatArray
@@ -28,25 +31,32 @@ class RunningCounts:
 
     def answers(self, *, confidence: float = 0.95) -> Answers:
         """The counts with standard errors and intervals at a confidence."""
-        low, high = whole_interval(self.estimate, half_widths(self.variance, self.cumulant, confidence), self.estimate)
+        low, high = whole_interval(
+            self.estimate, half_widths(self.variance, self.cumulant, confidence), self.estimate
+        )
         return Answers(self.estimate, np.sqrt(self.variance), low, high, confidence=confidence)
 
 
 def estimate_stream(plan: StreamPlan, rows: IntArray, n_steps: int) -> RunningCounts:
-    """The counts so far after each of the first ``n_steps`` steps, from all their rows in the order of measurement.
+    """The counts so far after each of the first ``n_steps`` steps, from all their rows in the order
+    of measurement.
 
     Cost: n log n. Nothing but the plan and the rows is used, so anybody can repeat it.
     """
     steps, levels = rows_table(plan, n_steps)
     if rows.shape != steps.shape:
-        raise InputError(f"A stream of {n_steps:,} steps has {len(steps):,} rows, not {len(rows):,}.")
+        raise InputError(
+            f"A stream of {n_steps:,} steps has {len(steps):,} rows, not {len(rows):,}."
+        )
     parts: list[RunningCounts] = []
     start, carried = 0, np.zeros(3)
     for epoch in range(plan.epoch_of(n_steps - 1)[0] + 1 if n_steps else 0):
         stop = min(start + plan.epoch(epoch).n_steps, n_steps)
         inside = (steps >= start) & (steps < stop)
         part = _estimate_epoch(plan, plan.epoch(epoch), rows[inside], levels[inside], stop - start)
-        parts.append(RunningCounts(part[0] + carried[0], part[1] + carried[1], part[2] + carried[2]))
+        parts.append(
+            RunningCounts(part[0] + carried[0], part[1] + carried[1], part[2] + carried[2])
+        )
         start, carried = stop, carried + part[:, -1]
     if not parts:
         return RunningCounts(np.zeros(0), np.zeros(0), np.zeros(0))
@@ -60,14 +70,19 @@ def estimate_stream(plan: StreamPlan, rows: IntArray, n_steps: int) -> RunningCo
 def follows(plan: StreamPlan, rows: IntArray, estimates: FloatArray) -> bool:
     """Whether published counts are those that follow from the rows, up to floating point."""
     found = estimate_stream(plan, rows, len(estimates)).estimate
-    return bool(np.all(np.abs(found - estimates) <= _ROUNDING * np.maximum.accumulate(np.maximum(np.abs(found), 1.0))))
+    return bool(
+        np.all(
+            np.abs(found - estimates)
+            <= _ROUNDING * np.maximum.accumulate(np.maximum(np.abs(found), 1.0))
+        )
+    )
 
 
 def span_moments(plan: StreamPlan, first: int, last: int) -> tuple[float, float]:
     """Variance and fourth cumulant of the error of how many came in steps ``first`` … ``last - 1``.
 
-    That is a difference of two counts so far, which share rows: what each of them takes of every row is subtracted first.
-    Cost: linear in the steps of the epochs that are met.
+    That is a difference of two counts so far, which share rows: what each of them takes of every
+    row is subtracted first. Cost: linear in the steps of the epochs that are met.
     """
     if first >= last:
         return 0.0, 0.0
@@ -79,18 +94,23 @@ def span_moments(plan: StreamPlan, first: int, last: int) -> tuple[float, float]
         for level, early in enumerate(_taken(plan, epoch, before if number == opening else 0)):
             late[level][: len(early)] -= early
         variance += epoch.noise.variance * sum(float(np.sum(weights**2)) for weights in late)
-        cumulant += fourth_cumulant(epoch.noise) * sum(float(np.sum(weights**4)) for weights in late)
+        cumulant += fourth_cumulant(epoch.noise) * sum(
+            float(np.sum(weights**4)) for weights in late
+        )
     return variance, cumulant
 
 
 def _taken(plan: StreamPlan, epoch: Epoch, n_steps: int) -> list[FloatArray]:
-    """How much of each row the count after ``n_steps`` steps of an epoch takes: one array per level."""
+    """How much of each row the count after ``n_steps`` steps of an epoch takes: one array per
+    level.
+    """
     if plan.strategy == "square-root":
         return [decoding_weights(1 << max(6, n_steps.bit_length()))[:n_steps][::-1].copy()]
     trust = block_moments(1.0, 0.0, epoch.n_levels, epoch.branching, inference=plan.inference).trust
     found, passed_down = [], np.zeros(0)
     for level in reversed(range(epoch.n_levels)):
-        # Complete blocks of this level: parts of coarser ones take what these leave them, the others are counted whole.
+        # Complete blocks of this level: parts of coarser ones take what these leave them, the
+        # others are counted whole.
         weights = np.ones(n_steps // epoch.branching**level)
         parts = np.repeat(passed_down, epoch.branching)
         weights[: len(parts)] = parts
@@ -99,11 +119,17 @@ def _taken(plan: StreamPlan, epoch: Epoch, n_steps: int) -> list[FloatArray]:
     return found[::-1]
 
 
-def _estimate_epoch(plan: StreamPlan, epoch: Epoch, rows: IntArray, levels: IntArray, n_steps: int) -> FloatArray:
-    """Estimate, variance and cumulant after each step of one epoch, counted from its start: three rows of a matrix."""
+def _estimate_epoch(
+    plan: StreamPlan, epoch: Epoch, rows: IntArray, levels: IntArray, n_steps: int
+) -> FloatArray:
+    """Estimate, variance and cumulant after each step of one epoch, counted from its start: three
+    rows of a matrix.
+    """
     own, kurtic = epoch.noise.variance, fourth_cumulant(epoch.noise)
     if plan.strategy == "square-root":
-        from scipy.signal import oaconvolve  # a second and more, which no other kind should wait for
+        from scipy.signal import (
+            oaconvolve,
+        )  # a second and more, which no other kind should wait for
 
         weights = decoding_weights(n_steps)
         estimate = oaconvolve(rows.astype(np.float64), weights)[:n_steps]
@@ -114,11 +140,19 @@ def _estimate_epoch(plan: StreamPlan, epoch: Epoch, rows: IntArray, levels: IntA
     blocks = np.zeros(0)
     for level in range(n_levels):
         noisy = rows[levels == level].astype(np.float64)
-        parts = blocks[: len(noisy) * branching].reshape(len(noisy), branching).sum(axis=1) if level else noisy
+        parts = (
+            blocks[: len(noisy) * branching].reshape(len(noisy), branching).sum(axis=1)
+            if level
+            else noisy
+        )
         blocks = parts + moments.trust[level] * (noisy - parts)
         # Complete blocks of this level after the last complete one of the next coarser level.
         last = after // branching**level
-        first = np.zeros_like(last) if level == n_levels - 1 else after // branching ** (level + 1) * branching
+        first = (
+            np.zeros_like(last)
+            if level == n_levels - 1
+            else after // branching ** (level + 1) * branching
+        )
         sums = np.concatenate([[0.0], np.cumsum(blocks)])
         total[0] += sums[last] - sums[first]
         total[1] += (last - first) * moments.variance[level]
@@ -130,7 +164,8 @@ def _estimate_epoch(plan: StreamPlan, epoch: Epoch, rows: IntArray, levels: IntA
 class StreamEstimator:
     """Counts so far, step by step, from noisy rows: holds nothing confidential.
 
-    A step costs as many operations as there were steps before it in the epoch, or as a tree has blocks in sight.
+    A step costs as many operations as there were steps before it in the epoch, or as a tree has
+    blocks in sight.
     """
 
     plan: StreamPlan
@@ -139,7 +174,9 @@ class StreamEstimator:
     _now: FloatArray = field(default_factory=lambda: np.zeros(3))
     _rows: FloatArray = field(default_factory=lambda: np.zeros(0))
     _blocks: list[list[float]] = field(default_factory=list)
-    _moments: BlockMoments = field(default_factory=lambda: block_moments(0.0, 0.0, 1, 1, inference=False))
+    _moments: BlockMoments = field(
+        default_factory=lambda: block_moments(0.0, 0.0, 1, 1, inference=False)
+    )
 
     def push(self, rows: IntArray) -> None:
         """Take the rows of the next step."""
@@ -157,7 +194,9 @@ class StreamEstimator:
             )
         self.steps += 1
         root = self.plan.strategy == "square-root"
-        self._now = self._carried + (self._push_root(place, rows) if root else self._push_blocks(rows))
+        self._now = self._carried + (
+            self._push_root(place, rows) if root else self._push_blocks(rows)
+        )
 
     def counts(self) -> RunningCounts:
         """The count after the last step, as arrays of one entry."""
@@ -167,12 +206,19 @@ class StreamEstimator:
         if place >= len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros(max(64, len(self._rows)))])
         self._rows[place] = rows[0]
-        # As many weights as a power of two, so that few are computed, and the same ones for all counters.
+        # As many weights as a power of two, so that few are computed, and the same ones for all
+        # counters.
         weights = decoding_weights(1 << max(6, place.bit_length()))[: place + 1]
         moments = self._moments
         squares = weights**2
         estimate = self._rows[: place + 1] @ weights[::-1]
-        return np.array([estimate, moments.variance[0] * squares.sum(), moments.cumulant[0] * (squares**2).sum()])
+        return np.array(
+            [
+                estimate,
+                moments.variance[0] * squares.sum(),
+                moments.cumulant[0] * (squares**2).sum(),
+            ]
+        )
 
     def _push_blocks(self, rows: IntArray) -> FloatArray:
         moments = self._moments

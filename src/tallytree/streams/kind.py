@@ -32,7 +32,9 @@ def evaluate(
         raise RequestError("Counts per step come from Python: tallytree.evaluate(release, counts).")
     counts = check_counts(truth)
     if counts.shape != (release.n_steps,):
-        raise RequestError(f"The stream has {release.n_steps} steps; give one count for each, not {counts.shape}.")
+        raise RequestError(
+            f"The stream has {release.n_steps} steps; give one count for each, not {counts.shape}."
+        )
     sums = np.concatenate([[0], np.cumsum(counts)])
     found = release.step_answers()
     spans = np.arange(1, release.n_steps + 1)
@@ -68,7 +70,8 @@ KIND = Kind(
     evaluate=evaluate,
     evaluates_with=frozenset({"ranges", "threshold"}),
     plan=No(
-        "its standard errors do not depend on the data; a trial run with an insecure seed on made-up counts shows them."
+        "its standard errors do not depend on the data; a trial run with an insecure seed on "
+        "made-up counts shows them."
     ),
     intervals="exact, with every answer",
     spark=No("aggregate on the cluster and hand over counts per step."),

@@ -1,4 +1,6 @@
-"""The manifest of a stream: how it is counted and what it promises, enough to load it, to check it and to go on."""
+"""The manifest of a stream: how it is counted and what it promises, enough to load it, to check it
+and to go on.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,26 @@ from tallytree.storage.versions import library_versions
 from tallytree.streams.plan import StreamPlan, plan_stream
 
 KIND = "stream"
-# What changes when a stream goes on; for everything else the ledger vouches, see storage.folder.lasting_digest.
+# What changes when a stream goes on; for everything else the ledger vouches, see
+# storage.folder.lasting_digest.
 GROWS = ("n_steps", "versions", "files", "sha256")
 _STEPS_ARE_PUBLIC = "where steps begin and end, and how many are over"
 # What of the privacy block is asked for; the rest follows from it, and from the plan.
 _ASKED = ("private", "definition", "epsilon", "rho", "stated", "unit", "fixed")
-# A row that moves from one step to another between two runs changes the noisy rows of both, by more than the sensitivity.
+# A row that moves from one step to another between two runs changes the noisy rows of both, by more
+# than the sensitivity.
 FIXED = ("how many steps are over", "that a row stays in the step in which it was first counted")
 
 
 def stream_manifest(
-    plan: StreamPlan, steps: Steps, n_steps: int, unit: Unit, *, note: str, part: Part | None = None, secure: bool
+    plan: StreamPlan,
+    steps: Steps,
+    n_steps: int,
+    unit: Unit,
+    *,
+    note: str,
+    part: Part | None = None,
+    secure: bool,
 ) -> Manifest:
     """Everything that ``manifest.json`` says about a stream, all of it public."""
     return {
@@ -54,7 +65,9 @@ def stream_manifest(
 
 
 def _levels(plan: StreamPlan) -> list[dict[str, Any]]:
-    """What is measured, level by level and epoch by epoch; an entity comes in one epoch, so each has the whole budget."""
+    """What is measured, level by level and epoch by epoch; an entity comes in one epoch, so each
+    has the whole budget.
+    """
     found = []
     for number in range(len(plan.epochs)):
         epoch = plan.epoch(number)
@@ -63,10 +76,18 @@ def _levels(plan: StreamPlan) -> list[dict[str, Any]]:
             width, tree = epoch.branching**level, plan.strategy == "tree"
             found.append(
                 {
-                    "name": where + (f"blocks of {width:,} step{'s' if width > 1 else ''}" if tree else "every step"),
+                    "name": where
+                    + (
+                        f"blocks of {width:,} step{'s' if width > 1 else ''}"
+                        if tree
+                        else "every step"
+                    ),
                     "level": level if tree else None,
                     plan.budget.symbol: str(plan.budget.total / epoch.n_levels),
-                    "sensitivity": {"l1": epoch.sensitivity.l1, "l2_squared": epoch.sensitivity.l2_squared},
+                    "sensitivity": {
+                        "l1": epoch.sensitivity.l1,
+                        "l2_squared": epoch.sensitivity.l2_squared,
+                    },
                     **noise_to_json(epoch.noise),
                 }
             )
@@ -74,7 +95,9 @@ def _levels(plan: StreamPlan) -> list[dict[str, Any]]:
 
 
 def stream_plan(manifest: Manifest) -> StreamPlan:
-    """The plan that a manifest describes; its noise is computed anew from budget and sensitivity, not believed."""
+    """The plan that a manifest describes; its noise is computed anew from budget and sensitivity,
+    not believed.
+    """
     facts, privacy = manifest["mechanism"], manifest["privacy"]
     epochs, branching = tuple(map(_whole, facts["epochs"])), tuple(map(_whole, facts["branching"]))
     return plan_stream(
@@ -107,24 +130,35 @@ def check_stream_record(manifest: Manifest) -> Check:
         "fixed": list(FIXED) == stated["fixed"],
         "grows": list(GROWS) == manifest["grows"],
         "horizon": plan.horizon is None or n_steps <= plan.horizon,
-        "public": manifest["public"] == {"steps": _STEPS_ARE_PUBLIC, "rows": str(manifest["public"]["rows"])},
+        "public": manifest["public"]
+        == {"steps": _STEPS_ARE_PUBLIC, "rows": str(manifest["public"]["rows"])},
         "start": str(steps.start) == manifest["steps"]["start"],
     }
     wrong = [name for name, right in expected.items() if not right]
     return Check(
-        "the record is that of a stream with this plan", not wrong, f"{', '.join(wrong)} differ." * bool(wrong)
+        "the record is that of a stream with this plan",
+        not wrong,
+        f"{', '.join(wrong)} differ." * bool(wrong),
     )
 
 
 def same_stream(one: Manifest, other: Manifest) -> list[str]:
-    """What two manifests say differently, but for how far the streams are, who paid, and the versions of libraries."""
+    """What two manifests say differently, but for how far the streams are, who paid, and the
+    versions of libraries.
+    """
 
     def asked(manifest: Manifest) -> dict[str, Any]:
         privacy = {name: value for name, value in manifest["privacy"].items() if name in _ASKED}
         unit = unit_from_json(privacy["unit"])
         privacy["unit"] = (unit.name, unit.contributions)  # whatever a row without a name is called
         rest = {name: manifest.get(name) for name in ("kind", "where")}
-        return {**rest, **manifest["mechanism"], **manifest["steps"], **privacy, "rows": manifest["public"]["rows"]}
+        return {
+            **rest,
+            **manifest["mechanism"],
+            **manifest["steps"],
+            **privacy,
+            "rows": manifest["public"]["rows"],
+        }
 
     here, there = asked(one), asked(other)
     return [name for name in {**here, **there} if here.get(name) != there.get(name)]
@@ -132,5 +166,7 @@ def same_stream(one: Manifest, other: Manifest) -> list[str]:
 
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"The manifest of the stream holds {value!r} where a whole number should be.")
+        raise InputError(
+            f"The manifest of the stream holds {value!r} where a whole number should be."
+        )
     return value

@@ -1,20 +1,23 @@
 """Releasing a stream: the counts so far, again and again as steps pass, for one budget in all.
 
-A stream lives in a folder. Each run reads its source again, since every row is a sum over the exact past, measures the rows
-of the steps that are new, and replaces the folder as a whole. Neither exact counts nor keys are ever written.
+A stream lives in a folder. Each run reads its source again, since every row is a sum over the exact
+past, measures the rows of the steps that are new, and replaces the folder as a whole. Neither exact
+counts nor keys are ever written.
 
-Why runs together cost what one run costs. Every row is drawn once: a run measures the rows of steps that no run before it
-has released, and those released are copied. Rows of one run have noise from one key, each at a place of its own, rows of
-different runs from keys that are drawn independently; either way the noise of a row is independent of that of all others
-and has the law that the plan gives it. (What rows of a square root share is not noise but the past: noise that is added to
-one of them is in every later estimate, which is post-processing.) The exact part of a row is that of the first run that
-could measure it, as long as the past does not change. So the rows of any number of runs are distributed as those of one run
-over the same steps, and one run is what was planned and paid for. That later arrivals may depend on what was published
-before changes nothing: a row depends on no later arrival (Denisov, McMahan, Rush, Smith and Thakurta 2022 for Gaussian
-noise; adaptive composition for trees).
+Why runs together cost what one run costs. Every row is drawn once: a run measures the rows of steps
+that no run before it has released, and those released are copied. Rows of one run have noise from
+one key, each at a place of its own, rows of different runs from keys that are drawn independently;
+either way the noise of a row is independent of that of all others and has the law that the plan
+gives it. (What rows of a square root share is not noise but the past: noise that is added to one of
+them is in every later estimate, which is post-processing.) The exact part of a row is that of the
+first run that could measure it, as long as the past does not change. So the rows of any number of
+runs are distributed as those of one run over the same steps, and one run is what was planned and
+paid for. That later arrivals may depend on what was published before changes nothing: a row depends
+on no later arrival (Denisov, McMahan, Rush, Smith and Thakurta 2022 for Gaussian noise; adaptive
+composition for trees).
 
-A run that dies has kept the rows it drew (:mod:`tallytree.privacy.journal`); the next one finishes it with them before it
-goes on.
+A run that dies has kept the rows it drew (:mod:`tallytree.privacy.journal`); the next one finishes
+it with them before it goes on.
 """
 
 from __future__ import annotations
@@ -65,18 +68,21 @@ class StreamKeywords(StreamOptions):
 
 @spelled_alone(StreamKeywords)
 def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> StreamRelease:
-    """Release how many entities came so far, after every step up to ``until``; go on where the folder ``out`` ends.
+    """Release how many entities came so far, after every step up to ``until``; go on where the
+    folder ``out`` ends.
 
-    The past must not change between two runs: a row that moves from one step to another is not covered by the guarantee. Count
-    by the time of arrival, which never changes, rather than by a date that may be corrected.
+    The past must not change between two runs: a row that moves from one step to another is not
+    covered by the guarantee. Count by the time of arrival, which never changes, rather than by a
+    date that may be corrected.
 
     Parameters
     ----------
     source
         A table of any form that :func:`tallytree.read` takes; all of it, at every run.
     options
-        What the steps are and how to count; may be spelled as keywords, ``stream(source, epsilon=1, …)``. The privacy loss is
-        that of the whole stream, however many runs it takes, and is paid at the first one.
+        What the steps are and how to count; may be spelled as keywords, ``stream(source, epsilon=1,
+        …)``. The privacy loss is that of the whole stream, however many runs it takes, and is paid
+        at the first one.
     counts
         Instead of a table: arrivals per step, of all steps so far.
 
@@ -120,14 +126,22 @@ def _run(
     payment: Payment | None,
     tell: Altered | None,
 ) -> StreamRelease:
-    """Start the stream of a folder or go on with it: up to where a run that died was going, or else to the last step."""
+    """Start the stream of a folder or go on with it: up to where a run that died was going, or else
+    to the last step.
+    """
     refuse_measured(work)
     earlier = _earlier(work.target, manifest, payment)
-    n_steps, done = work.note().get("n_steps", arrivals.n_steps), 0 if earlier is None else earlier.n_steps
+    n_steps, done = (
+        work.note().get("n_steps", arrivals.n_steps),
+        0 if earlier is None else earlier.n_steps,
+    )
     for reached, told in ((done, "is released"), (n_steps, "is being released")):
         if arrivals.n_steps < reached:
             last = steps_of(manifest)[0].name(reached - 1)
-            raise RequestError(f"{work.target} {told} up to step {last} already; name a step that is not before it.")
+            raise RequestError(
+                f"{work.target} {told} up to step {last} already; name a step that is not before "
+                "it."
+            )
     if earlier is None or n_steps > done:
         asked = {**(manifest if earlier is None else earlier.manifest), "n_steps": n_steps}
         asked["versions"] = manifest["versions"]
@@ -151,7 +165,9 @@ def _measured(
 ) -> StreamRelease:
     """Pay for a stream, unless it is under way, and release the steps that are new."""
     plan, n_steps = stream_plan(manifest), arrivals.n_steps
-    first, known = (0, np.zeros(0, dtype=np.int64)) if earlier is None else (earlier.n_steps, earlier.noisy)
+    first, known = (
+        (0, np.zeros(0, dtype=np.int64)) if earlier is None else (earlier.n_steps, earlier.noisy)
+    )
     assert known is not None
     with paid_noise(keeping, manifest, insecure_seed, read=arrivals, tell=tell) as paid:
         rows = np.concatenate([known, measure_arrivals(plan, arrivals, paid.stream, first=first)])
@@ -162,8 +178,12 @@ def _measured(
     return stream_from_noisy(rows, paid.manifest, tables.get(_RELEASED))
 
 
-def stream_from_noisy(rows: IntArray, manifest: Manifest, released: pa.Table | None = None) -> StreamRelease:
-    """The stream that follows from noisy rows: post-processing only. Steps of ``released`` stay as they are, bit by bit."""
+def stream_from_noisy(
+    rows: IntArray, manifest: Manifest, released: pa.Table | None = None
+) -> StreamRelease:
+    """The stream that follows from noisy rows: post-processing only. Steps of ``released`` stay as
+    they are, bit by bit.
+    """
     plan, (steps, n_steps) = stream_plan(manifest), steps_of(manifest)
     found = estimate_stream(plan, rows, n_steps)
     estimates, errors = found.estimate, np.sqrt(found.variance)
@@ -178,11 +198,15 @@ def estimate_again(folder: Folder) -> StreamRelease:
     rows = noisy_of_folder(folder)
     if rows is None:
         raise RequestError(NO_MEASUREMENTS)
-    return stream_from_noisy(rows, folder.manifest, folder.table(_RELEASED) if folder.has(_RELEASED) else None)
+    return stream_from_noisy(
+        rows, folder.manifest, folder.table(_RELEASED) if folder.has(_RELEASED) else None
+    )
 
 
 def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> StreamRelease | None:
-    """The stream of a folder that is whole, is the one that is asked for and can go on; None where there is none yet."""
+    """The stream of a folder that is whole, is the one that is asked for and can go on; None where
+    there is none yet.
+    """
     if not target.exists() or not any(target.iterdir()):
         return None
     folder = open_folder(target)
@@ -190,15 +214,20 @@ def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> Strea
         raise StorageError(f"{target} holds a release of another kind. Choose another folder.")
     changed = folder.changed_files()
     if changed:
-        raise StorageError(f"{target} was changed, and a stream goes on only from what was released: {changed[0]}")
+        raise StorageError(
+            f"{target} was changed, and a stream goes on only from what was released: {changed[0]}"
+        )
     different = same_stream(folder.manifest, manifest)
     if different:
         raise RequestError(
-            f"{target} holds another stream: {', '.join(different)} differ. A stream keeps its request from the first step on; "
+            f"{target} holds another stream: {', '.join(different)} differ. A stream keeps its "
+            "request from the first step on; "
             "start another one in another folder."
         )
     if "estimated_from" in folder.manifest:
-        raise RequestError(f"{target} was estimated again from another folder; the stream goes on in that one.")
+        raise RequestError(
+            f"{target} was estimated again from another folder; the stream goes on in that one."
+        )
     receipt = folder.manifest["privacy"].get("ledger")
     if payment is not None and (receipt is None or receipt["dataset"] != payment.dataset):
         paid = "without a ledger" if receipt is None else f"from the account {receipt['dataset']!r}"
@@ -210,7 +239,9 @@ def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> Strea
     return earlier
 
 
-def _confidential(source: Any, counts: Any, steps: Steps, options: StreamOptions) -> ConfidentialArrivals:
+def _confidential(
+    source: Any, counts: Any, steps: Steps, options: StreamOptions
+) -> ConfidentialArrivals:
     """The exact arrivals per step, of a table or as they were given."""
     if (source is None) == (counts is None):
         raise RequestError("Give either a table or counts=, one of the two.")
@@ -218,7 +249,8 @@ def _confidential(source: Any, counts: Any, steps: Steps, options: StreamOptions
     if source is not None:
         if options.column is None or options.until is None:
             raise RequestError(
-                "A stream of a table needs column=, when a row came, and until=, the last step that is over. It is public, so "
+                "A stream of a table needs column=, when a row came, and until=, the last step "
+                "that is over. It is public, so "
                 "it is not taken from the data."
             )
         return read_steps(
@@ -233,9 +265,13 @@ def _confidential(source: Any, counts: Any, steps: Steps, options: StreamOptions
             entity=options.entity,
             where=part,
         )
-    if any(getattr(options, name) is not None for name in ("column", "count", "until")) or options.place() != ANYWHERE:
+    if (
+        any(getattr(options, name) is not None for name in ("column", "count", "until"))
+        or options.place() != ANYWHERE
+    ):
         raise RequestError(
-            "column=, count=, table=, sql=, encoding= and until= go with a table; counts= are of all steps so far."
+            "column=, count=, table=, sql=, encoding= and until= go with a table; counts= are of "
+            "all steps so far."
         )
     if options.unit != ENTITY:
         raise RequestError(UNIT_NEEDS_TABLE)
@@ -244,12 +280,16 @@ def _confidential(source: Any, counts: Any, steps: Steps, options: StreamOptions
     arrivals = check_counts(counts)
     if arrivals.ndim != 1:
         raise InputError(f"Arrivals have one dimension, one number per step; got {arrivals.ndim}.")
-    return ConfidentialArrivals(arrivals, unit=unit_from(ENTITY, options.entity, options.contributions, counted=True))
+    return ConfidentialArrivals(
+        arrivals, unit=unit_from(ENTITY, options.entity, options.contributions, counted=True)
+    )
 
 
 def _checked_number(n_steps: int, horizon: int | None) -> int:
     if n_steps < 1:
         raise RequestError("No step is over yet; until lies before the end of the first one.")
     if horizon is not None and n_steps > horizon:
-        raise RequestError(f"The stream has {n_steps:,} steps, more than its horizon of {horizon:,}.")
+        raise RequestError(
+            f"The stream has {n_steps:,} steps, more than its horizon of {horizon:,}."
+        )
     return n_steps

@@ -1,4 +1,6 @@
-"""A released stream: how many came so far, step after step, with error bars and the manifest of their origin."""
+"""A released stream: how many came so far, step after step, with error bars and the manifest of
+their origin.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ CLOSE = 1e-6  # standard errors may differ this much between machines
 class StreamRelease(Published):
     """How many entities came so far, after each step.
 
-    Counts are the nearest whole numbers to unbiased estimates, at least 0. They may fall a little from one step to the next:
-    a running maximum would never fall, but it would keep the largest noise for ever.
+    Counts are the nearest whole numbers to unbiased estimates, at least 0. They may fall a little
+    from one step to the next: a running maximum would never fall, but it would keep the largest
+    noise for ever.
 
     Attributes
     ----------
@@ -42,14 +45,15 @@ class StreamRelease(Published):
     plan
         Strategy and noise.
     estimates
-        Unbiased estimates of the count after each step; fractional, and possibly negative. As published: those of a step
-        never change again.
+        Unbiased estimates of the count after each step; fractional, and possibly negative. As
+        published: those of a step never change again.
     std_errors
         Their standard errors.
     manifest
         Strategy, privacy, what is public: everything that ``manifest.json`` will hold.
     noisy
-        The noisy rows, in the order of measurement, or None when they were left out. Without them the stream cannot go on.
+        The noisy rows, in the order of measurement, or None when they were left out. Without them
+        the stream cannot go on.
 
     Examples
     --------
@@ -106,10 +110,14 @@ class StreamRelease(Published):
         return Answers(self.counts, self.std_errors, *ends, confidence=confidence)
 
     def range(self, first: object, last: object, *, confidence: float = 0.95) -> Answer:
-        """How many entities came in steps ``first`` to ``last``, both included: their numbers, or days that lie in them."""
+        """How many entities came in steps ``first`` to ``last``, both included: their numbers, or
+        days that lie in them.
+        """
         return self.ranges([(first, last)], confidence=confidence)[0]
 
-    def ranges(self, ranges: Sequence[tuple[object, object]], *, confidence: float = 0.95) -> Answers:
+    def ranges(
+        self, ranges: Sequence[tuple[object, object]], *, confidence: float = 0.95
+    ) -> Answers:
         """Many ranges of steps at once."""
         spans = [self.span(first, last) for first, last in ranges]
         moments = np.array([span_moments(self.plan, *span) for span in spans]).reshape(-1, 2)
@@ -118,14 +126,20 @@ class StreamRelease(Published):
         unbiased = np.concatenate([[0.0], self.estimates])
         centre, count = unbiased[end] - unbiased[first], published[end] - published[first]
         half = half_widths(moments[:, 0], moments[:, 1], check_confidence(confidence))
-        return Answers(count, np.sqrt(moments[:, 0]), *whole_interval(centre, half, count), confidence=confidence)
+        return Answers(
+            count,
+            np.sqrt(moments[:, 0]),
+            *whole_interval(centre, half, count),
+            confidence=confidence,
+        )
 
     def span(self, first: object, last: object) -> tuple[int, int]:
         """First step and one past the last of a range of steps."""
         start, end = self.steps.holding(first), self.steps.holding(last)
         if not 0 <= start <= end < self.n_steps:
             raise RequestError(
-                f"Ranges run from one step to the same or a later one, from {self.steps.name(0)} to "
+                f"Ranges run from one step to the same or a later one, from {self.steps.name(0)} "
+                "to "
                 f"{self.steps.name(self.n_steps - 1)}; got {first} to {last}."
             )
         return start, end + 1
@@ -133,7 +147,12 @@ class StreamRelease(Published):
     def table(self) -> pa.Table:
         """All steps as an Arrow table: step, count, estimate, std_error."""
         return pa.table(
-            {"step": self._names, "count": self.counts, "estimate": self.estimates, "std_error": self.std_errors}
+            {
+                "step": self._names,
+                "count": self.counts,
+                "estimate": self.estimates,
+                "std_error": self.std_errors,
+            }
         )
 
     @property
@@ -149,7 +168,9 @@ class StreamRelease(Published):
         return tables
 
     def verify(self) -> Verification:
-        """Check that errors are those of the plan and that estimates follow from the noisy rows, where these are at hand."""
+        """Check that errors are those of the plan and that estimates follow from the noisy rows,
+        where these are at hand.
+        """
         errors = np.sqrt(self._moments.variance)
         right = bool(np.all(np.abs(errors - self.std_errors) <= CLOSE * errors))
         checks = [
@@ -158,7 +179,11 @@ class StreamRelease(Published):
         ]
         if self.noisy is not None:
             right = follows(self.plan, self.noisy, self.estimates)
-            checks.append(Check("estimates follow from the noisy answers", right, "" if right else "they differ"))
+            checks.append(
+                Check(
+                    "estimates follow from the noisy answers", right, "" if right else "they differ"
+                )
+            )
         return Verification(tuple(checks))
 
     def _reply(self, question: Question) -> Reply:
@@ -170,9 +195,14 @@ class StreamRelease(Published):
             found = self.step_answers(confidence=confidence)
             labels = [str(name) for name in self._names.to_pylist()]
         else:
-            found = self.ranges([value_range(text) for text in question.ranges], confidence=confidence)
+            found = self.ranges(
+                [value_range(text) for text in question.ranges], confidence=confidence
+            )
             labels = [f"{text} count" for text in question.ranges]
-        rows = [[label, a.estimate, a.std_error, a.low, a.high] for label, a in zip(labels, found, strict=True)]
+        rows = [
+            [label, a.estimate, a.std_error, a.low, a.high]
+            for label, a in zip(labels, found, strict=True)
+        ]
         title = "answers" if question.ranges else "steps"
         facts = {"confidence": confidence, title: [dict(zip(columns, row)) for row in rows]}
         return Reply(title, columns, rows, facts)
@@ -208,9 +238,15 @@ def noisy_of_folder(folder: Folder) -> IntArray | None:
 def load_stream(folder: Folder) -> StreamRelease:
     """The stream of a folder, with its noisy rows where they were saved."""
     steps, table = steps_of(folder.manifest)[0], folder.table("counts.parquet")
-    estimates, errors = (np.array(table[name].to_numpy(), dtype=np.float64) for name in ("estimate", "std_error"))
+    estimates, errors = (
+        np.array(table[name].to_numpy(), dtype=np.float64) for name in ("estimate", "std_error")
+    )
     noisy = noisy_of_folder(folder)
-    made = StreamRelease(steps, stream_plan(folder.manifest), estimates, errors, folder.manifest, noisy)
+    made = StreamRelease(
+        steps, stream_plan(folder.manifest), estimates, errors, folder.manifest, noisy
+    )
     if not table.select(["step", "count"]).equals(made.table().select(["step", "count"])):
-        raise InputError("Steps and counts are not those that follow from the manifest and the estimates.")
+        raise InputError(
+            "Steps and counts are not those that follow from the manifest and the estimates."
+        )
     return made

@@ -2,6 +2,10 @@
 
 from tallytree.group_sizes.estimate.hybrid import estimate_hybrid
 from tallytree.group_sizes.estimate.runs import Estimate
-from tallytree.group_sizes.estimate.single_view import estimate_cumulative, estimate_naive, estimate_sizes
+from tallytree.group_sizes.estimate.single_view import (
+    estimate_cumulative,
+    estimate_naive,
+    estimate_sizes,
+)
 
 __all__ = ["Estimate", "estimate_cumulative", "estimate_hybrid", "estimate_naive", "estimate_sizes"]

@@ -1,7 +1,9 @@
-"""The algebra of noisy bins and blocks of sizes: Q, the precision of their answers per variance of the noise.
+"""The algebra of noisy bins and blocks of sizes: Q, the precision of their answers per variance of
+the noise.
 
-Answers are a times the counts of bins and b times those of blocks, so Q = a² I + b² BᵀB, B adding up the bins of a block;
-within a block that is a multiple of the identity and a rank-one matrix, and everything has a formula.
+Answers are a times the counts of bins and b times those of blocks, so Q = a² I + b² BᵀB, B adding
+up the bins of a block; within a block that is a multiple of the identity and a rank-one matrix, and
+everything has a formula.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def repeated(of_blocks: FloatArray, bins: SizeBins) -> FloatArray:
 
 
 def precision(values: FloatArray, bins: SizeBins) -> FloatArray:
-    """Q = a² I + b² BᵀB times each row; a and b weigh bins and blocks, B adds up the bins of a block."""
+    """Q = a² I + b² BᵀB times each row; a and b weigh bins and blocks, B adds up the bins of a
+    block.
+    """
     fine, coarse = bins.weights
     return fine**2 * values + coarse**2 * repeated(block_sums(values, bins), bins)
 
@@ -46,6 +50,10 @@ def solve_diagonal(bins: SizeBins) -> FloatArray:
 def posterior(
     deviation: FloatArray, free: FloatArray, pull: FloatArray, noise: FloatArray, bins: SizeBins
 ) -> FloatArray:
-    """(K⁻¹ + Q/noise)⁻¹ (Q/noise) deviation: what is believed of a deviation. Within a block, a rank-one update."""
+    """(K⁻¹ + Q/noise)⁻¹ (Q/noise) deviation: what is believed of a deviation. Within a block, a
+    rank-one update.
+    """
     told = free * (precision(deviation, bins) / noise)
-    return told - free * pull * repeated(block_sums(told, bins) / (1 + pull * block_sums(free, bins)), bins)
+    return told - free * pull * repeated(
+        block_sums(told, bins) / (1 + pull * block_sums(free, bins)), bins
+    )

@@ -1,4 +1,6 @@
-"""What the noisy sizes of the largest groups tell about a level: the few rows that stand out of the noise."""
+"""What the noisy sizes of the largest groups tell about a level: the few rows that stand out of the
+noise.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,11 @@ class Largest:
     rows
         Those that stand out.
     n_rows
-        Rows of each region in all; the others are as large as the last block end, as far as can be told.
+        Rows of each region in all; the others are as large as the last block end, as far as can be
+        told.
     clear
-        Groups per region that stand clear of all noise of the level, past the last size that curves tell apart.
+        Groups per region that stand clear of all noise of the level, past the last size that curves
+        tell apart.
     reach
         How far noise may move a row of the level.
     noise_variance
@@ -67,10 +71,14 @@ class Largest:
 
     def possible(self, size: float) -> IntArray:
         """Groups per region that may be as large as this, as far as noise goes."""
-        standing = sum_runs(self.rows.offsets, (self.rows.sizes + self.reach >= size).astype(np.int64))
+        standing = sum_runs(
+            self.rows.offsets, (self.rows.sizes + self.reach >= size).astype(np.int64)
+        )
         hidden = self.n_rows - np.diff(self.rows.offsets)
         return standing + np.where(self.rows.last + self.reach >= size, hidden, 0)
 
     def at(self, regions: IntArray) -> Largest:
         """What is told of some regions, in this order."""
-        return replace(self, rows=self.rows.at(regions), n_rows=self.n_rows[regions], clear=self.clear[regions])
+        return replace(
+            self, rows=self.rows.at(regions), n_rows=self.n_rows[regions], clear=self.clear[regions]
+        )

@@ -1,11 +1,13 @@
 """Regions that share a parent: how far they differ, and what noisy answers then tell of each.
 
-A region is taken for a sample of its parent: x ~ N(G π + Σ c_k u_k, κ diag π), π the parent's shares, G the region's unknown
-number of groups, κ = G + φ G². Each u_k = π P_k moves groups between sizes, P_k the polynomial of degree k in the rank of the
-size that is orthonormal under π: P_1 from small sizes to large ones, P_2 from middle ones to both ends. Where regions differ
-they do so over many sizes at once, so sums of counts differ further than single counts would say, and are told by the noisy
-answers of all of them. How far siblings differ in number (a coefficient of variation), in single counts (φ) and along u_k (the
-variance ψ_k of c_k/G) is estimated per level from how far they differ beyond their noise.
+A region is taken for a sample of its parent: x ~ N(G π + Σ c_k u_k, κ diag π), π the parent's
+shares, G the region's unknown number of groups, κ = G + φ G². Each u_k = π P_k moves groups between
+sizes, P_k the polynomial of degree k in the rank of the size that is orthonormal under π: P_1 from
+small sizes to large ones, P_2 from middle ones to both ends. Where regions differ they do so over
+many sizes at once, so sums of counts differ further than single counts would say, and are told by
+the noisy answers of all of them. How far siblings differ in number (a coefficient of variation), in
+single counts (φ) and along u_k (the variance ψ_k of c_k/G) is estimated per level from how far they
+differ beyond their noise.
 """
 
 from __future__ import annotations
@@ -16,17 +18,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tallytree.group_sizes.estimate.bin_blocks import block_sums, posterior, precision, repeated, solve, solve_diagonal
+from tallytree.group_sizes.estimate.bin_blocks import (
+    block_sums,
+    posterior,
+    precision,
+    repeated,
+    solve,
+    solve_diagonal,
+)
 from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 
-# Rounds of the fixed-point iterations: for variance components, each and together, for G and κ, and for counts of at least 0
-# that add up.
+# Rounds of the fixed-point iterations: for variance components, each and together, for G and κ, and
+# for counts of at least 0 that add up.
 _COMPONENT_ROUNDS, _TOGETHER_ROUNDS, _SIZE_ROUNDS, _SHARE_ROUNDS = 8, 6, 3, 12
 _TINY = 1e-12
-# Moves between sizes. Three leave a sixth of what states differ by in household sizes (EMD), a third in flights per plane; each
-# has a variance of its own, which is near 0 where it is lost in the noise.
+# Moves between sizes. Three leave a sixth of what states differ by in household sizes (EMD), a
+# third in flights per plane; each has a variance of its own, which is near 0 where it is lost in
+# the noise.
 MOVES = 3
 # The variance of c/G where nothing tells of it: a deviation of 1 empties the sizes that are left.
 _WIDEST_MOVE = 1.0
@@ -37,8 +47,9 @@ _LEAST_NORM = 1e-6
 class Differences(NamedTuple):
     """How far the regions of a level differ from their siblings beyond their noise.
 
-    ``groups`` is the squared coefficient of variation of their numbers of groups, ``shape`` the overdispersion φ of their
-    counts, ``moves`` the variances ψ with which groups move between sizes.
+    ``groups`` is the squared coefficient of variation of their numbers of groups, ``shape`` the
+    overdispersion φ of their counts, ``moves`` the variances ψ with which groups move between
+    sizes.
     """
 
     groups: float
@@ -58,7 +69,9 @@ def differences_from_json(numbers: Sequence[float]) -> Differences:
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
-    """Regions of a level below finished parents: first child of each parent, parent of each child, the parents' counts."""
+    """Regions of a level below finished parents: first child of each parent, parent of each child,
+    the parents' counts.
+    """
 
     starts: IntArray
     parent: IntArray
@@ -69,7 +82,9 @@ class Siblings:
         return np.add.reduceat(values, self.starts, axis=0)
 
     def shape_and_mean(self) -> tuple[FloatArray, FloatArray]:
-        """Per region: the shares of its parent's bins, and the mean number of groups of the parent's children."""
+        """Per region: the shares of its parent's bins, and the mean number of groups of the
+        parent's children.
+        """
         totals = self.above.sum(axis=1)
         shape = (self.above / np.maximum(totals, _TINY)[:, None])[self.parent]
         number = np.diff(np.append(self.starts, len(self.parent)))[self.parent]
@@ -84,7 +99,9 @@ def siblings_of(hierarchy: Hierarchy, level: int, counts: FloatArray) -> Sibling
 
 
 def moves_of(shape: FloatArray) -> FloatArray:
-    """u_1, u_2 … of each row of shares: one table of regions × bins each; 0 where shares lie in too few bins."""
+    """u_1, u_2 … of each row of shares: one table of regions × bins each; 0 where shares lie in too
+    few bins.
+    """
     rank = np.cumsum(shape, axis=1) - shape / 2
     polynomials = [np.ones_like(shape)]
     for degree in range(1, MOVES + 1):
@@ -98,8 +115,9 @@ def moves_of(shape: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is expected of regions before they are asked: a ``mean`` number of groups with its ``variance``, how far single
-    counts differ (φ), and in which ``directions`` (π, u_1, u_2 …) and how far (ψ) all of them.
+    """What is expected of regions before they are asked: a ``mean`` number of groups with its
+    ``variance``, how far single counts differ (φ), and in which ``directions`` (π, u_1, u_2 …) and
+    how far (ψ) all of them.
     """
 
     mean: FloatArray
@@ -119,19 +137,23 @@ def prior_of(siblings: Siblings, differences: Differences) -> Prior:
     shape, mean = siblings.shape_and_mean()
     variance = np.maximum(differences.groups * mean**2, _TINY)
     directions = np.concatenate([shape[None], moves_of(shape)])
-    return Prior(mean, variance, differences.shape, directions, np.maximum(differences.moves, _TINY))
+    return Prior(
+        mean, variance, differences.shape, directions, np.maximum(differences.moves, _TINY)
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What answers with noise tell of regions: K = κ diag π and Q/noise combined, for numbers of groups taken as known.
+    """What answers with noise tell of regions: K = κ diag π and Q/noise combined, for numbers of
+    groups taken as known.
 
     The estimate has mean G π + Σ c_k u_k and covariance K + noise Q⁻¹.
 
     Attributes
     ----------
     free, pull
-        K and the blocks' part of Q/noise, as :func:`~tallytree.group_sizes.estimate.bin_blocks.posterior` takes them.
+        K and the blocks' part of Q/noise, as
+        :func:`~tallytree.group_sizes.estimate.bin_blocks.posterior` takes them.
     told
         Weights of the answers for G and each c by maximum likelihood, one table each.
     left
@@ -156,7 +178,9 @@ class Belief:
 
 
 def belief(groups: FloatArray, noise: FloatArray, prior: Prior, bins: SizeBins) -> Belief:
-    """Combine what is expected of regions with so many groups and answers with this variance of the noise."""
+    """Combine what is expected of regions with so many groups and answers with this variance of the
+    noise.
+    """
     fine, coarse = bins.weights
     groups = np.maximum(groups, 1.0)
     kappa = groups + prior.overdispersion * groups**2
@@ -167,13 +191,19 @@ def belief(groups: FloatArray, noise: FloatArray, prior: Prior, bins: SizeBins) 
     left = np.stack([way - posterior(way, free, pull, noise, bins) for way in prior.directions])
     told = np.stack([precision(way, bins) / noise for way in left])
     known = np.einsum("jrb,krb->rjk", prior.directions, told, optimize=True)
-    before = np.concatenate([1 / prior.variance[:, None], 1 / (prior.moves * groups[:, None] ** 2)], axis=1)
+    before = np.concatenate(
+        [1 / prior.variance[:, None], 1 / (prior.moves * groups[:, None] ** 2)], axis=1
+    )
     uncertainty = np.linalg.inv(known + before[:, :, None] * np.eye(len(left)))
     return Belief(free, pull, told, left, uncertainty, own)
 
 
 def fit_below(
-    estimate: FloatArray, variance: FloatArray, siblings: Siblings, differences: Differences, bins: SizeBins
+    estimate: FloatArray,
+    variance: FloatArray,
+    siblings: Siblings,
+    differences: Differences,
+    bins: SizeBins,
 ) -> FloatArray:
     """Best guesses for the children of finished parents."""
     noise, prior = variance[:, None], prior_of(siblings, differences)
@@ -189,16 +219,20 @@ def fit_below(
     return _shared_out(guess, believed.doubt(), siblings)
 
 
-def _first_guess(estimate: FloatArray, noise: FloatArray, prior: Prior, bins: SizeBins) -> FloatArray:
+def _first_guess(
+    estimate: FloatArray, noise: FloatArray, prior: Prior, bins: SizeBins
+) -> FloatArray:
     there = (prior.shape > 0).astype(np.float64)
     total = (estimate * there).sum(axis=1)
     own = noise[:, 0] * (there * solve(there, bins)).sum(axis=1)
     return prior.mean + prior.variance / (prior.variance + own) * (total - prior.mean)
 
 
-def find_differences(estimate: FloatArray, noise: FloatArray, siblings: Siblings, bins: SizeBins) -> Differences:
-    """How far siblings differ, from squares of how far their estimates do; one standard error on top: rather too little
-    pooling.
+def find_differences(
+    estimate: FloatArray, noise: FloatArray, siblings: Siblings, bins: SizeBins
+) -> Differences:
+    """How far siblings differ, from squares of how far their estimates do; one standard error on
+    top: rather too little pooling.
     """
     shape, mean = siblings.shape_and_mean()
     there = (shape > 0).astype(np.float64)
@@ -212,7 +246,9 @@ def find_differences(estimate: FloatArray, noise: FloatArray, siblings: Siblings
     # Single counts: away from what the total says.
     squares = (there * (estimate - total[:, None] * shape)) ** 2
     sampling = shape * (1 - shape)
-    from_noise = noise * there * (solve_diagonal(bins) - 2 * shape * inverse + shape**2 * of_total[:, None])
+    from_noise = (
+        noise * there * (solve_diagonal(bins) - 2 * shape * inverse + shape**2 * of_total[:, None])
+    )
     # Along each move, as far as that does not change with G.
     moves = moves_of(shape)
     length = np.maximum((shape**2).sum(axis=1), _TINY)
@@ -233,7 +269,9 @@ def find_differences(estimate: FloatArray, noise: FloatArray, siblings: Siblings
             known_along = noise_along[k] + kappa * sampling_along[k] + groups**2 * others
             in_moves[k] = _component(moved[k], known_along, groups**2 * signal[k, k])
     variances = tuple(min(found.value + found.error, _WIDEST_MOVE) for found in in_moves)
-    return Differences(in_number.value + in_number.error, in_shape.value + in_shape.error, variances)
+    return Differences(
+        in_number.value + in_number.error, in_shape.value + in_shape.error, variances
+    )
 
 
 class _Component(NamedTuple):
@@ -254,7 +292,9 @@ def _component(squares: FloatArray, known: FloatArray, unit: FloatArray) -> _Com
 
 
 def _shared_out(guess: FloatArray, doubt: FloatArray, siblings: Siblings) -> FloatArray:
-    """Counts of at least 0 that add up to the parents': what is missing goes where doubt is largest."""
+    """Counts of at least 0 that add up to the parents': what is missing goes where doubt is
+    largest.
+    """
     fit = guess
     where = doubt + _TINY * (siblings.above > 0)[siblings.parent]
     for _ in range(_SHARE_ROUNDS):

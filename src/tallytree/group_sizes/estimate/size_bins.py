@@ -1,9 +1,11 @@
-"""From noisy counts of bins of sizes to the best guess of every region: least squares up the tree, shapes shared down it.
+"""From noisy counts of bins of sizes to the best guess of every region: least squares up the tree,
+shapes shared down it.
 
-Every level asks the same questions, with noise of its own, so the covariances of all regions' least squares estimates are
-multiples of one matrix, and combining levels by generalised least squares needs one number per region. Down the tree regions
-lean on their parent as far as siblings are alike: see :mod:`tallytree.group_sizes.estimate.siblings`.
-Where noise is small beside the counts, the measurements stay as they are.
+Every level asks the same questions, with noise of its own, so the covariances of all regions' least
+squares estimates are multiples of one matrix, and combining levels by generalised least squares
+needs one number per region. Down the tree regions lean on their parent as far as siblings are
+alike: see :mod:`tallytree.group_sizes.estimate.siblings`. Where noise is small beside the counts,
+the measurements stay as they are.
 """
 
 from __future__ import annotations
@@ -31,19 +33,22 @@ from tallytree.model.hierarchy import Hierarchy
 
 # Prior variance, in noise variances, of counts about which nothing is assumed.
 _UNKNOWN = 1e9
-# The curve beyond the last size seen follows the sizes down to half of it, and falls at least so fast that its tail is finite.
+# The curve beyond the last size seen follows the sizes down to half of it, and falls at least so
+# fast that its tail is finite.
 _NEAR_PART, _SLOWEST_FALL = 0.5, -2.0
 
 
 def fit_size_bins(
     hierarchy: Hierarchy, answers: list[IntArray], variances: list[float], bins: SizeBins
 ) -> tuple[FloatArray, tuple[Differences, ...]]:
-    """Estimated groups per region and bin, at least 0, children adding up to their parent but for rounding errors.
+    """Estimated groups per region and bin, at least 0, children adding up to their parent but for
+    rounding errors.
 
     Parameters
     ----------
     answers
-        Of each level: one row per region, as :func:`tallytree.group_sizes.measure.size_bins.answers_of` asks.
+        Of each level: one row per region, as
+        :func:`tallytree.group_sizes.measure.size_bins.answers_of` asks.
     variances
         Of each level: variance of the noise.
 
@@ -66,7 +71,11 @@ def fit_size_bins(
 
 
 def doubts(
-    hierarchy: Hierarchy, counts: IntArray, variances: list[float], differences: Sequence[Differences], bins: SizeBins
+    hierarchy: Hierarchy,
+    counts: IntArray,
+    variances: list[float],
+    differences: Sequence[Differences],
+    bins: SizeBins,
 ) -> Doubts:
     """How far the truth may be from released counts of bins.
 
@@ -81,31 +90,45 @@ def doubts(
     """
     variance, _ = variances_after_combining(hierarchy, 1 / np.asarray(variances))
     n_ways, n_regions = 1 + MOVES, len(counts)
-    found = Doubts(np.zeros(counts.shape), np.zeros((n_ways, n_regions)), np.zeros((n_ways, *counts.shape)))
+    found = Doubts(
+        np.zeros(counts.shape), np.zeros((n_ways, n_regions)), np.zeros((n_ways, *counts.shape))
+    )
     found.own[0] = variance[0] * solve_diagonal(bins)
     for level in range(1, hierarchy.n_levels):
         here = hierarchy.level_slice(level)
-        prior = prior_of(siblings_of(hierarchy, level, counts.astype(np.float64)), differences[level - 1])
+        prior = prior_of(
+            siblings_of(hierarchy, level, counts.astype(np.float64)), differences[level - 1]
+        )
         groups = counts[here].sum(axis=1).astype(np.float64)
         believed = belief(groups, variance[here, None], prior, bins)
         found.own[here] = believed.own
-        found.shared[:, here] = np.einsum("rkk->kr", believed.uncertainty) / np.maximum(groups, 1.0) ** 2
+        found.shared[:, here] = (
+            np.einsum("rkk->kr", believed.uncertainty) / np.maximum(groups, 1.0) ** 2
+        )
         there = np.broadcast_to(prior.shape > 0, believed.left.shape)
         np.divide(believed.left, prior.shape, out=found.along[:, here], where=there)
     return found
 
 
 def least_squares(answers: IntArray, bins: SizeBins) -> FloatArray:
-    """The counts of bins that fit the answers best, region by region; their covariance is Q⁻¹ times the noise's."""
+    """The counts of bins that fit the answers best, region by region; their covariance is Q⁻¹ times
+    the noise's.
+    """
     if not bins.block:
         return answers.astype(np.float64)
     fine, coarse = bins.weights
     given = answers.astype(np.float64)
-    return solve(fine * given[:, : bins.n_bins] + coarse * repeated(given[:, bins.n_bins :], bins), bins)
+    return solve(
+        fine * given[:, : bins.n_bins] + coarse * repeated(given[:, bins.n_bins :], bins), bins
+    )
 
 
-def combine_upwards(hierarchy: Hierarchy, own: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Estimates from all answers at and below each region, and by what Q⁻¹ is to be multiplied for their covariance."""
+def combine_upwards(
+    hierarchy: Hierarchy, own: FloatArray, variances: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Estimates from all answers at and below each region, and by what Q⁻¹ is to be multiplied for
+    their covariance.
+    """
     variance, share = variances_after_combining(hierarchy, 1 / variances)
     combined = own.copy()
     for level in range(hierarchy.n_levels - 1, 0, -1):
@@ -116,12 +139,15 @@ def combine_upwards(hierarchy: Hierarchy, own: FloatArray, variances: FloatArray
 
 
 def _root(estimate: FloatArray, variance: float, bins: SizeBins) -> FloatArray:
-    """The root's counts: as measured where groups are seen, near a falling curve elsewhere; at least 0, the total kept."""
+    """The root's counts: as measured where groups are seen, near a falling curve elsewhere; at
+    least 0, the total kept.
+    """
     noise = np.array([[variance]])
     std = float(np.sqrt(variance * solve_diagonal(bins)[0]))
     seen = seen_bins(estimate, std, bins.edges)
     curve = np.where(seen, 0.0, _falling_on(estimate, seen, bins))
-    # The curve's height, 1 give or take 1 before the counts beyond are asked: sizes may end where they were last seen.
+    # The curve's height, 1 give or take 1 before the counts beyond are asked: sizes may end where
+    # they were last seen.
     height = (float((curve * estimate).sum()) + std**2) / (float((curve**2).sum()) + std**2)
     expected = np.where(seen, estimate, np.clip(height, 0.0, 1.0) * curve)
     # A count that is not seen is as large as the curve says, give or take as much again.
@@ -133,16 +159,26 @@ def _root(estimate: FloatArray, variance: float, bins: SizeBins) -> FloatArray:
 
 
 def _falling_on(estimate: FloatArray, seen: BoolArray, bins: SizeBins) -> FloatArray:
-    """Groups expected in bins beyond those that are seen: the line of log density over log size, carried on."""
+    """Groups expected in bins beyond those that are seen: the line of log density over log size,
+    carried on.
+    """
     last = int(np.argmin(seen)) if not seen.all() else len(seen)
     widths = np.diff(bins.edges)
     middle = np.log(np.maximum((bins.edges[:-1] + bins.edges[1:] - 1) / 2, 0.5))
-    near = (np.arange(len(seen)) < last) & (bins.edges[1:] > _NEAR_PART * bins.edges[last]) & (estimate > 0)
+    near = (
+        (np.arange(len(seen)) < last)
+        & (bins.edges[1:] > _NEAR_PART * bins.edges[last])
+        & (estimate > 0)
+    )
     if near.sum() < 2:
         return np.zeros_like(estimate)
-    line = np.polyfit(middle[near], np.log(estimate[near] / widths[near]), 1, w=np.sqrt(estimate[near]))
+    line = np.polyfit(
+        middle[near], np.log(estimate[near] / widths[near]), 1, w=np.sqrt(estimate[near])
+    )
     falling = np.minimum(line[0], _SLOWEST_FALL)
     centre = np.average(middle[near], weights=estimate[near])
     level = np.polyval(line, centre)
     beyond = np.arange(len(seen)) >= last
-    return np.where(beyond, widths * np.exp(np.minimum(level + falling * (middle - centre), 40.0)), 0.0)
+    return np.where(
+        beyond, widths * np.exp(np.minimum(level + falling * (middle - centre), 40.0)), 0.0
+    )

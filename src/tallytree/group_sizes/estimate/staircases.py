@@ -1,8 +1,9 @@
 """From noisy blocks and rows to the curve N(i) of every region of a level, with its variance.
 
-The roughness κ of falls and the window over which the prior's shape is smoothed are chosen once per level, by the marginal
-likelihood of the noisy answers of a fixed sample of its regions; everything else concerns one region. So the regions of a level
-may be estimated in any pieces, at any time, and always have the same curves. Everything here is post-processing.
+The roughness κ of falls and the window over which the prior's shape is smoothed are chosen once per
+level, by the marginal likelihood of the noisy answers of a fixed sample of its regions; everything
+else concerns one region. So the regions of a level may be estimated in any pieces, at any time, and
+always have the same curves. Everything here is post-processing.
 """
 
 from __future__ import annotations
@@ -19,14 +20,26 @@ from tallytree.group_sizes.estimate.largest import Largest
 from tallytree.group_sizes.plan.first_look import FirstLook
 from tallytree.kernels.isotonic import isotonic_runs
 from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import Blocks, Curves, final_fits, first_fits, log_likelihood
+from tallytree.kernels.staircase.curves import (
+    Blocks,
+    Curves,
+    final_fits,
+    first_fits,
+    log_likelihood,
+)
 from tallytree.kernels.staircase.rows import Rows, finish_with_rows, hidden_excess
 from tallytree.kernels.staircase.shapes import shapes, smoothed
 from tallytree.kernels.staircase.steps import fit_steps, steps_log_likelihood
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import sum_runs
 from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
-from tallytree.tuning.curves import DROP_CHANCES, HIDDEN_SAMPLE, LIKELIHOOD_SAMPLE, ROUGHNESSES, WINDOWS
+from tallytree.tuning.curves import (
+    DROP_CHANCES,
+    HIDDEN_SAMPLE,
+    LIKELIHOOD_SAMPLE,
+    ROUGHNESSES,
+    WINDOWS,
+)
 from tallytree.tuning.rows import CLEAR_SCALES, ROW_DEVIATIONS
 
 
@@ -43,7 +56,8 @@ class Staircases:
     rows
         Estimated sizes of the largest groups of each region.
     clear
-        Groups per region that stand clear of all noise of the level, past the last size that curves tell apart.
+        Groups per region that stand clear of all noise of the level, past the last size that curves
+        tell apart.
     reach
         How far noise may move a row of the level, (ln M + 3) scales for M rows.
     """
@@ -58,7 +72,9 @@ class Staircases:
         """Those of some regions, in this order."""
         height, variance, falls = self.curves
         curves = Curves(height[regions], variance[regions], falls[regions] if len(falls) else falls)
-        return Staircases(curves, self.blocks.at(regions), self.rows.at(regions), self.clear[regions], self.reach)
+        return Staircases(
+            curves, self.blocks.at(regions), self.rows.at(regions), self.clear[regions], self.reach
+        )
 
     @property
     def last(self) -> IntArray:
@@ -72,7 +88,13 @@ class Staircases:
         lengths, last = np.diff(offsets), self.last
         standing = sizes > np.repeat(last, lengths)
         kept = offsets_from_lengths(sum_runs(offsets, standing.astype(np.int64)))
-        return Largest(largest.Rows(kept, sizes[standing], last), lengths, self.clear, self.reach, noise_variance)
+        return Largest(
+            largest.Rows(kept, sizes[standing], last),
+            lengths,
+            self.clear,
+            self.reach,
+            noise_variance,
+        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +106,8 @@ class Choices:
     window, kappa
         Over how many sizes the prior's shape is smoothed, and how rough falls are.
     drop_chance
-        Chance of a drop before any one block, where curves are taken as level stretches; 0 where they are smooth.
+        Chance of a drop before any one block, where curves are taken as level stretches; 0 where
+        they are smooth.
     excess
         At the topmost measured level, the mean excess of groups that noise hides; -1 below it.
     reach
@@ -125,7 +148,9 @@ class MeasuredLevel:
 
     def piece(self, regions: slice) -> MeasuredLevel:
         """Consecutive regions, whose shapes are consecutive too."""
-        return MeasuredLevel(self.noisy.piece(regions), self.n_groups[regions], self.prior.piece(regions))
+        return MeasuredLevel(
+            self.noisy.piece(regions), self.n_groups[regions], self.prior.piece(regions)
+        )
 
     @property
     def blocks(self) -> Blocks:
@@ -135,10 +160,13 @@ class MeasuredLevel:
 
 
 def prior_of_root(look: FirstLook, n_sizes: int) -> Prior:
-    """What the first look tells about the root: its falls, and where noise hides them those of geometric sizes."""
+    """What the first look tells about the root: its falls, and where noise hides them those of
+    geometric sizes.
+    """
     height, fall_variance = look.curve(n_sizes)
     exact = np.array([look.n_groups])
-    # The variance of a fall stands for both: a curve without noise of its own whose falls are as unsure as this.
+    # The variance of a fall stands for both: a curve without noise of its own whose falls are as
+    # unsure as this.
     curves = Curves(height[None], np.full((1, n_sizes), np.inf), fall_variance[None])
     seen, seen_variance, seen_excess = shapes(exact, curves, np.array([look.cells_beyond(n_sizes)]))
     usual, usual_variance = look.usual_falls(n_sizes)
@@ -159,7 +187,9 @@ def estimate_of_look(look: FirstLook, n_sizes: int) -> Curves:
 
 
 def prior_below(level: Staircases, n_groups: IntArray, parents: IntArray) -> Prior:
-    """What the estimated regions of a level tell about regions below them; ``parents`` numbers the level's regions."""
+    """What the estimated regions of a level tell about regions below them; ``parents`` numbers the
+    level's regions.
+    """
     n_sizes = level.curves.height.shape[1]
     offsets, sizes = level.rows.offsets, level.rows.sizes
     rank = np.arange(len(sizes)) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -177,7 +207,9 @@ def _sums(offsets: IntArray, values: FloatArray) -> FloatArray:
 
 
 def choose_once(level: MeasuredLevel, *, is_top: bool) -> Choices:
-    """What is chosen once for a level, from a fixed sample of its regions; ``is_top`` says that no level above was measured."""
+    """What is chosen once for a level, from a fixed sample of its regions; ``is_top`` says that no
+    level above was measured.
+    """
     refuse_wrong_blocks(level)
     n_regions = len(level.n_groups)
     sample = level.at(sampled_regions(n_regions, is_top=is_top))
@@ -190,10 +222,16 @@ def sampled_regions(n_regions: int, *, is_top: bool) -> IntArray:
     return np.unique(np.concatenate([_sample(n_regions, size) for size in sizes]))
 
 
-def choose_from_sample(sampled: MeasuredLevel, n_regions: int, n_rows: int, *, is_top: bool) -> Choices:
-    """What is chosen once for a level of so many regions and noisy rows, of which ``sampled_regions`` are given."""
+def choose_from_sample(
+    sampled: MeasuredLevel, n_regions: int, n_rows: int, *, is_top: bool
+) -> Choices:
+    """What is chosen once for a level of so many regions and noisy rows, of which
+    ``sampled_regions`` are given.
+    """
     regions = sampled_regions(n_regions, is_top=is_top)
-    reach = (math.log(n_rows + 1) + CLEAR_SCALES) * laplace_scale(sampled.noisy["tail"].noise.variance)
+    reach = (math.log(n_rows + 1) + CLEAR_SCALES) * laplace_scale(
+        sampled.noisy["tail"].noise.variance
+    )
     sample = sampled.at(np.searchsorted(regions, _sample(n_regions, LIKELIHOOD_SAMPLE)))
     first = first_fits(sample.n_groups, sample.prior, sample.blocks)
     window, kappa, likelihood = _best_prior(sample, first)
@@ -208,15 +246,25 @@ def choose_from_sample(sampled: MeasuredLevel, n_regions: int, n_rows: int, *, i
 
 
 def refuse_wrong_blocks(level: MeasuredLevel) -> None:
-    """Refuse ends of blocks that are none, as a changed table may have: kernels go by them through memory."""
+    """Refuse ends of blocks that are none, as a changed table may have: kernels go by them through
+    memory.
+    """
     sums, ends, tail = (level.noisy[name] for name in ("blocks", "block ends", "tail"))
     firsts = sums.offsets[:-1]
-    if len(sums.offsets) == len(level.n_groups) + 1 == len(tail.offsets) and np.array_equal(sums.offsets, ends.offsets):
+    if len(sums.offsets) == len(level.n_groups) + 1 == len(tail.offsets) and np.array_equal(
+        sums.offsets, ends.offsets
+    ):
         steps = np.diff(ends.values, prepend=0)
         steps[firsts[firsts < len(steps)]] = ends.values[firsts[firsts < len(steps)]]
-        if np.all(np.diff(sums.offsets) > 0) and np.all(steps > 0) and np.all(ends.values <= level.prior.fall.shape[1]):
+        if (
+            np.all(np.diff(sums.offsets) > 0)
+            and np.all(steps > 0)
+            and np.all(ends.values <= level.prior.fall.shape[1])
+        ):
             return
-    raise VerificationError("The answers do not fit together: blocks of sizes must follow one another in every region.")
+    raise VerificationError(
+        "The answers do not fit together: blocks of sizes must follow one another in every region."
+    )
 
 
 def estimate_staircases(level: MeasuredLevel, choices: Choices, *, is_leaf: bool) -> Staircases:
@@ -228,14 +276,18 @@ def estimate_staircases(level: MeasuredLevel, choices: Choices, *, is_leaf: bool
     finish_with_rows(curves, fitted, blocks, rows, choices.excess)
     bar = np.repeat(last, np.diff(rows.offsets)) + choices.reach
     is_clear = (rows.sizes > bar) & (rows.sizes >= curves.height.shape[1])
-    return Staircases(curves, blocks, rows, sum_runs(rows.offsets, is_clear.astype(np.int64)), choices.reach)
+    return Staircases(
+        curves, blocks, rows, sum_runs(rows.offsets, is_clear.astype(np.int64)), choices.reach
+    )
 
 
 def _last_ends(blocks: Blocks) -> IntArray:
     return blocks.ends[blocks.offsets[1:] - 1]
 
 
-def _fitted_curves(level: MeasuredLevel, choices: Choices, *, keep_falls: bool) -> tuple[Curves, Prior]:
+def _fitted_curves(
+    level: MeasuredLevel, choices: Choices, *, keep_falls: bool
+) -> tuple[Curves, Prior]:
     """Curves below the last block of each region, and the prior that they follow."""
     blocks, groups = level.blocks, level.n_groups
     first = first_fits(groups, level.prior, blocks)
@@ -243,11 +295,15 @@ def _fitted_curves(level: MeasuredLevel, choices: Choices, *, keep_falls: bool) 
     if choices.drop_chance:
         return fit_steps(groups, blocks, first, choices.drop_chance), fitted
     kappa, is_top = choices.kappa, choices.is_top
-    return final_fits(groups, fitted, blocks, kappa, first, keep_falls=keep_falls, empty_tails=is_top), fitted
+    return final_fits(
+        groups, fitted, blocks, kappa, first, keep_falls=keep_falls, empty_tails=is_top
+    ), fitted
 
 
 def _best_prior(sample: MeasuredLevel, first: FloatArray) -> tuple[float, float, float]:
-    """The window and roughness under which the answers of the level are most likely, and their log-likelihood."""
+    """The window and roughness under which the answers of the level are most likely, and their
+    log-likelihood.
+    """
     every = np.arange(len(sample.n_groups))
     best: tuple[float, float, float] | None = None
     for window in WINDOWS:
@@ -261,7 +317,9 @@ def _best_prior(sample: MeasuredLevel, first: FloatArray) -> tuple[float, float,
 
 
 def _best_steps(sample: MeasuredLevel, first: FloatArray) -> tuple[float, float]:
-    """The chance of a drop under which the answers of the level are most likely, and their log-likelihood."""
+    """The chance of a drop under which the answers of the level are most likely, and their
+    log-likelihood.
+    """
     every = np.arange(len(sample.n_groups))
     found = [steps_log_likelihood(sample.blocks, first, chance, every) for chance in DROP_CHANCES]
     return DROP_CHANCES[int(np.argmax(found))], max(found)
@@ -273,7 +331,8 @@ def _sample(n_regions: int, most: int) -> IntArray:
 
 
 def estimate_rows(tail: NoisyQuery, last: IntArray) -> Rows:
-    """Sizes of the largest groups: sorted (L2), and those within the noise of the last block end set to it.
+    """Sizes of the largest groups: sorted (L2), and those within the noise of the last block end
+    set to it.
 
     Of the rows that are set to it, the sum still tells how many entities they hold.
     """

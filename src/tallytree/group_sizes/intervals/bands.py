@@ -1,8 +1,9 @@
 """Bands: intervals for many numbers of a region that hold all at once, as often as they say.
 
-A band is as wide at each size as the copies spread there, times a factor. For each copy, take the largest distance from its
-possible truth in units of the spread of the *other* copies; the truth is as far from the release as one more pair would be, so
-the factor is the ⌈confidence · (copies + 1)⌉-th smallest of these distances, the largest where there are too few copies.
+A band is as wide at each size as the copies spread there, times a factor. For each copy, take the
+largest distance from its possible truth in units of the spread of the *other* copies; the truth is
+as far from the release as one more pair would be, so the factor is the ⌈confidence · (copies +
+1)⌉-th smallest of these distances, the largest where there are too few copies.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from tallytree.model.arrays import FloatArray, IntArray
 _LEAST_SPREAD = 0.5
 
 
-def cumulative_band(copies: Copies, path: str, *, confidence: float = 0.95) -> tuple[IntArray, FloatArray, FloatArray]:
+def cumulative_band(
+    copies: Copies, path: str, *, confidence: float = 0.95
+) -> tuple[IntArray, FloatArray, FloatArray]:
     """The cumulative curve of a region with a band that holds the whole true curve at once."""
     released, pairs = copies.region(path)
     length = _length(released, pairs)
@@ -38,29 +41,44 @@ def cumulative_band(copies: Copies, path: str, *, confidence: float = 0.95) -> t
 def count_band(
     copies: Copies, path: str, *, confidence: float = 0.95, where: Sequence[str] = ()
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The counts of a region for sizes 0, 1, 2 … with whole intervals that hold all true counts at once.
+    """The counts of a region for sizes 0, 1, 2 … with whole intervals that hold all true counts at
+    once.
 
-    Sizes of one place share their spread, so that one misplaced group of a rare size does not widen everything. Counts beyond
-    the last size have the last interval. Of groups with some values of attributes, or of all.
+    Sizes of one place share their spread, so that one misplaced group of a rare size does not widen
+    everything. Counts beyond the last size have the last interval. Of groups with some values of
+    attributes, or of all.
     """
     released, pairs = copies.region(path, where)
     length = _length(released, pairs)
     place = places_of(np.arange(length))
     n_sizes = np.bincount(place, minlength=N_PLACES)
     squares = np.stack(
-        [(_counts(copy, length) - _counts(truth, length)).astype(np.float64) ** 2 for truth, copy in pairs]
+        [
+            (_counts(copy, length) - _counts(truth, length)).astype(np.float64) ** 2
+            for truth, copy in pairs
+        ]
     )
-    of_places = np.stack([np.bincount(place, row, N_PLACES) for row in squares]) / np.maximum(n_sizes, 1)
+    of_places = np.stack([np.bincount(place, row, N_PLACES) for row in squares]) / np.maximum(
+        n_sizes, 1
+    )
     half = half_widths(squares, confidence, smooth=of_places[:, place])
     bounds = public_bounds(copies.release)
-    most = np.where(np.arange(length) <= bounds.max_size, bounds.most_groups[copies.release.hierarchy.find(path)], 0)
+    most = np.where(
+        np.arange(length) <= bounds.max_size,
+        bounds.most_groups[copies.release.hierarchy.find(path)],
+        0,
+    )
     counts = _counts(released, length)
     low = np.clip(np.ceil(counts - half).astype(np.int64), 0, most)
     return counts, low, np.clip(np.floor(counts + half).astype(np.int64), 0, most)
 
 
-def half_widths(squares: FloatArray, confidence: float, *, smooth: FloatArray | None = None) -> FloatArray:
-    """Half-width of a band per column, from squared errors of each copy; ``smooth`` are those that spreads are taken from."""
+def half_widths(
+    squares: FloatArray, confidence: float, *, smooth: FloatArray | None = None
+) -> FloatArray:
+    """Half-width of a band per column, from squared errors of each copy; ``smooth`` are those that
+    spreads are taken from.
+    """
     n_copies = len(squares)
     spreads = squares if smooth is None else smooth
     total = spreads.sum(axis=0)
@@ -71,7 +89,10 @@ def half_widths(squares: FloatArray, confidence: float, *, smooth: FloatArray | 
 
 
 def _length(released: RegionCounts, pairs: list[tuple[RegionCounts, RegionCounts]]) -> int:
-    return max(len(region.counts()) for region in (released, *(region for pair in pairs for region in pair)))
+    return max(
+        len(region.counts())
+        for region in (released, *(region for pair in pairs for region in pair))
+    )
 
 
 def _counts(region: RegionCounts, length: int) -> IntArray:

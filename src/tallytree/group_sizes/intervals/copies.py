@@ -1,17 +1,20 @@
-"""Releasing a release again: possible truths drawn from the released tables, and a copy made from each.
+"""Releasing a release again: possible truths drawn from the released tables, and a copy made from
+each.
 
-Everything that decides how far a release lies from its truth stands in its manifest, and a copy takes it from there: the
-request and the split of the budget; how many entities of one unit count (``contributions``) and how much each may add
-(``max_quantity``), which scale the noise; and whether the numbers of groups are public or were estimated. Nothing confidential
-is read.
+Everything that decides how far a release lies from its truth stands in its manifest, and a copy
+takes it from there: the request and the split of the budget; how many entities of one unit count
+(``contributions``) and how much each may add (``max_quantity``), which scale the noise; and whether
+the numbers of groups are public or were estimated. Nothing confidential is read.
 
-A possible truth gives each group of a leaf a size at random, with the shares that the release has there. The released tables
-themselves will not do: mechanisms that average over sizes publish smooth tables, which they reproduce better than rough ones.
-Where numbers of groups are private, those of a possible truth spread around the released ones as these do around the true ones.
+A possible truth gives each group of a leaf a size at random, with the shares that the release has
+there. The released tables themselves will not do: mechanisms that average over sizes publish smooth
+tables, which they reproduce better than rough ones. Where numbers of groups are private, those of a
+possible truth spread around the released ones as these do around the true ones.
 
-This is done twice. Truths drawn from the release itself would only have sizes that were released, none above its largest. So
-possible truths are drawn from trial releases that were made of such truths: these lie around the release as the release lies
-around its truth, with longer and shorter tails.
+This is done twice. Truths drawn from the release itself would only have sizes that were released,
+none above its largest. So possible truths are drawn from trial releases that were made of such
+truths: these lie around the release as the release lies around its truth, with longer and shorter
+tails.
 """
 
 from __future__ import annotations
@@ -26,7 +29,12 @@ from tallytree.group_sizes.estimate.siblings import differences_from_json
 from tallytree.group_sizes.estimate.size_bins import doubts
 from tallytree.group_sizes.manifest import bins_of, facts_of
 from tallytree.group_sizes.plan.plan import plan_release
-from tallytree.group_sizes.plan.shapes import redrawn, redrawn_classes, scattered_tables, scattered_totals
+from tallytree.group_sizes.plan.shapes import (
+    redrawn,
+    redrawn_classes,
+    scattered_tables,
+    scattered_totals,
+)
 from tallytree.group_sizes.publish import release as release_counts
 from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.group_sizes.release.people import PeopleCounts, people_counts
@@ -34,7 +42,12 @@ from tallytree.group_sizes.release.region import RegionCounts, Slot, slot_of, to
 from tallytree.group_sizes.release.release import Release
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
-from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, counts_on_all_levels, sum_over_regions
+from tallytree.model.count_of_counts import (
+    CountsBySize,
+    counts_from_runs,
+    counts_on_all_levels,
+    sum_over_regions,
+)
 from tallytree.model.people import NO_PEOPLE, dealt
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.accounting import noise_from_json
@@ -44,7 +57,8 @@ from tallytree.releases.progress import Progress, silent
 UNKNOWN = int(np.iinfo(np.int64).max)
 """A bound that is not public."""
 
-# Copies never share the noise of a release that was made with a small insecure seed, nor that of trials.
+# Copies never share the noise of a release that was made with a small insecure seed, nor that of
+# trials.
 _FIRST_SEED, _FIRST_TRIAL_SEED = 1 << 40, 1 << 41
 # Possible truths drawn from one trial release.
 _TRUTHS_PER_TRIAL = 2
@@ -72,7 +86,9 @@ def public_bounds(release: Release) -> PublicBounds:
     most_groups = np.full(release.hierarchy.n_regions, UNKNOWN)
     if totals["source"] == "public":
         most_groups = (
-            release.n_groups if totals["kept"] == "every region" else np.full_like(most_groups, release.n_groups[0])
+            release.n_groups
+            if totals["kept"] == "every region"
+            else np.full_like(most_groups, release.n_groups[0])
         )
     max_size = release.manifest["mechanism"].get("max_size")
     if release.classes is not None:  # sizes in classes stand for the smallest one of theirs
@@ -84,7 +100,8 @@ def public_bounds(release: Release) -> PublicBounds:
 class Copies:
     """A release, possible truths drawn from it, and a copy made from each by releasing it again.
 
-    Of a release with attributes they hold every slot of every region. ``people`` are those of every truth and its copy.
+    Of a release with attributes they hold every slot of every region. ``people`` are those of every
+    truth and its copy.
     """
 
     release: Release
@@ -95,8 +112,8 @@ class Copies:
     def region(
         self, path: str | Sequence[str], where: Sequence[str] = ()
     ) -> tuple[RegionCounts, list[tuple[RegionCounts, RegionCounts]]]:
-        """One region, or several added up, in the release, and in every possible truth and its copy; of groups with some
-        values of attributes, or of all.
+        """One region, or several added up, in the release, and in every possible truth and its
+        copy; of groups with some values of attributes, or of all.
         """
         paths = [path] if isinstance(path, str) else path
         slot = Slot(self.release.lattice.n_slots, slot_of(self.release.attributes, where))
@@ -111,11 +128,13 @@ class Copies:
         return f"Copies({len(self.copies)} of {self.release!r})"
 
 
-def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress: Progress = silent) -> Copies:
+def copy_release(
+    release: Release, *, copies: int = 40, seed: int = 0, progress: Progress = silent
+) -> Copies:
     """Release a release again, as its manifest says it was made.
 
-    The seed only makes intervals repeatable; no privacy depends on it, since a release is public. Half as many trial releases
-    are made as copies.
+    The seed only makes intervals repeatable; no privacy depends on it, since a release is public.
+    Half as many trial releases are made as copies.
     """
     check_copies(copies)
     options = _options(release)
@@ -137,7 +156,9 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
             truths.append(counts_on_all_levels(release.hierarchy, possible.leaf_counts))
             made.append(copy.counts)
         if copy.people is not None and possible.entity_counts is not None:
-            cells = release.lattice.sums(possible.people.family(release.lattice), possible.entity_counts)
+            cells = release.lattice.sums(
+                possible.people.family(release.lattice), possible.entity_counts
+            )
             people.append((people_counts(possible.people, release.lattice, cells), copy.people))
     return Copies(release, tuple(truths), tuple(made), tuple(people))
 
@@ -145,7 +166,8 @@ def copy_release(release: Release, *, copies: int = 40, seed: int = 0, progress:
 def _options(release: Release) -> ReleaseOptions:
     """What was asked for, with the split of the budget over levels that came of it.
 
-    A split planned from a noisy look would come out otherwise in a copy, and the noise of every level with it.
+    A split planned from a noisy look would come out otherwise in a copy, and the noise of every
+    level with it.
     """
     options = dict(release.manifest["request"])
     if release.manifest["mechanism"]["name"] == "adaptive":
@@ -163,11 +185,15 @@ def _possible_truth(release: Release, *, seed: int) -> AssumedCounts:
 
 
 def _with_people(sizes: AssumedCounts, release: Release, *, seed: int) -> AssumedCounts:
-    """The same with classes of its entities, drawn with the shares that the release has in each cell."""
+    """The same with classes of its entities, drawn with the shares that the release has in each
+    cell.
+    """
     assert release.people is not None
     lattice, people = release.lattice, release.people.people
     entities = (sizes.leaf_counts if sizes.cell_counts is None else sizes.cell_counts).n_entities()
-    drawn = redrawn_classes(release.people.cells, lattice.sums(people.family(lattice), entities), seed=seed)
+    drawn = redrawn_classes(
+        release.people.cells, lattice.sums(people.family(lattice), entities), seed=seed
+    )
     row_of = lattice.rows_of_cells(people.family(lattice))
     return replace(sizes, people=people, entity_counts=dealt(entities, drawn, row_of))
 
@@ -177,23 +203,28 @@ def _possible_sizes(release: Release, assumed: AssumedCounts, *, seed: int) -> A
     if assumed.cell_counts is not None:
         n_cells = assumed.attributes.n_cells
         cells = redrawn(assumed.cell_counts, assumed.cell_counts.n_groups(), seed=seed)
-        leaves = sum_over_regions(cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells)
+        leaves = sum_over_regions(
+            cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells
+        )
         return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups(), cell_counts=cells)
     if assumed.unit.group:
         leaves = _possible_bins(release, seed=seed)
     elif assumed.groups_public:
         leaves = redrawn(assumed.leaf_counts, assumed.n_groups, seed=seed)
     else:
-        leaves = redrawn(_with_shares_everywhere(release), _possible_totals(release, seed=seed), seed=seed)
+        leaves = redrawn(
+            _with_shares_everywhere(release), _possible_totals(release, seed=seed), seed=seed
+        )
     return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups())
 
 
 def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
-    """Groups by size of the leaves, where bins of sizes were measured: as many in each bin as may truly be there.
+    """Groups by size of the leaves, where bins of sizes were measured: as many in each bin as may
+    truly be there.
 
-    Estimates of regions lean on those above them, so a truth drawn from their shares alone would have regions more alike
-    than they are, and copies of it would lie nearer to it. How far they differ is what the release found; sizes within a bin
-    are drawn with the shares of the release.
+    Estimates of regions lean on those above them, so a truth drawn from their shares alone would
+    have regions more alike than they are, and copies of it would lie nearer to it. How far they
+    differ is what the release found; sizes within a bin are drawn with the shares of the release.
     """
     tree, facts = release.hierarchy, release.manifest["mechanism"]
     bins = bins_of(release.manifest)
@@ -201,7 +232,9 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
     found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))
     differences = [differences_from_json(of_level) for of_level in found]
-    drawn = scattered_tables(tree, table, doubts(tree, table, variances, differences, bins), seed=seed)
+    drawn = scattered_tables(
+        tree, table, doubts(tree, table, variances, differences, bins), seed=seed
+    )
     leaves = release.counts.regions(tree.level_slice(tree.n_levels - 1))
     # Bins of leaves as regions of their own, so that sizes are drawn within each.
     cell = leaves.region_of_run() * bins.n_bins + bins.bin_of(leaves.size)
@@ -215,19 +248,26 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
 def _possible_totals(release: Release, *, seed: int) -> IntArray:
     """Numbers of groups of the leaves as far from the released ones as these are from the truth.
 
-    The released totals, with noise like that of the release once more, made to add up in the same way. A normal law does for
-    the noise: only its spread matters here, the copies draw the real one.
+    The released totals, with noise like that of the release once more, made to add up in the same
+    way. A normal law does for the noise: only its spread matters here, the copies draw the real
+    one.
     """
     tree = release.hierarchy
-    plan = plan_release(ReleaseOptions.told(release.manifest["request"]), facts_of(release.manifest, tree))
+    plan = plan_release(
+        ReleaseOptions.told(release.manifest["request"]), facts_of(release.manifest, tree)
+    )
     noises = [query.noise for query in plan.group_totals]
     std = np.array([noise.std for noise in noises])[tree.level_of]
     noisy = scattered_totals(release.n_groups, std, seed=seed)
-    return consistent_totals(tree, noisy, [noise.variance for noise in noises])[tree.level_slice(tree.n_levels - 1)]
+    return consistent_totals(tree, noisy, [noise.variance for noise in noises])[
+        tree.level_slice(tree.n_levels - 1)
+    ]
 
 
 def _with_shares_everywhere(release: Release) -> CountsBySize:
-    """The released counts of the leaves; a leaf without groups has those of the next region above that has some."""
+    """The released counts of the leaves; a leaf without groups has those of the next region above
+    that has some.
+    """
     tree = release.hierarchy
     like = np.arange(tree.n_regions)
     empty = release.counts.n_groups() == 0
@@ -236,7 +276,11 @@ def _with_shares_everywhere(release: Release) -> CountsBySize:
         like[here] = np.where(empty[here], like[tree.parent[here]], here)
     like = like[tree.level_slice(tree.n_levels - 1)]
     lengths = np.diff(release.counts.offsets)[like]
-    first = np.repeat(release.counts.offsets[like] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    first = np.repeat(
+        release.counts.offsets[like] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths
+    )
     runs = first + np.arange(lengths.sum())
     region = np.repeat(np.arange(len(like)), lengths)
-    return counts_from_runs(region, release.counts.size[runs], release.counts.count[runs], len(like))
+    return counts_from_runs(
+        region, release.counts.size[runs], release.counts.count[runs], len(like)
+    )

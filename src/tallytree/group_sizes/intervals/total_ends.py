@@ -1,5 +1,5 @@
-"""How far the number of entities of a region may be from the true one: one pair of ends for all regions of a level with about
-as many groups.
+"""How far the number of entities of a region may be from the true one: one pair of ends for all
+regions of a level with about as many groups.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ class TotalEnds:
     Attributes
     ----------
     steps
-        Per level ``(groups, low, high)``, each valid from so many groups on, the first from 0: the true number less the
-        released one lies between ``low`` and ``high`` as often as the intervals say. Empty where it is not known.
+        Per level ``(groups, low, high)``, each valid from so many groups on, the first from 0: the
+        true number less the released one lies between ``low`` and ``high`` as often as the
+        intervals say. Empty where it is not known.
     """
 
     steps: tuple[tuple[tuple[int, int, int], ...], ...] = ()
@@ -43,7 +44,9 @@ class TotalEnds:
     @staticmethod
     def from_json(facts: list[list[list[Any]]]) -> TotalEnds:
         """The same from a manifest."""
-        return TotalEnds(tuple(tuple((int(a), int(b), int(c)) for a, b, c in steps) for steps in facts))
+        return TotalEnds(
+            tuple(tuple((int(a), int(b), int(c)) for a, b, c in steps) for steps in facts)
+        )
 
 
 NO_ENDS = TotalEnds()

@@ -1,8 +1,10 @@
-"""Upper ends for counts that were released as 0: one number for all that are alike, since such counts are no rows of a table.
+"""Upper ends for counts that were released as 0: one number for all that are alike, since such
+counts are no rows of a table.
 
-Two of them are alike when they are on the same level and their regions have about as many groups of about that size: as many
-per size, to a factor of 2, in the place of the size and the two beside it; or, where there are none, in the place and four to
-either side. A place is a single size up to 16, and an eighth of an octave of sizes from there on.
+Two of them are alike when they are on the same level and their regions have about as many groups of
+about that size: as many per size, to a factor of 2, in the place of the size and the two beside it;
+or, where there are none, in the place and four to either side. A place is a single size up to 16,
+and an eighth of an octave of sizes from there on.
 """
 
 from __future__ import annotations
@@ -38,11 +40,15 @@ def places_of(size: IntArray) -> IntArray:
 def first_sizes(n_places: int) -> FloatArray:
     """Smallest size of each place, and of the one behind the last."""
     place = np.arange(n_places + 1)
-    return np.ceil(np.where(place <= _SINGLE, place, _SINGLE * 2.0 ** ((place - _SINGLE) / _PER_OCTAVE)))
+    return np.ceil(
+        np.where(place <= _SINGLE, place, _SINGLE * 2.0 ** ((place - _SINGLE) / _PER_OCTAVE))
+    )
 
 
 def groups_per_size(counts: CountsBySize, places: IntArray, reach: int) -> FloatArray:
-    """Groups per size around some places, one row per region: in each place and ``reach`` ones to either side."""
+    """Groups per size around some places, one row per region: in each place and ``reach`` ones to
+    either side.
+    """
     n_places = int(places.max(initial=0)) + reach + 1
     place = places_of(counts.size)
     inside = place < n_places
@@ -61,14 +67,17 @@ class ZeroEnds:
     Attributes
     ----------
     steps
-        Per level and reach: ``(groups per size, upper end)``, each valid from so many groups per size on, the first from 0;
-        that of the last reach also holds where no groups are within reach. Empty for releases that were saved without them.
+        Per level and reach: ``(groups per size, upper end)``, each valid from so many groups per
+        size on, the first from 0; that of the last reach also holds where no groups are within
+        reach. Empty for releases that were saved without them.
     """
 
     steps: tuple[tuple[tuple[tuple[float, int], ...], ...], ...]
 
     def of(self, counts: CountsBySize, level: int, sizes: IntArray) -> IntArray:
-        """Upper ends for sizes that regions of a level have no released groups of, one row per region of ``counts``."""
+        """Upper ends for sizes that regions of a level have no released groups of, one row per
+        region of ``counts``.
+        """
         places, back = np.unique(places_of(sizes), return_inverse=True)
         ends = np.zeros((counts.n_regions, len(places)), dtype=np.int64)
         unknown = np.ones(ends.shape, dtype=bool)
@@ -82,10 +91,16 @@ class ZeroEnds:
 
     def to_json(self) -> list[list[list[list[float]]]]:
         """JSON-ready steps per level and reach."""
-        return [[[[least, high] for least, high in steps] for steps in reaches] for reaches in self.steps]
+        return [
+            [[[least, high] for least, high in steps] for steps in reaches]
+            for reaches in self.steps
+        ]
 
     @staticmethod
     def from_json(facts: list[list[list[list[Any]]]]) -> ZeroEnds:
         """The same from a manifest."""
-        levels = [[[(float(least), int(high)) for least, high in steps] for steps in reaches] for reaches in facts]
+        levels = [
+            [[(float(least), int(high)) for least, high in steps] for steps in reaches]
+            for reaches in facts
+        ]
         return ZeroEnds(tuple(tuple(tuple(steps) for steps in reaches) for reaches in levels))

@@ -1,7 +1,8 @@
 """Measuring group sizes: the one door from :class:`ConfidentialCounts` to noisy integers.
 
-Each function answers a query exactly, in integers, adds exact integer noise, and returns nothing else. Regions of one level
-hold different entities, so a level costs its budget once (parallel composition); levels add up (kuo2018, Theorem 1).
+Each function answers a query exactly, in integers, adds exact integer noise, and returns nothing
+else. Regions of one level hold different entities, so a level costs its budget once (parallel
+composition); levels add up (kuo2018, Theorem 1).
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from tallytree.privacy.noise import add_noise
 from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 
-# Answers that exist without their noise at one time: enough to keep all cores busy, too few to matter for memory.
+# Answers that exist without their noise at one time: enough to keep all cores busy, too few to
+# matter for memory.
 CELLS_PER_BLOCK = 1 << 22
 
 
-def measure_group_totals(counts: ConfidentialCounts, queries: tuple[QueryPlan, ...], stream: KeyStream) -> IntArray:
+def measure_group_totals(
+    counts: ConfidentialCounts, queries: tuple[QueryPlan, ...], stream: KeyStream
+) -> IntArray:
     """Noisy number of groups of every region, where it is not public (kuo2018, footnote 5)."""
     hierarchy = counts.hierarchy
     totals = hierarchy.sum_from_leaves(counts.n_groups)
@@ -55,7 +59,9 @@ def noisy_totals(totals: IntArray, query: QueryPlan, level: int, place: Place) -
 
 
 def measure_largest_size(counts: ConfidentialCounts, query: QueryPlan, stream: KeyStream) -> int:
-    """A noisy upper bound on the largest group: five standard deviations above it (kuo2018, footnote 6)."""
+    """A noisy upper bound on the largest group: five standard deviations above it (kuo2018,
+    footnote 6).
+    """
     return noisy_largest_size(int(counts.leaf_counts.largest_size().max(initial=0)), query, stream)
 
 
@@ -79,12 +85,13 @@ def measure_level(
     Parameters
     ----------
     n_groups
-        Number of groups of each region of the level that later steps keep to; public or already paid for.
+        Number of groups of each region of the level that later steps keep to; public or already
+        paid for.
     max_size
         Public bound K on sizes for the views that need one; larger groups count as K.
     totals
-        Whether later steps know the totals of all regions or the root's alone. In the second case public totals are
-        measured too, as the last cumulative count H_c[K].
+        Whether later steps know the totals of all regions or the root's alone. In the second case
+        public totals are measured too, as the last cumulative count H_c[K].
     """
     truth = counts.counts_of(Family(plan.level, ()))
     last = totals == "root" and counts.groups_public
@@ -101,7 +108,8 @@ class Place:
     stream
         The stream of the release.
     first_region
-        Number of the first of the regions within its level; the draws of a region depend on its number alone.
+        Number of the first of the regions within its level; the draws of a region depend on its
+        number alone.
     n_level_regions
         Number of regions of the whole level.
     n_level_groups
@@ -123,9 +131,11 @@ def measure_regions(
     *,
     last: bool = False,
 ) -> NoisyLevel:
-    """Measure consecutive regions of a level, all of them or some: the answers of a region are the same either way.
+    """Measure consecutive regions of a level, all of them or some: the answers of a region are the
+    same either way.
 
-    The view ``chain`` alone runs through all regions of a level. ``last`` adds the last cumulative count.
+    The view ``chain`` alone runs through all regions of a level. ``last`` adds the last cumulative
+    count.
     """
     if plan.query is None:
         return NoisyLevel(plan.level, ())
@@ -145,7 +155,9 @@ def measure_regions(
         case "chain":
             queries = (_measure_chain(truth, plan, _known(max_size), place),)
         case "staircase":
-            raise ValueError("a staircase is measured with what the levels above told, by its own function")
+            raise ValueError(
+                "a staircase is measured with what the levels above told, by its own function"
+            )
     return NoisyLevel(plan.level, queries)
 
 
@@ -165,10 +177,11 @@ def _noisy(
     minuend: IntArray | None = None,
     raised_to: IntArray | None = None,
 ) -> NoisyQuery:
-    """The answers for each region plus noise, in blocks of regions, so that only the result needs memory.
+    """The answers for each region plus noise, in blocks of regions, so that only the result needs
+    memory.
 
-    With a ``minuend`` per region, they are taken from it afterwards. ``raised_to`` are the sizes per region that answers were
-    raised to.
+    With a ``minuend`` per region, they are taken from it afterwards. ``raised_to`` are the sizes
+    per region that answers were raised to.
     """
     assert plan.query is not None  # levels without a budget return before they get here
     noise = plan.query.noise
@@ -193,7 +206,9 @@ def _noisy(
 
 
 def _blocks(offsets: IntArray) -> Iterator[slice]:
-    """Consecutive regions with about ``CELLS_PER_BLOCK`` answers together, at least one region each."""
+    """Consecutive regions with about ``CELLS_PER_BLOCK`` answers together, at least one region
+    each.
+    """
     start, n_regions = 0, len(offsets) - 1
     while start < n_regions:
         stop = int(np.searchsorted(offsets, offsets[start] + CELLS_PER_BLOCK, side="right")) - 1
@@ -202,13 +217,19 @@ def _blocks(offsets: IntArray) -> Iterator[slice]:
         start = stop
 
 
-def _measure_counts(truth: CountsBySize, plan: LevelPlan, max_size: int, place: Place) -> NoisyQuery:
+def _measure_counts(
+    truth: CountsBySize, plan: LevelPlan, max_size: int, place: Place
+) -> NoisyQuery:
     """H for sizes 0 … K (kuo2018 §4.1)."""
     lengths = np.full(truth.n_regions, max_size + 1)
-    return _noisy("counts", lambda block: truth.regions(block).dense(max_size).ravel(), lengths, plan, place)
+    return _noisy(
+        "counts", lambda block: truth.regions(block).dense(max_size).ravel(), lengths, plan, place
+    )
 
 
-def _measure_sizes(truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, place: Place) -> NoisyQuery:
+def _measure_sizes(
+    truth: CountsBySize, plan: LevelPlan, n_groups: IntArray, place: Place
+) -> NoisyQuery:
     """H_g, the sorted sizes, one per group (kuo2018 §4.2)."""
 
     def answer(block: slice) -> IntArray:
@@ -230,7 +251,8 @@ def _measure_cumulative(
 
 
 def _measure_last(n_groups: IntArray, plan: LevelPlan, place: Place) -> NoisyQuery:
-    """H_c[K], the number of groups, as fioretto2021 §9 measures it with the other cumulative counts.
+    """H_c[K], the number of groups, as fioretto2021 §9 measures it with the other cumulative
+    counts.
 
     Costs nothing beyond them: where groups are public no entity changes it.
     """
@@ -238,10 +260,11 @@ def _measure_last(n_groups: IntArray, plan: LevelPlan, place: Place) -> NoisyQue
 
 
 def _measure_chain(truth: CountsBySize, plan: LevelPlan, max_size: int, place: Place) -> NoisyQuery:
-    """Counts added up over all sizes, and within a size over the regions of the level (fioretto2021 §9.2.1).
+    """Counts added up over all sizes, and within a size over the regions of the level (fioretto2021
+    §9.2.1).
 
-    Entry (size, region) is kept with its region. One entity changes an entry of *every* region of the level, so the regions
-    do not compose in parallel; see ``chain_sensitivity``.
+    Entry (size, region) is kept with its region. One entity changes an entry of *every* region of
+    the level, so the regions do not compose in parallel; see ``chain_sensitivity``.
     """
     if truth.n_regions != place.n_level_regions:
         raise ValueError("a chain runs through all regions of a level")
@@ -256,15 +279,18 @@ def _measure_hybrid(
 ) -> tuple[NoisyQuery, NoisyQuery]:
     """H_c below a threshold T, and the largest groups' sizes, raised to T, as a sorted list.
 
-    Both parts get the whole budget of the level: an entity that joins a group of size s changes only H_c[s] when s < T, and
-    only one entry of the list otherwise. The length of the list may follow from the noisy first part, since for each of
-    its outcomes at most one of the two likelihood ratios differs from 1; see ``hybrid_sensitivity``.
+    Both parts get the whole budget of the level: an entity that joins a group of size s changes
+    only H_c[s] when s < T, and only one entry of the list otherwise. The length of the list may
+    follow from the noisy first part, since for each of its outcomes at most one of the two
+    likelihood ratios differs from 1; see ``hybrid_sensitivity``.
     """
     assert plan.query is not None
     thresholds = hybrid_thresholds(n_groups, plan.query.noise.std)
     below = _measure_cumulative(truth, plan, n_groups, thresholds, place)
     last_below = below.values[below.offsets[1:] - 1]
-    lengths = tail_lengths(n_groups, last_below, plan.query.noise.std, n_regions=place.n_level_regions)
+    lengths = tail_lengths(
+        n_groups, last_below, plan.query.noise.std, n_regions=place.n_level_regions
+    )
     lengths = np.minimum(lengths, most_listed(n_groups, place.n_level_groups))
 
     def answer(block: slice) -> IntArray:

@@ -1,7 +1,8 @@
 """Measuring counts of groups in bins of sizes, where a whole group is protected.
 
-A group lies in one bin and one block of one region per level; see ``size_bins_sensitivity`` and ``size_blocks_sensitivity``.
-The bins follow from public facts and the first look's noisy answers, so neighbours that were told the same are asked the same.
+A group lies in one bin and one block of one region per level; see ``size_bins_sensitivity`` and
+``size_blocks_sensitivity``. The bins follow from public facts and the first look's noisy answers,
+so neighbours that were told the same are asked the same.
 """
 
 from __future__ import annotations
@@ -18,16 +19,21 @@ from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 
 
-def measure_size_look(counts: ConfidentialCounts, edges: IntArray, query: QueryPlan, stream: KeyStream) -> IntArray:
+def measure_size_look(
+    counts: ConfidentialCounts, edges: IntArray, query: QueryPlan, stream: KeyStream
+) -> IntArray:
     """Noisy numbers of groups of the root in each of the look's bins."""
     exact = SizeBins(edges).table_of(counts.counts_on_levels.region(0))[0]
     return add_noise(exact, query.noise, stream, level=0, query="first look", question=[edges])
 
 
-def measure_size_bins(truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stream: KeyStream) -> NoisyLevel:
+def measure_size_bins(
+    truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stream: KeyStream
+) -> NoisyLevel:
     """Noisy answers of all regions of a level: weighted counts of bins, then of blocks.
 
-    ``truth`` is confidential: the counts by size of the level's regions, by attributes where the plan has some.
+    ``truth`` is confidential: the counts by size of the level's regions, by attributes where the
+    plan has some.
     """
     assert plan.query is not None
     exact = answers_of(bins.table_of(truth), bins)
@@ -42,15 +48,21 @@ def measure_size_bins(truth: CountsBySize, bins: SizeBins, plan: LevelPlan, stre
         offsets=offsets,
         question=[bins.edges, bins.block_starts, np.array(bins.weights)],
     )
-    return NoisyLevel(plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),), plan.by)
+    return NoisyLevel(
+        plan.level, (NoisyQuery(plan.view, plan.query.noise, offsets, noisy.ravel()),), plan.by
+    )
 
 
 def answers_of(table: IntArray, bins: SizeBins) -> IntArray:
-    """What is asked about counts of bins: the counts themselves, or weighted and with weighted sums over blocks."""
+    """What is asked about counts of bins: the counts themselves, or weighted and with weighted sums
+    over blocks.
+    """
     if not bins.block:
         return table
     fine, coarse = bins.weights
-    return np.concatenate([fine * table, coarse * np.add.reduceat(table, bins.block_starts, axis=1)], axis=1)
+    return np.concatenate(
+        [fine * table, coarse * np.add.reduceat(table, bins.block_starts, axis=1)], axis=1
+    )
 
 
 def n_answers(bins: SizeBins) -> int:

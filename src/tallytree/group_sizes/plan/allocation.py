@@ -1,8 +1,10 @@
-"""How to split a budget over levels: ``budget="auto"``, from public facts and a first look that was paid for.
+"""How to split a budget over levels: ``budget="auto"``, from public facts and a first look that was
+paid for.
 
-A model predicts the earth mover's distance of a region from its number of groups, the shape that the look shows and the noise.
-The split makes a goal's product of the levels' predicted errors small, with an eye on what plain choices would give. A level
-that its children describe well enough gets nothing; where the look shows nothing to plan from, shares are equal.
+A model predicts the earth mover's distance of a region from its number of groups, the shape that
+the look shows and the noise. The split makes a goal's product of the levels' predicted errors
+small, with an eye on what plain choices would give. A level that its children describe well enough
+gets nothing; where the look shows nothing to plan from, shares are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from tallytree.tuning.blocks import BLUR, ROUGHNESS, SPACING
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """Blocks of a look that show groups: where they start, their width, share of groups above, share that falls per size."""
+    """Blocks of a look that show groups: where they start, their width, share of groups above,
+    share that falls per size.
+    """
 
     start: IntArray
     width: FloatArray
@@ -34,7 +38,9 @@ class _Shape:
 
 
 class BlockErrors(NamedTuple):
-    """Mean absolute error of N(i) per size of each block of the shape: after smoothing along sizes, and before."""
+    """Mean absolute error of N(i) per size of each block of the shape: after smoothing along sizes,
+    and before.
+    """
 
     smoothed: FloatArray
     raw: FloatArray
@@ -60,7 +66,11 @@ def shares_for_levels(
         What the split is for.
     """
     useful = _useful_levels(level_groups)
-    if goal.name == "no-level-behind" or sum(useful) == 1 or look.noise_std * tuned.BLIND > look.n_groups:
+    if (
+        goal.name == "no-level-behind"
+        or sum(useful) == 1
+        or look.noise_std * tuned.BLIND > look.n_groups
+    ):
         return equal_shares(useful)
     model = _Model(look, level_groups, noise_std)
     plain = model.plain_errors()
@@ -76,7 +86,9 @@ def shares_for_levels(
 
 
 def _useful_levels(level_groups: Sequence[IntArray]) -> list[bool]:
-    """Levels that tell more than the one below: where every region has one child, the two are the same."""
+    """Levels that tell more than the one below: where every region has one child, the two are the
+    same.
+    """
     return [len(here) < len(below) for here, below in pairwise(level_groups)] + [True]
 
 
@@ -86,7 +98,9 @@ def equal_shares(useful: Sequence[bool]) -> tuple[Fraction, ...]:
 
 
 def _starts(useful: Sequence[bool]) -> list[tuple[Fraction, ...]]:
-    """Splits to begin with: the leaves with most of it and the rest evenly, and one upper level with the leaves."""
+    """Splits to begin with: the leaves with most of it and the rest evenly, and one upper level
+    with the leaves.
+    """
     upper = [level for level, is_useful in enumerate(useful[:-1]) if is_useful]
     starts = []
     for lead, given in [
@@ -94,13 +108,18 @@ def _starts(useful: Sequence[bool]) -> list[tuple[Fraction, ...]]:
         (Fraction(9, 10), upper),
         *((Fraction(7, 10), [level]) for level in upper),
     ]:
-        shares = [(1 - lead) / len(given) if level in given else Fraction(0) for level in range(len(useful))]
+        shares = [
+            (1 - lead) / len(given) if level in given else Fraction(0)
+            for level in range(len(useful))
+        ]
         starts.append((*shares[:-1], lead))
     return starts
 
 
 def _descend(
-    regret: Callable[[tuple[Fraction, ...]], float], shares: tuple[Fraction, ...], useful: Sequence[bool]
+    regret: Callable[[tuple[Fraction, ...]], float],
+    shares: tuple[Fraction, ...],
+    useful: Sequence[bool],
 ) -> tuple[Fraction, ...]:
     """Move budget between pairs of levels while that helps, in steps that shrink to the smallest."""
     # On the grid of the smallest step, so that shares stay short fractions.
@@ -132,18 +151,26 @@ def _without_crumbs(shares: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
 
 
 class _Model:
-    """Predicted errors per level of any split, from errors per size; those of single levels are tabulated once per noise."""
+    """Predicted errors per level of any split, from errors per size; those of single levels are
+    tabulated once per noise.
+    """
 
     def __init__(
-        self, look: FirstLook, level_groups: Sequence[IntArray], noise_std: Callable[[Fraction], float]
+        self,
+        look: FirstLook,
+        level_groups: Sequence[IntArray],
+        noise_std: Callable[[Fraction], float],
     ) -> None:
         self.shape = shape_of(look)
         self.groups = [_sample(groups) for groups in level_groups]
         self.n_regions = np.array([len(groups) for groups in level_groups])
         self.noise_std = noise_std
         within = self.shape.width * self.shape.fall * look.n_groups / 3 * (self.shape.width > 1)
-        # Next to nothing is the least error everywhere: a budget that leaves no noise must not ask for a logarithm of 0.
-        self.look = np.maximum(tuned.ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12)
+        # Next to nothing is the least error everywhere: a budget that leaves no noise must not ask
+        # for a logarithm of 0.
+        self.look = np.maximum(
+            tuned.ABSOLUTE * np.sqrt((look.noise_std / self.shape.width) ** 2 + within**2), 1e-12
+        )
         self.spread = [spread_of(self.shape, groups) for groups in self.groups]
         self._known: dict[tuple[int, Fraction], BlockErrors] = {}
 
@@ -154,11 +181,15 @@ class _Model:
                 never = np.full(len(self.shape.width), np.inf)
                 self._known[level, share] = BlockErrors(never, never)
             else:
-                self._known[level, share] = block_errors(self.shape, self.groups[level], self.noise_std(share))
+                self._known[level, share] = block_errors(
+                    self.shape, self.groups[level], self.noise_std(share)
+                )
         return self._known[level, share]
 
     def errors(self, shares: Sequence[Fraction]) -> FloatArray:
-        """Mean error per level once children and parents are combined by inverse variance, size by size."""
+        """Mean error per level once children and parents are combined by inverse variance, size by
+        size.
+        """
         own = [self.own(level, share) for level, share in enumerate(shares)]
         error = [level.smoothed for level in own]
         raw = own[-1].raw
@@ -175,12 +206,20 @@ class _Model:
         return np.array([(level * self.shape.width).sum() for level in error])
 
     def plain_errors(self) -> PlainErrors:
-        """Errors of the plain choices, as high as errors of a split are predicted too low beside them."""
+        """Errors of the plain choices, as high as errors of a split are predicted too low beside
+        them.
+        """
         n_levels = len(self.groups)
         equal = self.noise_std(Fraction(1, n_levels))
-        kuo2018 = np.array([self._isotonic(groups, equal, tuned.ISOTONIC) for groups in self.groups]) / tuned.OPTIMISM
+        kuo2018 = (
+            np.array([self._isotonic(groups, equal, tuned.ISOTONIC) for groups in self.groups])
+            / tuned.OPTIMISM
+        )
         kuo2018[0] *= tuned.OPTIMISM / tuned.OPTIMISM_ROOT
-        leaves = self._isotonic(self.groups[-1], self.noise_std(Fraction(1)), tuned.ISOTONIC_WHOLE) / tuned.OPTIMISM
+        leaves = (
+            self._isotonic(self.groups[-1], self.noise_std(Fraction(1)), tuned.ISOTONIC_WHOLE)
+            / tuned.OPTIMISM
+        )
         n_leaves = self.n_regions[-1] / self.n_regions
         summed = np.where(n_leaves > 1, tuned.SUMS * n_leaves**tuned.SUMS_GROWTH, 1.0)
         better = np.minimum(kuo2018, leaves * summed)
@@ -202,7 +241,9 @@ def _together(one: FloatArray, other: FloatArray) -> FloatArray:
 
 def _sample(groups: IntArray) -> IntArray:
     ordered = np.sort(groups)
-    return ordered[np.linspace(0, len(ordered) - 1, min(tuned.LEVEL_SAMPLE, len(ordered))).astype(np.int64)]
+    return ordered[
+        np.linspace(0, len(ordered) - 1, min(tuned.LEVEL_SAMPLE, len(ordered))).astype(np.int64)
+    ]
 
 
 def shape_of(look: FirstLook) -> _Shape:
@@ -218,11 +259,13 @@ def shape_of(look: FirstLook) -> _Shape:
 
 
 def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
-    """Expected errors of regions measured in blocks with noise of this standard deviation, per size, over the regions' mean.
+    """Expected errors of regions measured in blocks with noise of this standard deviation, per
+    size, over the regions' mean.
 
-    Noise of variance σ²/w per size (blocks of w sizes) on a curve whose falls have variance v leaves, after smoothing in both
-    directions, σ²/w · √(r/(r + 4)) with r = v w/σ² (the steady state of a random walk seen in noise). Where groups lie far
-    apart, noise on each single group is less.
+    Noise of variance σ²/w per size (blocks of w sizes) on a curve whose falls have variance v
+    leaves, after smoothing in both directions, σ²/w · √(r/(r + 4)) with r = v w/σ² (the steady
+    state of a random walk seen in noise). Where groups lie far apart, noise on each single group is
+    less.
     """
     variance = std * std
     n = groups[:, None].astype(np.float64)
@@ -235,7 +278,9 @@ def block_errors(shape: _Shape, groups: IntArray, std: float) -> BlockErrors:
     rows = np.where(falls * SPACING * std < 1, falls * std / math.sqrt(2), np.inf)
     smoothed = np.minimum(raw * (ratio / (ratio + 4)) ** 0.25, rows)
     raw = np.minimum(raw, 2 * rows)
-    return BlockErrors(np.maximum(smoothed, 1e-12).mean(axis=0), np.maximum(raw, 1e-12).mean(axis=0))
+    return BlockErrors(
+        np.maximum(smoothed, 1e-12).mean(axis=0), np.maximum(raw, 1e-12).mean(axis=0)
+    )
 
 
 def spread_of(shape: _Shape, groups: IntArray, deviation: float = tuned.DEVIATION) -> FloatArray:

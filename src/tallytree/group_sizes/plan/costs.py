@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tallytree.group_sizes.plan.memory import STAIRCASE_SIZES, cells_per_level, most_sizes, predicted_bytes
+from tallytree.group_sizes.plan.memory import (
+    STAIRCASE_SIZES,
+    cells_per_level,
+    most_sizes,
+    predicted_bytes,
+)
 from tallytree.group_sizes.plan.plan import Plan, PublicFacts
 from tallytree.model.arrays import IntArray
 
@@ -12,8 +17,9 @@ from tallytree.model.arrays import IntArray
 PROGRAM_BYTES = 300_000_000
 # CPU time to load it, and to plan a split.
 START_SECONDS = 1.0
-# CPU time per number: of a staircase to estimate a cell of its tables, otherwise to measure and match it; then to write and to
-# verify it. Measured on the country of docs/reference/experiments/scale.md, one core of 2.5 GHz.
+# CPU time per number: of a staircase to estimate a cell of its tables, otherwise to measure and
+# match it; then to write and to verify it. Measured on the country of
+# docs/reference/experiments/scale.md, one core of 2.5 GHz.
 SECONDS_PER_CELL = 2.5e-7
 SECONDS_PER_NUMBER = 2.5e-7
 SECONDS_TO_WRITE = 3.5e-7
@@ -44,19 +50,24 @@ class Cost:
     def told(self) -> str:
         """The cost in words."""
         return (
-            f"about {self.cpu_seconds:,.0f} s of CPU time, {self.memory_bytes / 1e6:,.0f} MB of memory and "
+            f"about {self.cpu_seconds:,.0f} s of CPU time, {self.memory_bytes / 1e6:,.0f} MB of "
+            "memory and "
             f"{self.disk_bytes / 1e6:,.1f} MB on disk; reading comes on top"
         )
 
 
 def predicted_cost(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> Cost:
-    """The cost of a plan; ``n_groups`` holds the number of groups of every region, public or assumed."""
+    """The cost of a plan; ``n_groups`` holds the number of groups of every region, public or
+    assumed.
+    """
     cells = cells_per_level(plan, facts, n_groups)
     numbers = sum(cells) * (1 + ROWS_PER_NUMBER)
     if plan.mechanism == "adaptive":
         lattice = facts.lattice
         n_sizes = min(STAIRCASE_SIZES, most_sizes(lattice))
-        work = SECONDS_PER_CELL * n_sizes * sum(lattice.n_rows(family) for family in lattice.families)
+        work = (
+            SECONDS_PER_CELL * n_sizes * sum(lattice.n_rows(family) for family in lattice.families)
+        )
     else:
         work = SECONDS_PER_NUMBER * sum(cells)
     seconds = START_SECONDS + work + SECONDS_TO_WRITE * numbers

@@ -13,7 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from tallytree.group_sizes.plan.allocation import block_errors, shape_of, shares_for_levels, spread_of
+from tallytree.group_sizes.plan.allocation import (
+    block_errors,
+    shape_of,
+    shares_for_levels,
+    spread_of,
+)
 from tallytree.group_sizes.plan.first_look import FirstLook
 from tallytree.lattice.shares import CombinedVariances, Shares, descend
 from tallytree.model.arrays import FloatArray, IntArray
@@ -43,7 +48,11 @@ def shares_for_families(
     """
     finest, cells = lattice.finest, Family(0, lattice.finest.margin)
     if look.noise_std * tuned.BLIND > look.n_groups or finest == cells:
-        chosen: Shares = {finest: Fraction(1)} if finest == cells else {cells: Fraction(3, 10), finest: Fraction(7, 10)}
+        chosen: Shares = (
+            {finest: Fraction(1)}
+            if finest == cells
+            else {cells: Fraction(3, 10), finest: Fraction(7, 10)}
+        )
         return tuple(chosen.get(family, Fraction(0)) for family in lattice.families)
     if not any(family.margin for family in wanted):
         return _regions_alone(look, lattice, groups, noise_std)
@@ -58,8 +67,12 @@ def shares_for_families(
         if any(shares.get(family, 0) < bound for family, bound in least.items()):
             return math.inf
         logs = {family: math.log(model.error(family, shares)) for family in wanted}
-        behind = sum(max(0.0, logs[family] - bound) for family, bound in enough.items() if family in logs)
-        return (sum(logs.values()) / len(wanted)) + min(tuned.BEHIND * behind / len(wanted), tuned.NOTICED)
+        behind = sum(
+            max(0.0, logs[family] - bound) for family, bound in enough.items() if family in logs
+        )
+        return (sum(logs.values()) / len(wanted)) + min(
+            tuned.BEHIND * behind / len(wanted), tuned.NOTICED
+        )
 
     found = [descend(regret, start, lattice.families) for start in _starts(lattice)]
     best = min(found, key=regret)
@@ -80,20 +93,29 @@ def _enough(
     any, as a logarithm.
     """
     levels = [family for family in lattice.families if not family.margin]
-    alone = dict(zip(levels, shares_for_levels(look, [groups[family] for family in levels], noise_std)))
+    alone = dict(
+        zip(levels, shares_for_levels(look, [groups[family] for family in levels], noise_std))
+    )
     return {family: math.log(tuned.TIMES_ALONE * model.error(family, alone)) for family in levels}
 
 
 def _regions_alone(
-    look: FirstLook, lattice: Lattice, groups: Mapping[Family, IntArray], noise_std: Callable[[Fraction], float]
+    look: FirstLook,
+    lattice: Lattice,
+    groups: Mapping[Family, IntArray],
+    noise_std: Callable[[Fraction], float],
 ) -> tuple[Fraction, ...]:
     """The split over levels of a release without attributes, but for a little for the cells of the
     leaves.
     """
     levels = [family for family in lattice.families if not family.margin]
     rest = 1 - tuned.LEAST_FINEST
-    shares = shares_for_levels(look, [groups[family] for family in levels], lambda share: noise_std(rest * share))
-    chosen = {family: rest * share for family, share in zip(levels, shares)} | {lattice.finest: tuned.LEAST_FINEST}
+    shares = shares_for_levels(
+        look, [groups[family] for family in levels], lambda share: noise_std(rest * share)
+    )
+    chosen = {family: rest * share for family, share in zip(levels, shares)} | {
+        lattice.finest: tuned.LEAST_FINEST
+    }
     return tuple(chosen.get(family, Fraction(0)) for family in lattice.families)
 
 
@@ -128,7 +150,9 @@ class _Model:
         self.shape = shape_of(look)
         self.groups = {family: np.sort(rows[rows > 0]) for family, rows in groups.items()}
         # Values that no group has cost nothing and tell nothing.
-        n_values = [len(self.groups[Family(0, (place,))]) for place in range(len(lattice.attributes.names))]
+        n_values = [
+            len(self.groups[Family(0, (place,))]) for place in range(len(lattice.attributes.names))
+        ]
         self.spread = {
             family: spread_of(self.shape, _sample(rows), tuned.DEVIATION_OF_CELLS)
             for family, rows in self.groups.items()
@@ -145,10 +169,15 @@ class _Model:
     def _variance(self, family: Family, share: Fraction) -> FloatArray:
         """Squared error per size of a family's rows from their own answers alone."""
         if (family, share) not in self._raw:
-            found = block_errors(self.shape, _sample(self.groups[family]), self.noise_std(share)).raw ** 2
+            found = (
+                block_errors(self.shape, _sample(self.groups[family]), self.noise_std(share)).raw
+                ** 2
+            )
             self._raw[family, share] = np.maximum(found, 1e-18)
         return self._raw[family, share]
 
 
 def _sample(groups: IntArray) -> IntArray:
-    return groups[np.linspace(0, len(groups) - 1, min(tuned.FAMILY_SAMPLE, len(groups))).astype(np.int64)]
+    return groups[
+        np.linspace(0, len(groups) - 1, min(tuned.FAMILY_SAMPLE, len(groups))).astype(np.int64)
+    ]

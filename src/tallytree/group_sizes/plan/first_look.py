@@ -1,7 +1,8 @@
 """The first look: a rough, cheap picture of the root's sizes that everything else is planned from.
 
-Its blocks are fixed, so it needs to know nothing: single sizes up to 9, then blocks a fifth as wide as the size they begin at,
-up to sizes that no group reaches. Enters: noisy block sums, already paid for. Leaves: a falling curve and how far to look.
+Its blocks are fixed, so it needs to know nothing: single sizes up to 9, then blocks a fifth as wide
+as the size they begin at, up to sizes that no group reaches. Enters: noisy block sums, already paid
+for. Leaves: a falling curve and how far to look.
 """
 
 from __future__ import annotations
@@ -69,8 +70,12 @@ class FirstLook:
 
     @property
     def n_seen(self) -> int:
-        """Blocks up to the last that stands five noise scales above 0, and one more. With three, 1 look in 30 sees ghosts."""
-        seen = np.flatnonzero(self.height * self.widths > SEEN_SCALES / math.sqrt(2) * self.noise_std)
+        """Blocks up to the last that stands five noise scales above 0, and one more. With three, 1
+        look in 30 sees ghosts.
+        """
+        seen = np.flatnonzero(
+            self.height * self.widths > SEEN_SCALES / math.sqrt(2) * self.noise_std
+        )
         return min(int(seen[-1]) + 2 if len(seen) else 2, len(self.widths))
 
     def cells_beyond(self, size: int) -> float:
@@ -79,10 +84,12 @@ class FirstLook:
         return float((self.height[after] * self.widths[after]).sum())
 
     def n_sizes(self, least_noise_std: float, most: int, told: int = 0) -> int:
-        """Sizes to tell apart: up to where single groups lie further apart than the best noise on any level blurs.
+        """Sizes to tell apart: up to where single groups lie further apart than the best noise on
+        any level blurs.
 
-        From there on the largest groups are measured one by one; so are the last few, however near to each other, and those
-        far past what the look can see. Never fewer than answers already ``told`` apart, as far as memory goes.
+        From there on the largest groups are measured one by one; so are the last few, however near
+        to each other, and those far past what the look can see. Never fewer than answers already
+        ``told`` apart, as far as memory goes.
         """
         before = np.concatenate(([float(self.n_groups)], self.height[:-1]))
         cells = np.cumsum((self.height * self.widths)[::-1])[::-1]
@@ -97,10 +104,11 @@ class FirstLook:
         return min(found, int(fitting[-1]))
 
     def curve(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:
-        """N(i) below ``n_sizes`` by straight lines between block means, and the variance of its falls.
+        """N(i) below ``n_sizes`` by straight lines between block means, and the variance of its
+        falls.
 
-        The fall at a size is the difference of two block means over a width w: 2 σ²/w⁴, and where a block has several sizes
-        also what a straight line misses, taken as three tenths of the fall.
+        The fall at a size is the difference of two block means over a width w: 2 σ²/w⁴, and where a
+        block has several sizes also what a straight line misses, taken as three tenths of the fall.
         """
         middle = (self.starts + self.ends - 1) / 2
         sizes = np.arange(n_sizes)
@@ -112,10 +120,11 @@ class FirstLook:
         return height, 2 * self.noise_std**2 / width**4 + unseen
 
     def usual_falls(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:
-        """Share of groups of at least i entities that have exactly i, as geometric sizes of the mean seen have it; variance.
+        """Share of groups of at least i entities that have exactly i, as geometric sizes of the
+        mean seen have it; variance.
 
-        The mean excess at a block is that of all groups seen from there on, and leans on the one before as far as noise is
-        worth groups: where nothing is seen it stays the same.
+        The mean excess at a block is that of all groups seen from there on, and leans on the one
+        before as far as noise is worth groups: where nothing is seen it stays the same.
         """
         cells = np.where(np.arange(len(self.ends)) < self.n_seen, self.height * self.widths, 0.0)
         beyond = np.cumsum(cells[::-1])[::-1]
@@ -132,7 +141,9 @@ class FirstLook:
         return fall, (USUAL_DEVIATION * fall) ** 2
 
     def curve_variance(self, n_sizes: int) -> tuple[FloatArray, FloatArray]:
-        """N(i) below ``n_sizes`` and its variance: noise σ²/w² on a mean over w sizes, and a third of the block's fall."""
+        """N(i) below ``n_sizes`` and its variance: noise σ²/w² on a mean over w sizes, and a third
+        of the block's fall.
+        """
         height, _ = self.curve(n_sizes)
         near = self.starts < n_sizes
         width = np.repeat(self.widths[near], self.widths[near])[:n_sizes].astype(np.float64)

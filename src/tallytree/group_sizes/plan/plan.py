@@ -1,8 +1,8 @@
 """What a release will measure, decided before anything confidential is read.
 
-A :class:`~tallytree.options.ReleaseOptions` is what the user asked for; a :class:`Plan` is what follows from it and from
-public facts: per level the view, the share of the budget, the sensitivity and the noise. The manifest of a release is
-written from its plan.
+A :class:`~tallytree.options.ReleaseOptions` is what the user asked for; a :class:`Plan` is what
+follows from it and from public facts: per level the view, the share of the budget, the sensitivity
+and the noise. The manifest of a release is written from its plan.
 """
 
 from __future__ import annotations
@@ -58,13 +58,16 @@ from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
 
 # Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
-# Of a release with people by class. Each of their tables is asked for one count per class, sizes for some ten per row.
+# Of a release with people by class. Each of their tables is asked for one count per class, sizes
+# for some ten per row.
 PEOPLE_SHARE = Fraction(1, 4)
 
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a group."""
+    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a
+    group.
+    """
 
     hierarchy: Hierarchy
     groups_public: bool
@@ -83,7 +86,9 @@ class PublicFacts:
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """One measured query family: its part of the budget, what one entity can change, and the noise that hides it."""
+    """One measured query family: its part of the budget, what one entity can change, and the noise
+    that hides it.
+    """
 
     budget: Fraction
     sensitivity: Sensitivity
@@ -92,7 +97,9 @@ class QueryPlan:
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """One level of the hierarchy, by some attributes of groups; nothing is measured there when ``query`` is None."""
+    """One level of the hierarchy, by some attributes of groups; nothing is measured there when
+    ``query`` is None.
+    """
 
     level: int
     name: str
@@ -115,10 +122,11 @@ class LevelPlan:
 class Plan:
     """Everything that a release will measure, and how it will be made consistent.
 
-    ``max_size`` is None when it is measured or not needed; a measured one is cut off at ``most_sizes``. While
-    ``awaits_look`` the levels are those of a split that gives everything to the leaves, until the first look has been taken
-    and :func:`with_shares` replaces them. ``people`` are the measured tables of entities by class, whose shares are parts of
-    the budget for people.
+    ``max_size`` is None when it is measured or not needed; a measured one is cut off at
+    ``most_sizes``. While ``awaits_look`` the levels are those of a split that gives everything to
+    the leaves, until the first look has been taken and :func:`with_shares` replaces them.
+    ``people`` are the measured tables of entities by class, whose shares are parts of the budget
+    for people.
     """
 
     request: ReleaseOptions
@@ -145,7 +153,9 @@ class Plan:
 
 
 def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
-    """Decide what to measure, from the request and public facts alone; raises RequestError for what makes no sense."""
+    """Decide what to measure, from the request and public facts alone; raises RequestError for what
+    makes no sense.
+    """
     mechanism = _mechanism(request, facts)
     families = measurable_families(facts.lattice, mechanism)
     n_levels = len(families)
@@ -155,20 +165,30 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     budget = request.loss()
     max_size = max_size_from(request.max_size)
     if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
-        bins = single_sizes(max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp")
+        bins = single_sizes(
+            max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp"
+        )
         views = ("blocks" if bins.block else "bins",) * n_levels
     goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
     _check_attributes(request, mechanism, facts)
     check_instance(mechanism, facts.hierarchy, max_size)
     _check_mechanism(request, mechanism, facts)
-    needs_max_size = any(view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0)
+    needs_max_size = any(
+        view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0
+    )
     measures_max_size = needs_max_size and max_size is None
 
-    largest_part = budget_of_largest_size(request.max_size_budget, budget, measures_max_size=measures_max_size)
+    largest_part = budget_of_largest_size(
+        request.max_size_budget, budget, measures_max_size=measures_max_size
+    )
     has_totals = facts.groups_public or facts.whole_groups
     looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
-    look_share = LOOK_SHARE_BY_ATTRIBUTES if facts.attributes and mechanism == "adaptive" else FIRST_LOOK_SHARE
+    look_share = (
+        LOOK_SHARE_BY_ATTRIBUTES
+        if facts.attributes and mechanism == "adaptive"
+        else FIRST_LOOK_SHARE
+    )
     look_part = budget.total * look_share if looks else Fraction(0)
     people_part = budget.total * _people_share(request, mechanism, facts)
 
@@ -187,30 +207,49 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         ),
         max_size=max_size,
         most_sizes=largest_table(mechanism, facts.hierarchy),
-        largest_size=query(largest_part, largest_size_sensitivity(**_units(facts))) if measures_max_size else None,
+        largest_size=query(largest_part, largest_size_sensitivity(**_units(facts)))
+        if measures_max_size
+        else None,
         group_totals=()
         if has_totals
-        else (query(totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)),) * n_levels,
+        else (
+            query(
+                totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)
+            ),
+        )
+        * n_levels,
         totals=totals,
         time_limit=seconds_from(request.time_limit),
         for_levels=budget.total - largest_part - totals_part - look_part - people_part,
         first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
     )
     awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
-    plan = replace(with_shares(plan, facts, shares), awaits_look=awaits_look, people=_people(facts, query, people_part))
-    every_level = [view_sensitivity(view, facts, family.level) for family, view in zip(families, views)]
+    plan = replace(
+        with_shares(plan, facts, shares),
+        awaits_look=awaits_look,
+        people=_people(facts, query, people_part),
+    )
+    every_level = [
+        view_sensitivity(view, facts, family.level) for family, view in zip(families, views)
+    ]
     every_level += [view_sensitivity("people", facts, level.level) for level in plan.people]
-    refuse_many_changes(budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))])
-    check_solver_noise(mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None))
+    refuse_many_changes(
+        budget, [*every_level, *(view_sensitivity(views[0], facts, 0) for _ in range(2))]
+    )
+    check_solver_noise(
+        mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None)
+    )
     if mechanism == "tree-program" and max_size is not None:
         check_programs(facts.hierarchy, max_size, half_width(plan.levels))
     return plan
 
 
 def measurable_families(lattice: Lattice, mechanism: Mechanism) -> tuple[Family, ...]:
-    """The families that a mechanism may measure, each after those that cover it; without attributes the levels.
+    """The families that a mechanism may measure, each after those that cover it; without attributes
+    the levels.
 
-    Where whole groups are protected they are a path through the lattice, which estimates follow from the root down.
+    Where whole groups are protected they are a path through the lattice, which estimates follow
+    from the root down.
     """
     if mechanism != "size-bins" or not lattice.attributes:
         return lattice.families
@@ -222,20 +261,32 @@ def _people_share(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFa
     """Part of the budget for tables of people."""
     if not facts.people:
         if request.people_share is not None:
-            raise RequestError("people_share= goes with data that were read with people=, the classes of entities.")
+            raise RequestError(
+                "people_share= goes with data that were read with people=, the classes of entities."
+            )
         return Fraction(0)
     if mechanism not in ("adaptive", "size-bins"):
-        raise RequestError(f"mechanism {mechanism!r} counts no people by class; leave mechanism and view out.")
-    share = PEOPLE_SHARE if request.people_share is None else exact(request.people_share, "people_share")
+        raise RequestError(
+            f"mechanism {mechanism!r} counts no people by class; leave mechanism and view out."
+        )
+    share = (
+        PEOPLE_SHARE
+        if request.people_share is None
+        else exact(request.people_share, "people_share")
+    )
     if share >= 1:
-        raise RequestError(f"people_share is {request.people_share}; it is a part of the budget, so below 1.")
+        raise RequestError(
+            f"people_share is {request.people_share}; it is a part of the budget, so below 1."
+        )
     return share
 
 
 def _people(
     facts: PublicFacts, query: Callable[[Fraction, Sensitivity], QueryPlan], part: Fraction
 ) -> tuple[LevelPlan, ...]:
-    """The tables of people that are measured, each level by some attributes of groups, all classes in one."""
+    """The tables of people that are measured, each level by some attributes of groups, all classes
+    in one.
+    """
     if not part:
         return ()
     groups = facts.people.groups(facts.lattice)
@@ -243,7 +294,11 @@ def _people(
     shares = shares_from_noise(groups, lambda share: query(part * share, sensitivity).noise.std)
     facts = replace(facts, attributes=groups.attributes)
     return tuple(
-        replace(_level_plan(facts, family, "people", 2), share=share, query=query(part * share, sensitivity))
+        replace(
+            _level_plan(facts, family, "people", 2),
+            share=share,
+            query=query(part * share, sensitivity),
+        )
         for family, share in shares.items()
     )
 
@@ -258,13 +313,19 @@ def level_query(plan: Plan, facts: PublicFacts, place: int, share: Fraction) -> 
     """What a share of the levels' budget buys at a place among the plan's levels."""
     sensitivity = view_sensitivity(plan.levels[place].view, facts, plan.levels[place].level)
     part = plan.for_levels * share
-    return QueryPlan(part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity))
+    return QueryPlan(
+        part, sensitivity, noise_for(Budget(plan.budget.definition, part), sensitivity)
+    )
 
 
 def with_shares(plan: Plan, facts: PublicFacts, shares: Sequence[Fraction]) -> Plan:
-    """The plan with the levels' budget split like this, for good; nothing is measured on a level with share 0."""
+    """The plan with the levels' budget split like this, for good; nothing is measured on a level
+    with share 0.
+    """
     levels = tuple(
-        replace(level, share=share, query=level_query(plan, facts, place, share) if share > 0 else None)
+        replace(
+            level, share=share, query=level_query(plan, facts, place, share) if share > 0 else None
+        )
         for place, (level, share) in enumerate(zip(plan.levels, shares, strict=True))
     )
     return replace(plan, levels=levels, awaits_look=False)
@@ -282,8 +343,12 @@ def with_bins_asked(plan: Plan, facts: PublicFacts, bins: SizeBins) -> Plan:
 
 
 def half_width(levels: Sequence[LevelPlan]) -> int:
-    """Half-width of the value windows of ``tree-program``: three times the noise variance (fioretto2021, footnote 2)."""
-    return 3 * math.ceil(max(level.query.noise.variance for level in levels if level.query is not None))
+    """Half-width of the value windows of ``tree-program``: three times the noise variance
+    (fioretto2021, footnote 2).
+    """
+    return 3 * math.ceil(
+        max(level.query.noise.variance for level in levels if level.query is not None)
+    )
 
 
 def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
@@ -322,25 +387,31 @@ def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
 def _check_mechanism(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
     if facts.whole_groups and mechanism != "size-bins":
         raise RequestError(
-            f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, leave mechanism and view out "
+            f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, "
+            "leave mechanism and view out "
             "or say mechanism='size-bins'."
         )
     if mechanism == "size-bins" and not facts.whole_groups:
         raise RequestError(
-            "mechanism 'size-bins' protects whole groups. Read the data with unit='group' (--unit group)."
+            "mechanism 'size-bins' protects whole groups. Read the data with unit='group' (--unit "
+            "group)."
         )
     if facts.whole_groups and facts.groups_public:
         raise RequestError(
-            "Public numbers of groups would tell of the protected group; with unit='group' they are private."
+            "Public numbers of groups would tell of the protected group; with unit='group' they "
+            "are private."
         )
     if mechanism == "tree-relaxed" and not request.repair:
         raise RequestError(
-            "mechanism 'tree-relaxed' rounds a real solution, after which children need not add up; such a table is not "
-            "released. Say repair=True (--repair) to round it so that everything adds up, or choose tree-dp."
+            "mechanism 'tree-relaxed' rounds a real solution, after which children need not add "
+            "up; such a table is not "
+            "released. Say repair=True (--repair) to round it so that everything adds up, or "
+            "choose tree-dp."
         )
     if mechanism == "chain" and not facts.groups_public:
         raise RequestError(
-            "mechanism 'chain' needs public group totals: a group that comes and goes with its only entity changes every "
+            "mechanism 'chain' needs public group totals: a group that comes and goes with its "
+            "only entity changes every "
             "later entry of the chain. Choose cumulative-relaxed or matching."
         )
 
@@ -351,14 +422,20 @@ def _check_attributes(request: ReleaseOptions, mechanism: Mechanism, facts: Publ
         return
     if mechanism not in ("adaptive", "size-bins"):
         raise RequestError(
-            f"mechanism {mechanism!r} measures levels alone, no tables by {', '.join(facts.attributes.names)}; leave mechanism "
+            f"mechanism {mechanism!r} measures levels alone, no tables by "
+            f"{', '.join(facts.attributes.names)}; leave mechanism "
             "and view out, or read the data without by=."
         )
     if request.goal != "balanced":
-        raise RequestError("goal= is about levels; with attributes, want= names the tables that a split is for.")
+        raise RequestError(
+            "goal= is about levels; with attributes, want= names the tables that a split is for."
+        )
     if facts.whole_groups and request.want:
         raise RequestError(
-            "want= plans a split; where whole groups are protected every measured table has the same share."
+            "want= plans a split; where whole groups are protected every measured table has the "
+            "same share."
         )
     if not facts.whole_groups and not facts.groups_public:
-        raise RequestError("Attributes need public numbers of groups per combination of values, or unit='group'.")
+        raise RequestError(
+            "Attributes need public numbers of groups per combination of values, or unit='group'."
+        )

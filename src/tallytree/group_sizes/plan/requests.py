@@ -14,10 +14,12 @@ from tallytree.privacy.budget import Budget, Definition, Exact, exact
 
 # What the user may choose; the others belong to their mechanisms alone.
 VIEWS: tuple[View, ...] = tuple(
-    view for view in get_args(View) if view not in ("chain", "staircase", "bins", "blocks", "people")
+    view
+    for view in get_args(View)
+    if view not in ("chain", "staircase", "bins", "blocks", "people")
 )
-# A side question takes a small part of the budget off the top. The largest size only sets the length of a table, so a
-# hundredth will do (kuo2018, footnote 6).
+# A side question takes a small part of the budget off the top. The largest size only sets the
+# length of a table, so a hundredth will do (kuo2018, footnote 6).
 LARGEST_SIZE_SHARE = Fraction(1, 100)
 
 
@@ -34,48 +36,72 @@ def seconds_from(given: Exact | None) -> float | None:
     return seconds
 
 
-def views_from(given: View | Sequence[View] | None, mechanism: Mechanism, n_levels: int) -> tuple[View, ...]:
+def views_from(
+    given: View | Sequence[View] | None, mechanism: Mechanism, n_levels: int
+) -> tuple[View, ...]:
     """The view of each level."""
     fixed = TRAITS[mechanism].view
     if fixed is not None:
         if given is not None and set([given] if isinstance(given, str) else given) != {fixed}:
-            raise RequestError(f"mechanism {mechanism!r} measures the {fixed} view on every level; leave view out.")
+            raise RequestError(
+                f"mechanism {mechanism!r} measures the {fixed} view on every level; leave view out."
+            )
         return (fixed,) * n_levels
     one: View = "hybrid" if given is None or not isinstance(given, str) else given
     names = [one] * n_levels if given is None or isinstance(given, str) else list(given)
     if len(names) != n_levels:
         raise RequestError(
-            f"view has {len(names)} entries for {n_levels} levels. Give one name, or one per level, root first."
+            f"view has {len(names)} entries for {n_levels} levels. Give one name, or one per "
+            "level, root first."
         )
     for name in names:
         if name not in VIEWS:
-            raise RequestError(f"view {name!r} belongs to a mechanism of its own. Choose one of: {', '.join(VIEWS)}.")
+            raise RequestError(
+                f"view {name!r} belongs to a mechanism of its own. Choose one of: "
+                f"{', '.join(VIEWS)}."
+            )
     return tuple(names)
 
 
-def shares_from(given: Split | Sequence[Exact], n_levels: int, mechanism: str) -> tuple[Fraction, ...]:
-    """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018 §6.2.2).
+def shares_from(
+    given: Split | Sequence[Exact], n_levels: int, mechanism: str
+) -> tuple[Fraction, ...]:
+    """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018
+    §6.2.2).
 
-    ``"auto"`` leaves it to the mechanism: adaptive plans a split after its first look, others share equally.
+    ``"auto"`` leaves it to the mechanism: adaptive plans a split after its first look, others share
+    equally.
     """
     if mechanism == "adaptive" and given == "auto":
         return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
     if mechanism == "bottom-up":
         if not isinstance(given, str):
-            raise RequestError("mechanism 'bottom-up' gives the whole budget to the leaves; leave budget out.")
+            raise RequestError(
+                "mechanism 'bottom-up' gives the whole budget to the leaves; leave budget out."
+            )
         return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
     if isinstance(given, str):
         return (Fraction(1, n_levels),) * n_levels
     may_skip = mechanism == "adaptive"
-    shares = tuple(Fraction(0) if may_skip and _is_zero(share) else exact(share, "a budget share") for share in given)
+    shares = tuple(
+        Fraction(0) if may_skip and _is_zero(share) else exact(share, "a budget share")
+        for share in given
+    )
     if len(shares) != n_levels:
-        raise RequestError(f"budget has {len(shares)} shares for {n_levels} levels. Give one per level, root first.")
+        raise RequestError(
+            f"budget has {len(shares)} shares for {n_levels} levels. Give one per level, root "
+            "first."
+        )
     if sum(shares) != 1:
         raise RequestError(
-            f"The budget shares add up to {float(sum(shares)):g}, not 1. Give shares that add up to exactly 1."
+            f"The budget shares add up to {float(sum(shares)):g}, not 1. Give shares that add up "
+            "to exactly 1."
         )
     if shares[-1] == 0:
-        raise RequestError("The last level needs a share of the budget: its tables are not told by the levels above.")
+        raise RequestError(
+            "The last level needs a share of the budget: its tables are not told by the levels "
+            "above."
+        )
     return shares
 
 
@@ -93,14 +119,19 @@ def max_size_from(given: int | str | None) -> int | None:
     return given
 
 
-def budget_of_largest_size(asked: Exact | None, budget: Budget, *, measures_max_size: bool) -> Fraction:
-    """What a bound on sizes costs: the amount asked for (kuo2018 footnote 6), or a share of the budget."""
+def budget_of_largest_size(
+    asked: Exact | None, budget: Budget, *, measures_max_size: bool
+) -> Fraction:
+    """What a bound on sizes costs: the amount asked for (kuo2018 footnote 6), or a share of the
+    budget.
+    """
     if asked is None:
         return budget.total * LARGEST_SIZE_SHARE if measures_max_size else Fraction(0)
     amount = exact(asked, "max_size_budget")
     if not measures_max_size:
         raise RequestError(
-            "max_size_budget goes with the views naive, cumulative and chain, without a public max_size."
+            "max_size_budget goes with the views naive, cumulative and chain, without a public "
+            "max_size."
         )
     if amount >= budget.total:
         raise RequestError(f"max_size_budget is {amount}, which leaves nothing of {budget}.")

@@ -1,7 +1,7 @@
 """Assumed distributions of group sizes, for planning before anything confidential is read.
 
-A shape is a list of probabilities: entry s is the share of groups with s entities. It comes from a name, or from a public table
-of sizes and counts.
+A shape is a list of probabilities: entry s is the share of groups with s entities. It comes from a
+name, or from a public table of sizes and counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.people import NO_PEOPLE, People
 
-# Shares of households with 1 … 6 people (United States 2010); larger ones, 2 % in all, fall by the factor 0.43 per person.
+# Shares of households with 1 … 6 people (United States 2010); larger ones, 2 % in all, fall by the
+# factor 0.43 per person.
 _HOUSEHOLDS = (0.0, 0.267, 0.328, 0.161, 0.134, 0.065, 0.026)
 _HOUSEHOLD_RATIO = 0.43
 # Sizes beyond this probability are cut off: fewer than one group in a billion.
@@ -46,7 +47,11 @@ def named_shape(name: str) -> FloatArray:
     match kind:
         case "geometric" if parameter >= 1:
             p = 1 / parameter
-            length = 2 if p == 1 else min(_LONGEST, 2 + math.ceil(math.log(_SMALLEST_TAIL) / math.log1p(-p)))
+            length = (
+                2
+                if p == 1
+                else min(_LONGEST, 2 + math.ceil(math.log(_SMALLEST_TAIL) / math.log1p(-p)))
+            )
             return _normal(np.concatenate([[0.0], p * (1 - p) ** np.arange(length - 1)]))
         case "poisson":
             sizes = np.arange(math.ceil(parameter + 8 * math.sqrt(parameter) + 20))
@@ -56,7 +61,8 @@ def named_shape(name: str) -> FloatArray:
             length = min(_LONGEST, math.ceil(_SMALLEST_TAIL ** (-1 / parameter)))
             return _normal(np.concatenate([[0.0], np.arange(1.0, length) ** -parameter]))
     raise RequestError(
-        f"The shape {name!r} is not known. Say households, geometric:MEAN (from 1), poisson:MEAN or zipf:EXPONENT (above 1)."
+        f"The shape {name!r} is not known. Say households, geometric:MEAN (from 1), poisson:MEAN "
+        "or zipf:EXPONENT (above 1)."
     )
 
 
@@ -66,7 +72,9 @@ def _parameter(name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < _LONGEST:
-        raise RequestError(f"The shape {name!r} needs a number above 0 after the colon, for example geometric:2.5.")
+        raise RequestError(
+            f"The shape {name!r} needs a number above 0 after the colon, for example geometric:2.5."
+        )
     return value
 
 
@@ -93,10 +101,11 @@ def assumed_counts(
     largest: int | None = None,
     seed: int = 0,
 ) -> AssumedCounts:
-    """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential goes in.
+    """Made-up data with given group totals per leaf, sizes drawn from a shape. Nothing confidential
+    goes in.
 
-    With ``attributes`` totals are those of every combination of values of every leaf. ``people`` are spread evenly over their
-    classes; no group has more than ``largest`` entities.
+    With ``attributes`` totals are those of every combination of values of every leaf. ``people``
+    are spread evenly over their classes; no group has more than ``largest`` entities.
     """
     cells = _drawn_sizes(n_groups, shape, seed)
     cells = cells if largest is None else cells.clip(largest)
@@ -133,11 +142,15 @@ def _drawn_sizes(n_groups: IntArray, shape: FloatArray, seed: int) -> CountsBySi
         left, rest = left - here, max(rest - shape[size], 1e-300)
         if not left.any():
             break
-    return counts_from_runs(np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), len(n_groups))
+    return counts_from_runs(
+        np.concatenate(regions), np.concatenate(sizes), np.concatenate(counts), len(n_groups)
+    )
 
 
 def scattered_counts(density: FloatArray) -> IntArray:
-    """Whole counts per cell of points scattered at random with this expected number in each; always the same."""
+    """Whole counts per cell of points scattered at random with this expected number in each; always
+    the same.
+    """
     return np.random.default_rng(1).poisson(density).astype(np.int64)
 
 
@@ -157,8 +170,8 @@ class Doubts:
     own
         Variance of every count apart from the others of its region: one row per region.
     shared
-        Variances in units of the region's groups: of its number of groups first, then of each way in which groups move between
-        sizes; one row each.
+        Variances in units of the region's groups: of its number of groups first, then of each way
+        in which groups move between sizes; one row each.
     along
         How far each count moves with each of them, in units of itself; one table each.
     """
@@ -168,12 +181,16 @@ class Doubts:
     along: FloatArray
 
 
-def scattered_tables(hierarchy: Hierarchy, table: IntArray, doubts: Doubts, *, seed: int) -> IntArray:
-    """Whole counts of the leaves scattered around a public table, never below 0, with about the means that it has.
+def scattered_tables(
+    hierarchy: Hierarchy, table: IntArray, doubts: Doubts, *, seed: int
+) -> IntArray:
+    """Whole counts of the leaves scattered around a public table, never below 0, with about the
+    means that it has.
 
-    Region by region under the one above: the table's mean, moved as the region above was, with another number of groups
-    (a gamma law) and groups moved between sizes (which keeps their number); then each count by a gamma law of its own. What
-    siblings add up to is the region above again, and each count is rounded up or down at random.
+    Region by region under the one above: the table's mean, moved as the region above was, with
+    another number of groups (a gamma law) and groups moved between sizes (which keeps their
+    number); then each count by a gamma law of its own. What siblings add up to is the region above
+    again, and each count is rounded up or down at random.
 
     Parameters
     ----------
@@ -202,9 +219,13 @@ def _moved(rng: np.random.Generator, mean: FloatArray, doubts: Doubts, here: sli
     counts = mean * (1 + (factor - 1)[:, None] * np.clip(along[0], 0.0, 1.0))
     amounts = np.sqrt(shared[1:]) * rng.standard_normal(shared[1:].shape)
     # No count falls below 0 by them, and none is moved away in full.
-    moved = counts * np.maximum(1 + np.einsum("kr,krb->rb", amounts, along[1:], optimize=True), _LEAST_MEAN)
+    moved = counts * np.maximum(
+        1 + np.einsum("kr,krb->rb", amounts, along[1:], optimize=True), _LEAST_MEAN
+    )
     before, after = counts.sum(axis=1), moved.sum(axis=1)
-    return np.asarray(moved * np.divide(before, after, out=np.zeros_like(after), where=after > 0)[:, None])
+    return np.asarray(
+        moved * np.divide(before, after, out=np.zeros_like(after), where=after > 0)[:, None]
+    )
 
 
 def _gamma(rng: np.random.Generator, mean: FloatArray, variance: FloatArray) -> FloatArray:
@@ -214,7 +235,8 @@ def _gamma(rng: np.random.Generator, mean: FloatArray, variance: FloatArray) -> 
 
 
 def redrawn_classes(table: IntArray, totals: IntArray, *, seed: int) -> IntArray:
-    """Classes of each row's entities drawn anew, with the shares of a public table, for so many entities per row.
+    """Classes of each row's entities drawn anew, with the shares of a public table, for so many
+    entities per row.
 
     Rows without any have the shares of all rows together.
     """
@@ -226,7 +248,8 @@ def redrawn_classes(table: IntArray, totals: IntArray, *, seed: int) -> IntArray
 
 
 def redrawn(leaf_counts: CountsBySize, n_groups: IntArray, *, seed: int) -> CountsBySize:
-    """Sizes of each leaf's groups drawn anew, with the shares of a public table, for so many groups per leaf.
+    """Sizes of each leaf's groups drawn anew, with the shares of a public table, for so many groups
+    per leaf.
 
     A multinomial draw, as binomials one after the other: the k-th run of every leaf at once.
     """

@@ -1,9 +1,11 @@
-"""Which sizes are counted together where whole groups are protected, from public facts and a first look alone.
+"""Which sizes are counted together where whole groups are protected, from public facts and a first
+look alone.
 
-A group lies in one bin of sizes, so counts of bins cost their budget once, however many there are. What many bins cost is
-accuracy: the number of groups above a size adds up the noise of all bins above it. So sizes are told apart one by one where
-that noise is small beside what it tells, in wider bins further out, and in octaves up to the bound where nothing was seen: a
-bound far above all sizes adds a few bins, not a noisy count per size.
+A group lies in one bin of sizes, so counts of bins cost their budget once, however many there are.
+What many bins cost is accuracy: the number of groups above a size adds up the noise of all bins
+above it. So sizes are told apart one by one where that noise is small beside what it tells, in
+wider bins further out, and in octaves up to the bound where nothing was seen: a bound far above all
+sizes adds a few bins, not a noisy count per size.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.privacy.sensitivity import BLOCK_WEIGHTS
 
-# With a public bound up to this, every size is a bin of its own and nothing has to be looked at first.
+# With a public bound up to this, every size is a bin of its own and nothing has to be looked at
+# first.
 MOST_SINGLE_SIZES = 64
 # Larger groups are counted at the bound; without a bound, at this one.
 LARGEST_SIZE = 1 << 24
@@ -27,15 +30,18 @@ _WIDTHS = (0.0, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
 _LOOK_WIDTH = 0.2
 # Tables of regions × bins never grow beyond half a GiB each.
 _MOST_CELLS = 1 << 26
-# What is missed inside a bin of c groups and width w: a smooth curve through the bins' ends is off by this part of c·w, and
-# single groups scatter around it by this part of √c·w. Both measured on taxis and flights.
+# What is missed inside a bin of c groups and width w: a smooth curve through the bins' ends is off
+# by this part of c·w, and single groups scatter around it by this part of √c·w. Both measured on
+# taxis and flights.
 _CURVE_MISS, _SCATTER = 0.005, 0.3
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
-# A bin beyond the last certain one (in noise scales) counts as seen where noise alone would look like it this rarely just
-# beyond, and a quarter as often at each doubling of the size: false entities stay few wherever the bound is.
+# A bin beyond the last certain one (in noise scales) counts as seen where noise alone would look
+# like it this rarely just beyond, and a quarter as often at each doubling of the size: false
+# entities stay few wherever the bound is.
 _CERTAIN = 8.0
 _FALSE = 0.05
-# Blocks are asked about only where they clearly lower the predicted noise: nothing negative is released, which helps bins more.
+# Blocks are asked about only where they clearly lower the predicted noise: nothing negative is
+# released, which helps bins more.
 _CLEARLY = 0.95
 _RUNS = (1, 2, 4, 8)
 
@@ -47,7 +53,8 @@ class SizeBins:
     Attributes
     ----------
     edges
-        Bin ``b`` holds the sizes ``edges[b]`` … ``edges[b + 1] - 1``; the last one larger sizes too.
+        Bin ``b`` holds the sizes ``edges[b]`` … ``edges[b + 1] - 1``; the last one larger sizes
+        too.
     block
         Bins per block that are also counted together, 0 where they are not.
     """
@@ -90,7 +97,9 @@ class SizeBins:
 
 
 def looks_first(max_size: int | None) -> bool:
-    """Whether a first look decides about the bins: not where a bound is so low that every size is one."""
+    """Whether a first look decides about the bins: not where a bound is so low that every size is
+    one.
+    """
     return max_size is None or max_size > MOST_SINGLE_SIZES
 
 
@@ -121,7 +130,8 @@ def bins_after_look(
     answers, look_std, edges
         Noisy counts of the look's bins, the standard deviation of their noise, and the bins.
     regions, stds
-        Of each level: regions, and standard deviation of the noise that a count of bins alone would have.
+        Of each level: regions, and standard deviation of the noise that a count of bins alone would
+        have.
     """
     shown = np.flatnonzero(seen_bins(answers.astype(np.float64), look_std, edges))
     seen = max(int(shown[-1]) + 1 if len(shown) else 0, min(8, len(edges) - 1))
@@ -129,20 +139,26 @@ def bins_after_look(
     above = np.append(np.cumsum(answers[:seen][::-1])[::-1], 0)
     curve = np.minimum.accumulate(np.maximum(above, 0)).astype(np.float64)
     candidates = [_edges(int(edges[0]), upto - 1, width) for width in _WIDTHS]
-    fitting = [inner for inner in candidates if len(inner) * sum(regions) <= _MOST_CELLS] or candidates[-1:]
+    fitting = [
+        inner for inner in candidates if len(inner) * sum(regions) <= _MOST_CELLS
+    ] or candidates[-1:]
     found: list[tuple[float, SizeBins]] = []
     for inner in fitting:
         widths = np.diff(inner).astype(np.float64)
         groups = -np.diff(np.interp(inner, edges[: seen + 1], curve))
         block = best_block(widths, gaussian=gaussian)
         noise = suffix_deviations(len(widths), block, gaussian=gaussian)
-        error = sum(math.log(_predicted(widths, groups / n, std * noise)) for n, std in zip(regions, stds))
+        error = sum(
+            math.log(_predicted(widths, groups / n, std * noise)) for n, std in zip(regions, stds)
+        )
         found.append((error, SizeBins(_with_octaves(inner, bound), block)))
     return min(found, key=lambda pair: pair[0])[1]
 
 
 def _edges(first: int, last: int, width: float) -> IntArray:
-    """From ``first`` to ``last``: single sizes, then bins as wide as ``width`` times the size they begin at."""
+    """From ``first`` to ``last``: single sizes, then bins as wide as ``width`` times the size they
+    begin at.
+    """
     edges = [min(first, last)]
     while edges[-1] <= last:
         edges.append(edges[-1] + max(1, int(width * edges[-1])))
@@ -160,16 +176,19 @@ def _with_octaves(edges: IntArray, bound: int) -> IntArray:
 
 
 def _predicted(widths: FloatArray, groups: FloatArray, noise: FloatArray) -> float:
-    """Expected earth mover's distance: noise of the groups above each size, and what bins of several sizes do not tell."""
+    """Expected earth mover's distance: noise of the groups above each size, and what bins of
+    several sizes do not tell.
+    """
     missed = np.where(widths > 1, _CURVE_MISS * groups + _SCATTER * np.sqrt(groups), 0.0)
     return float((widths * (_MEAN_OF_NORMAL * noise + missed)).sum())
 
 
 def suffix_deviations(n_bins: int, block: int, *, gaussian: bool) -> FloatArray:
-    """Standard deviation of the number of groups from each bin on, in units of the noise that bins alone would have.
+    """Standard deviation of the number of groups from each bin on, in units of the noise that bins
+    alone would have.
 
-    With weights a of bins and b of blocks the least squares estimate of a block of g bins has the covariance
-    (I − b²/(a² + g b²) 11ᵀ)/a²; blocks are independent.
+    With weights a of bins and b of blocks the least squares estimate of a block of g bins has the
+    covariance (I − b²/(a² + g b²) 11ᵀ)/a²; blocks are independent.
     """
     remaining = n_bins - np.arange(n_bins, dtype=np.float64)
     if not block:
@@ -188,23 +207,32 @@ def suffix_deviations(n_bins: int, block: int, *, gaussian: bool) -> FloatArray:
 
 
 def best_block(widths: FloatArray, *, gaussian: bool) -> int:
-    """Bins per block with the least noise in the groups above a size, summed over sizes; 0 where bins alone have less."""
+    """Bins per block with the least noise in the groups above a size, summed over sizes; 0 where
+    bins alone have less.
+    """
     n_bins = len(widths)
     candidates = [0, *range(2, n_bins + 1)]
-    noise = [float((widths * suffix_deviations(n_bins, block, gaussian=gaussian)).sum()) for block in candidates]
+    noise = [
+        float((widths * suffix_deviations(n_bins, block, gaussian=gaussian)).sum())
+        for block in candidates
+    ]
     best = int(np.argmin(noise))
     return candidates[best] if noise[best] < _CLEARLY * noise[0] else 0
 
 
 def _rarely(edges: IntArray, last: int, end: IntArray | int) -> FloatArray:
-    """How many scales Laplace noise exceeds as rarely as a bin may be seen by mistake that ends so far beyond the last."""
+    """How many scales Laplace noise exceeds as rarely as a bin may be seen by mistake that ends so
+    far beyond the last.
+    """
     ratio = np.maximum(edges[end], 1) / max(int(edges[last]), 1)
     rarely: FloatArray = math.log(1 / (2 * _FALSE)) + 2 * np.log(ratio)
     return rarely
 
 
 def seen_bins(counts: FloatArray, std: float, edges: IntArray) -> BoolArray:
-    """Bins in which noisy counts show groups: all up to the last certain one, and further ones, alone or with neighbours."""
+    """Bins in which noisy counts show groups: all up to the last certain one, and further ones,
+    alone or with neighbours.
+    """
     scale = std / math.sqrt(2)
     seen = np.zeros(len(counts), dtype=bool)
     last = 0
@@ -215,7 +243,9 @@ def seen_bins(counts: FloatArray, std: float, edges: IntArray) -> BoolArray:
     partial = np.concatenate(([0.0], np.cumsum(counts)))
     for length in _RUNS:
         starts = np.arange(last, len(counts) - length + 1)
-        threshold = scale * (_rarely(edges, last, starts + length) + math.log(length)) * math.sqrt(length)
+        threshold = (
+            scale * (_rarely(edges, last, starts + length) + math.log(length)) * math.sqrt(length)
+        )
         for start in starts[partial[starts + length] - partial[starts] > threshold].tolist():
             seen[start : start + length] = True
     return seen

@@ -58,8 +58,12 @@ def consistent_cells(
     curves = {family: staircases.curves for family, staircases in measured.items()}
     curves.setdefault(top, look)
     height = least_squares_cells(lattice, curves, shared_errors(lattice, curves))
-    variance = 1 / added(lattice.spread(family, 1 / variance_of(known)) for family, known in curves.items())
-    path = whole_path(lattice, {family: known.blocks.noise_variance for family, known in measured.items()})
+    variance = 1 / added(
+        lattice.spread(family, 1 / variance_of(known)) for family, known in curves.items()
+    )
+    path = whole_path(
+        lattice, {family: known.blocks.noise_variance for family, known in measured.items()}
+    )
     tree, orders = lattice.nested(path)
     groups = [lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)]
     combined = [
@@ -69,7 +73,10 @@ def consistent_cells(
     if shift is not None:
         moved = (lattice.sums(family, shift)[order] for family, order in zip(path, orders))
         combined = [shifted(curves, by) for curves, by in zip(combined, moved)]
-    told = [measured[family].largest.at(order) if family in measured else None for family, order in zip(path, orders)]
+    told = [
+        measured[family].largest.at(order) if family in measured else None
+        for family, order in zip(path, orders)
+    ]
     leaves = whole_leaves(tree, groups, combined, told, max_size)
     return sum_over_regions(leaves, orders[-1], len(orders[-1]))
 
@@ -91,8 +98,13 @@ def nested_cells(
     finest, in a given order.
     """
     tree, orders = lattice.nested(path)
-    groups = np.concatenate([lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)])
-    levels = [above[family].at(order) if family in above else None for family, order in zip(path[:-1], orders)]
+    groups = np.concatenate(
+        [lattice.sums(family, n_groups)[order] for family, order in zip(path, orders)]
+    )
+    levels = [
+        above[family].at(order) if family in above else None
+        for family, order in zip(path[:-1], orders)
+    ]
     leaves = Leaves(families_of_leaves(tree), finest(orders[-1]), look.height.shape[1])
     moved = None if shift is None else shift[orders[-1]]
     found = consistent_leaves(tree, groups, levels, leaves, look, max_size, moved)

@@ -1,4 +1,6 @@
-"""The largest groups of all levels: who has them, how large they are, and how they are dealt to the regions below."""
+"""The largest groups of all levels: who has them, how large they are, and how they are dealt to the
+regions below.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,14 @@ from tallytree.model.arrays import IntArray, offsets_from_lengths
 
 @dataclass(frozen=True, eq=False)
 class LargestBelow:
-    """What the leaves tell about the largest groups of the regions above them: all that these need to know.
+    """What the leaves tell about the largest groups of the regions above them: all that these need
+    to know.
 
     Attributes
     ----------
     rows
-        Sizes of the largest groups of each region above, of all its leaves together, as far as they stand out.
+        Sizes of the largest groups of each region above, of all its leaves together, as far as they
+        stand out.
     clear
         Groups per region above that stand clear of all noise of the leaves.
     n_rows
@@ -44,7 +48,9 @@ class LargestBelow:
 
 
 def told_above(own: Largest, starts: IntArray) -> LargestBelow:
-    """What leaves tell about the regions above them, whose first leaves ``starts`` holds, the end of all included."""
+    """What leaves tell about the regions above them, whose first leaves ``starts`` holds, the end
+    of all included.
+    """
     return LargestBelow(
         lifted_rows(own.rows, starts),
         np.add.reduceat(own.clear, starts[:-1]),
@@ -69,13 +75,18 @@ def joined_below(parts: Sequence[LargestBelow]) -> LargestBelow:
 
 
 def clear_groups(
-    told: Sequence[Largest | None], starts: Sequence[IntArray], n_sizes: int, below: LargestBelow | None = None
+    told: Sequence[Largest | None],
+    starts: Sequence[IntArray],
+    n_sizes: int,
+    below: LargestBelow | None = None,
 ) -> list[IntArray]:
-    """Large groups that a region must keep room for: those that it or its children show clear of noise.
+    """Large groups that a region must keep room for: those that it or its children show clear of
+    noise.
 
-    Of thousands of leaves one shows a ghost now and then, as large as the noise of thousands reaches; a measured level above
-    knows better, and its rows that may be as large bound the claim. ``starts`` holds the first child of every region, level
-    by level, the end of all included; ``below`` what leaves tell that are not among ``told``.
+    Of thousands of leaves one shows a ghost now and then, as large as the noise of thousands
+    reaches; a measured level above knows better, and its rows that may be as large bound the claim.
+    ``starts`` holds the first child of every region, level by level, the end of all included;
+    ``below`` what leaves tell that are not among ``told``.
     """
     least: list[IntArray] = []
     claimed = None if below is None else below.clear
@@ -97,17 +108,23 @@ def clear_groups(
 
 
 def affordable(least: IntArray, room: IntArray, starts: IntArray) -> IntArray:
-    """The claims of children, cut where together they exceed the large groups of their parent: the last children first."""
+    """The claims of children, cut where together they exceed the large groups of their parent: the
+    last children first.
+    """
     before = np.cumsum(least) - least
     ahead = before - np.repeat(before[starts[:-1]], np.diff(starts))
     return np.clip(np.repeat(room, np.diff(starts)) - ahead, 0, least)
 
 
-def large_sizes(told: Sequence[Largest | LargestBelow | None], n_large: int, n_sizes: int) -> IntArray:
-    """Sizes of the root's groups past the last size, falling: the k-th largest rows of every level, by inverse variance.
+def large_sizes(
+    told: Sequence[Largest | LargestBelow | None], n_large: int, n_sizes: int
+) -> IntArray:
+    """Sizes of the root's groups past the last size, falling: the k-th largest rows of every level,
+    by inverse variance.
 
-    The k-th largest of M values that are all noise stands ln(M/2k) scales too high, give or take 1/√k. Unless a row stands
-    clear of that by three such deviations it is lowered by as much, and its variance grows by the square of it.
+    The k-th largest of M values that are all noise stands ln(M/2k) scales too high, give or take
+    1/√k. Unless a row stands clear of that by three such deviations it is lowered by as much, and
+    its variance grows by the square of it.
     """
     weighted, weights = np.zeros(n_large), np.full(n_large, 1e-300)
     for level in told:
@@ -116,7 +133,9 @@ def large_sizes(told: Sequence[Largest | LargestBelow | None], n_large: int, n_s
         n_rows = int(np.sum(level.n_rows))
         scale = laplace_scale(level.noise_variance)
         standing = np.sort(level.rows.sizes)[::-1][:n_large]
-        largest = np.full(min(n_large, n_rows), float(n_sizes))  # rows that noise hides are no larger
+        largest = np.full(
+            min(n_large, n_rows), float(n_sizes)
+        )  # rows that noise hides are no larger
         largest[: len(standing)] = standing
         k = np.arange(1, len(largest) + 1)
         too_high = np.maximum(np.log((n_rows + 1) / (2 * k)), 0.0) * scale
@@ -150,7 +169,9 @@ def rows_of_levels(
 
 
 def lifted_rows(below: Rows, starts: IntArray) -> Rows:
-    """The rows of all children of each region together; ``starts`` holds its first child, the end of all included."""
+    """The rows of all children of each region together; ``starts`` holds its first child, the end
+    of all included.
+    """
     offsets = below.offsets[starts]
     region = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     sizes = below.sizes[np.lexsort((-below.sizes, region))]
@@ -158,9 +179,11 @@ def lifted_rows(below: Rows, starts: IntArray) -> Rows:
 
 
 def deal(large: IntArray, n_large: IntArray, rows: Rows, parent: IntArray) -> IntArray:
-    """The parents' large sizes, dealt to their children in the order of the children's rows; falling within each child.
+    """The parents' large sizes, dealt to their children in the order of the children's rows;
+    falling within each child.
 
-    ``large`` holds the sizes of the parents one after the other, falling within each; ``n_large`` how many each child has.
+    ``large`` holds the sizes of the parents one after the other, falling within each; ``n_large``
+    how many each child has.
     """
     child = np.repeat(np.arange(len(n_large)), n_large)
     rank = np.arange(len(child)) - np.repeat(np.cumsum(n_large) - n_large, n_large)

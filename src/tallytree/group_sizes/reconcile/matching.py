@@ -1,7 +1,9 @@
-"""From independent estimates per level to leaves that all levels can be added up from (kuo2018 Algorithm 1, §6.2.2).
+"""From independent estimates per level to leaves that all levels can be added up from (kuo2018
+Algorithm 1, §6.2.2).
 
-In: one :class:`Estimate` per level. Out: counts by size of the leaves; the levels above are their sums, so that children add up
-to parents by construction (back-substitution, Algorithm 1 lines 14 to 15).
+In: one :class:`Estimate` per level. Out: counts by size of the leaves; the levels above are their
+sums, so that children add up to parents by construction (back-substitution, Algorithm 1 lines 14 to
+15).
 """
 
 from __future__ import annotations
@@ -19,10 +21,14 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.choices import Merge
 
 
-def match_top_down(hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merge: Merge = "weighted") -> CountsBySize:
-    """Counts by size of the leaves, from the root down: match each region with its children, merge, go on below.
+def match_top_down(
+    hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merge: Merge = "weighted"
+) -> CountsBySize:
+    """Counts by size of the leaves, from the root down: match each region with its children, merge,
+    go on below.
 
-    Departure from the printed Algorithm 1: line 11 matches the *updated* region with its children, as §5.3 says in words.
+    Departure from the printed Algorithm 1: line 11 matches the *updated* region with its children,
+    as §5.3 says in words.
 
     Parameters
     ----------
@@ -34,12 +40,16 @@ def match_top_down(hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merge
         ``"weighted"`` by inverse variance (eq. 5 and 6), or the plain ``"average"``.
     """
     if len(estimates) != hierarchy.n_levels:
-        raise RequestError(f"Matching needs one estimate per level, {hierarchy.n_levels}, got {len(estimates)}.")
+        raise RequestError(
+            f"Matching needs one estimate per level, {hierarchy.n_levels}, got {len(estimates)}."
+        )
     return counts_of(match_runs_down(hierarchy, estimates, merge=merge))
 
 
 def match_runs_down(hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merge: Merge) -> Runs:
-    """Matched groups of the lowest level that has an estimate, with their variances, ready to go on below."""
+    """Matched groups of the lowest level that has an estimate, with their variances, ready to go on
+    below.
+    """
     if merge not in ("weighted", "average"):
         raise RequestError(f"Unknown merge {merge!r}. Accepted: 'weighted', 'average'.")
     sizes = [hierarchy.level_size(level) for level in range(len(estimates))]
@@ -48,13 +58,19 @@ def match_runs_down(hierarchy: Hierarchy, estimates: Sequence[Estimate], *, merg
     runs = runs_of(estimates[0])
     for level in range(1, len(estimates)):
         above = hierarchy.level_slice(level - 1)
-        child_starts = hierarchy.child_starts[above.start : above.stop + 1] - hierarchy.level_starts[level]
-        runs = match_children(runs, runs_of(estimates[level]), child_starts, weighted=merge == "weighted")
+        child_starts = (
+            hierarchy.child_starts[above.start : above.stop + 1] - hierarchy.level_starts[level]
+        )
+        runs = match_children(
+            runs, runs_of(estimates[level]), child_starts, weighted=merge == "weighted"
+        )
     return runs
 
 
 def bottom_up(leaves: Estimate) -> CountsBySize:
-    """Counts by size of the leaves as estimated: the baseline that spends the whole budget on them (kuo2018 §6.2.2)."""
+    """Counts by size of the leaves as estimated: the baseline that spends the whole budget on them
+    (kuo2018 §6.2.2).
+    """
     return leaves.counts()
 
 

@@ -1,10 +1,11 @@
 """People by class that agree with the sizes of groups.
 
-Sizes and classes have one thing in common: how many entities a row has, Σ over sizes i of N(i) on one side, Σ over classes
-on the other. All estimates of that number, from every measured table of either kind, are combined by generalised least squares
-on the lattice; curves and classes each move by their part of the difference, in proportion to their variances, which is the
-joint least squares of both. Whole sizes come first, then whole people: from the root down, each row's classes add up to the
-entities of its groups, and the classes of its rows to those of the row above.
+Sizes and classes have one thing in common: how many entities a row has, Σ over sizes i of N(i) on
+one side, Σ over classes on the other. All estimates of that number, from every measured table of
+either kind, are combined by generalised least squares on the lattice; curves and classes each move
+by their part of the difference, in proportion to their variances, which is the joint least squares
+of both. Whole sizes come first, then whole people: from the root down, each row's classes add up to
+the entities of its groups, and the classes of its rows to those of the row above.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def counted_people(
 def shift_of_entities(
     lattice: Lattice, sizes: Mapping[Family, Rows], groups: Lattice, people: Mapping[Family, Rows]
 ) -> FloatArray:
-    """By how much the number of entities of each of the finest cells moves when people are heard beside sizes.
+    """By how much the number of entities of each of the finest cells moves when people are heard
+    beside sizes.
 
     Parameters
     ----------
@@ -57,7 +59,9 @@ def shift_of_entities(
     alone = {family: _entities(curves) for family, curves in sizes.items()}
     both = dict(alone)
     for family, counted in people.items():
-        own = Family(family.level, lattice.attributes.chosen(groups.attributes.margin(family.margin).names))
+        own = Family(
+            family.level, lattice.attributes.chosen(groups.attributes.margin(family.margin).names)
+        )
         n_classes = counted.height.shape[1]
         told = Answers(counted.height.sum(axis=1, keepdims=True), n_classes * counted.variance)
         both[own] = _by_inverse_variance(both[own], told) if own in both else told
@@ -66,7 +70,8 @@ def shift_of_entities(
 
 
 def whole_people(groups: Lattice, people: Mapping[Family, Rows], entities: IntArray) -> IntArray:
-    """Whole numbers of entities per class of the finest cells, at least 0, that add up to the entities of each cell.
+    """Whole numbers of entities per class of the finest cells, at least 0, that add up to the
+    entities of each cell.
 
     ``entities`` are those of the finest cells of ``groups``, as whole sizes have them.
     """

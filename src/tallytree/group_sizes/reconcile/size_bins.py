@@ -47,7 +47,9 @@ def fill_bins(hierarchy: Hierarchy, table: IntArray, bins: SizeBins) -> CountsBy
         region.append(np.repeat(np.arange(hierarchy.n_leaves), table[leaves, place]))
         size.append(sizes)
         count.append(np.ones_like(sizes))
-    return counts_from_runs(np.concatenate(region), np.concatenate(size), np.concatenate(count), hierarchy.n_leaves)
+    return counts_from_runs(
+        np.concatenate(region), np.concatenate(size), np.concatenate(count), hierarchy.n_leaves
+    )
 
 
 def _curve(root: IntArray, bins: SizeBins) -> Callable[[FloatArray], FloatArray]:
@@ -66,10 +68,14 @@ def _curve(root: IntArray, bins: SizeBins) -> Callable[[FloatArray], FloatArray]
     return lambda size: np.exp(curve(np.log(np.maximum(size, 0.5))))
 
 
-def _along(curve: Callable[[FloatArray], FloatArray], first: int, end: int, n_groups: int) -> IntArray:
+def _along(
+    curve: Callable[[FloatArray], FloatArray], first: int, end: int, n_groups: int
+) -> IntArray:
     """Sizes of the root's groups of a bin, rising, spread as the curve falls."""
     heights = curve(np.arange(first, end + 1, dtype=np.float64))
-    upto = np.rint((heights[0] - heights[1:]) / (heights[0] - heights[-1]) * n_groups).astype(np.int64)
+    upto = np.rint((heights[0] - heights[1:]) / (heights[0] - heights[-1]) * n_groups).astype(
+        np.int64
+    )
     upto[-1] = n_groups
     return np.repeat(np.arange(first, end), np.diff(np.maximum.accumulate(upto), prepend=0))
 

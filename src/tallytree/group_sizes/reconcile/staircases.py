@@ -1,13 +1,15 @@
 """From estimated staircases per level to leaves that add up.
 
-Curves N(i) are additive, so a parent's curve and the sum of its children's are two estimates of the same thing. Going up, noisy
-answers are summed as they are, since whatever bends each of them a little bends the sum of thousands by much. Going down,
-curves are smoothed with the shape above, cut off at 0, and what is missing is shared out. Then the root is rounded, and
-children take the sizes of their parent as they are, so no level spoils the one above.
+Curves N(i) are additive, so a parent's curve and the sum of its children's are two estimates of the
+same thing. Going up, noisy answers are summed as they are, since whatever bends each of them a
+little bends the sum of thousands by much. Going down, curves are smoothed with the shape above, cut
+off at 0, and what is missing is shared out. Then the root is rounded, and children take the sizes
+of their parent as they are, so no level spoils the one above.
 
-The levels above the leaves are held as tables of regions × sizes. Leaves, most of all regions, are estimated in pieces: once to
-be summed up and once more to be rounded, from the same noisy answers. A piece is some whole families of siblings, and what
-becomes of a family depends on it and its parent alone, so that the cut changes no number.
+The levels above the leaves are held as tables of regions × sizes. Leaves, most of all regions, are
+estimated in pieces: once to be summed up and once more to be rounded, from the same noisy answers.
+A piece is some whole families of siblings, and what becomes of a family depends on it and its
+parent alone, so that the cut changes no number.
 """
 
 from __future__ import annotations
@@ -33,7 +35,13 @@ from tallytree.group_sizes.reconcile.largest import (
 )
 from tallytree.kernels.jit import side_by_side
 from tallytree.kernels.staircase.curves import Curves
-from tallytree.kernels.staircase.sums import Sums, as_answered, bias_log_likelihood, find_bias, sum_children
+from tallytree.kernels.staircase.sums import (
+    Sums,
+    as_answered,
+    bias_log_likelihood,
+    find_bias,
+    sum_children,
+)
 from tallytree.kernels.staircase.tree import allocate, make_falling, share_out
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.count_of_counts import CountsBySize, concatenate, counts_from_runs
@@ -41,8 +49,8 @@ from tallytree.model.hierarchy import Hierarchy
 from tallytree.storage.memory import give_back
 from tallytree.tuning.curves import BIASES, NEARBY
 
-# Cells of the tables of regions × sizes that a piece of the leaves may have: a few MiB each, so that they stay in the cache of
-# a core, and enough that pieces cost nothing by being many.
+# Cells of the tables of regions × sizes that a piece of the leaves may have: a few MiB each, so
+# that they stay in the cache of a core, and enough that pieces cost nothing by being many.
 PIECE_CELLS = 1 << 19
 _NO_BOUND = np.iinfo(np.int64).max
 _NONE = np.empty((0, 0))
@@ -68,7 +76,9 @@ class Leaves:
 
     @cached_property
     def pieces(self) -> list[slice]:
-        """Families of siblings, as ranges of their parents: about ``PIECE_CELLS`` cells each, one family at least."""
+        """Families of siblings, as ranges of their parents: about ``PIECE_CELLS`` cells each, one
+        family at least.
+        """
         starts = self.starts
         n_parents, most = len(starts) - 1, max(1, PIECE_CELLS // self.n_sizes)
         found, first = [], 0
@@ -92,7 +102,9 @@ class Leaves:
         return self.estimate(slice(0, int(self.starts[-1])))
 
     def below(self, parents: slice) -> Staircases:
-        """Estimates of the leaves below some parents; kept where they are all leaves, made anew otherwise."""
+        """Estimates of the leaves below some parents; kept where they are all leaves, made anew
+        otherwise.
+        """
         return self._kept if len(self.pieces) == 1 else self.estimate(self.children(parents))
 
 
@@ -105,7 +117,9 @@ class FromBelow(NamedTuple):
     @classmethod
     def empty(cls, n_regions: int, n_sizes: int) -> FromBelow:
         """Room for so many regions."""
-        answered, of_answered, summed, of_summed = (np.empty((n_regions, n_sizes)) for _ in range(4))
+        answered, of_answered, summed, of_summed = (
+            np.empty((n_regions, n_sizes)) for _ in range(4)
+        )
         return cls(Sums(answered, of_answered), Curves(summed, of_summed, _NONE))
 
     @property
@@ -117,7 +131,8 @@ class FromBelow(NamedTuple):
         """The rows of some regions."""
         height, variance, _ = self.summed
         return FromBelow(
-            Sums(*(table[regions] for table in self.answered)), Curves(height[regions], variance[regions], _NONE)
+            Sums(*(table[regions] for table in self.answered)),
+            Curves(height[regions], variance[regions], _NONE),
         )
 
     def write(self, regions: slice, found: FromBelow) -> None:
@@ -172,11 +187,11 @@ def consistent_leaves(
     max_size: int | None = None,
     shift: FloatArray | None = None,
 ) -> CountsBySize:
-    """Counts by size of the leaves from the staircases of all levels above, None for those that were not measured, and of the
-    leaves in pieces.
+    """Counts by size of the leaves from the staircases of all levels above, None for those that
+    were not measured, and of the leaves in pieces.
 
-    ``look`` is the root's curve as the first look alone shows it; no group is larger than a public ``max_size``. ``shift`` is
-    what other tables add to the number of entities of each leaf.
+    ``look`` is the root's curve as the first look alone shows it; no group is larger than a public
+    ``max_size``. ``shift`` is what other tables add to the number of entities of each leaf.
     """
     of_leaves = n_groups[hierarchy.level_slice(hierarchy.n_levels - 1)]
     if hierarchy.n_levels == 1:
@@ -215,7 +230,8 @@ def finish_above(
     max_size: int | None = None,
     shift: FloatArray | None = None,
 ) -> HandedDown:
-    """Finish all levels above the leaves, from their own staircases and what the leaves tell; as :func:`consistent_leaves`.
+    """Finish all levels above the leaves, from their own staircases and what the leaves tell; as
+    :func:`consistent_leaves`.
 
     What was told is used up: its tables become those of the level above.
     """
@@ -228,18 +244,29 @@ def finish_above(
     # Before they are moved and made falling: children add up to these.
     shared = combined[-1].height.copy()
     if shift is not None:
-        starts = [hierarchy.leaf_starts[hierarchy.level_slice(level)] for level in range(len(combined))]
-        combined = [shifted(curves, np.add.reduceat(shift, first)) for curves, first in zip(combined, starts)]
+        starts = [
+            hierarchy.leaf_starts[hierarchy.level_slice(level)] for level in range(len(combined))
+        ]
+        combined = [
+            shifted(curves, np.add.reduceat(shift, first))
+            for curves, first in zip(combined, starts)
+        ]
     return HandedDown(shared, *_whole_levels(hierarchy, groups, combined, room, max_size))
 
 
 def finish_leaves(
     n_groups: IntArray, leaves: Leaves, handed: HandedDown, shift: FloatArray | None = None
 ) -> list[CountsBySize]:
-    """Counts by size of leaves with so many groups, piece by piece, from what the regions above them hand down."""
+    """Counts by size of leaves with so many groups, piece by piece, from what the regions above
+    them hand down.
+    """
 
     def finish(parents: slice) -> CountsBySize:
-        here, own, from_above = leaves.children(parents), leaves.families(parents), handed.piece(parents)
+        here, own, from_above = (
+            leaves.children(parents),
+            leaves.families(parents),
+            handed.piece(parents),
+        )
         found = leaves.below(parents)
         curves, largest = found.curves, found.largest
         _share_out(from_above.shared, curves, own)
@@ -264,8 +291,8 @@ def whole_leaves(
     told: Sequence[Largest | None],
     max_size: int | None,
 ) -> CountsBySize:
-    """Whole counts by size of the leaves from curves of all levels that add up but are real, and what the levels tell about
-    their largest groups. Curves are made falling in place.
+    """Whole counts by size of the leaves from curves of all levels that add up but are real, and
+    what the levels tell about their largest groups. Curves are made falling in place.
     """
     room = _Room.of(hierarchy, told, combined[0].height.shape[1])
     whole, large = _whole_levels(hierarchy, groups, combined, room, max_size)
@@ -274,7 +301,9 @@ def whole_leaves(
 
 @dataclass(frozen=True, eq=False)
 class _Room:
-    """What the largest groups of every level need: room for those that must be kept, and rows that say whose they are."""
+    """What the largest groups of every level need: room for those that must be kept, and rows that
+    say whose they are.
+    """
 
     told: Sequence[Largest | LargestBelow | None]
     least: list[IntArray]
@@ -282,11 +311,20 @@ class _Room:
 
     @classmethod
     def of(
-        cls, hierarchy: Hierarchy, told: Sequence[Largest | None], n_sizes: int, below: LargestBelow | None = None
+        cls,
+        hierarchy: Hierarchy,
+        told: Sequence[Largest | None],
+        n_sizes: int,
+        below: LargestBelow | None = None,
     ) -> _Room:
-        """The same from what the levels tell; ``below`` is what leaves tell that are not among them."""
+        """The same from what the levels tell; ``below`` is what leaves tell that are not among
+        them.
+        """
         starts = [child_starts(hierarchy, level) for level in range(1, hierarchy.n_levels)]
-        least, rows = clear_groups(told, starts, n_sizes, below), rows_of_levels(told, starts, below)
+        least, rows = (
+            clear_groups(told, starts, n_sizes, below),
+            rows_of_levels(told, starts, below),
+        )
         return cls(told if below is None else [*told, below], least, rows)
 
     def piece(self, level: int, regions: slice) -> tuple[IntArray, Rows]:
@@ -295,9 +333,15 @@ class _Room:
 
 
 def _whole_levels(
-    hierarchy: Hierarchy, groups: Sequence[IntArray], combined: Sequence[Curves], room: _Room, max_size: int | None
+    hierarchy: Hierarchy,
+    groups: Sequence[IntArray],
+    combined: Sequence[Curves],
+    room: _Room,
+    max_size: int | None,
 ) -> tuple[IntArray, IntArray]:
-    """Whole curves of the last of some levels from the root down, and the sizes of its groups past them."""
+    """Whole curves of the last of some levels from the root down, and the sizes of its groups past
+    them.
+    """
     height, variance, _ = combined[0]
     n_sizes = height.shape[1]
     make_falling(groups[0], height, variance)
@@ -307,20 +351,30 @@ def _whole_levels(
     for level in range(1, len(combined)):
         every = slice(0, hierarchy.level_size(level))
         starts = child_starts(hierarchy, level)
-        whole, large = _hand_down((whole, large), groups[level], combined[level], room.piece(level, every), starts)
+        whole, large = _hand_down(
+            (whole, large), groups[level], combined[level], room.piece(level, every), starts
+        )
     return whole, large
 
 
 def _hand_down(
-    above: tuple[IntArray, IntArray], groups: IntArray, curves: Curves, room: tuple[IntArray, Rows], starts: IntArray
+    above: tuple[IntArray, IntArray],
+    groups: IntArray,
+    curves: Curves,
+    room: tuple[IntArray, Rows],
+    starts: IntArray,
 ) -> tuple[IntArray, IntArray]:
-    """Whole curves of children, and the sizes of their groups past them, from those of their parents."""
+    """Whole curves of children, and the sizes of their groups past them, from those of their
+    parents.
+    """
     whole, large = above
     least, rows = room
     make_falling(groups, curves.height, curves.variance)
     kept = affordable(least, whole[:, -1], starts)
     below = allocate(whole, groups, kept, curves.height, starts)
-    return below, deal(large, below[:, -1], rows, np.repeat(np.arange(len(starts) - 1), np.diff(starts)))
+    return below, deal(
+        large, below[:, -1], rows, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    )
 
 
 def child_starts(hierarchy: Hierarchy, level: int) -> IntArray:
@@ -330,11 +384,19 @@ def child_starts(hierarchy: Hierarchy, level: int) -> IntArray:
 
 
 def families_of_leaves(hierarchy: Hierarchy) -> IntArray:
-    """The first leaf below each region of the level above, and the end of all; of the root alone itself."""
-    return child_starts(hierarchy, hierarchy.n_levels - 1) if hierarchy.n_levels > 1 else np.array([0, 1])
+    """The first leaf below each region of the level above, and the end of all; of the root alone
+    itself.
+    """
+    return (
+        child_starts(hierarchy, hierarchy.n_levels - 1)
+        if hierarchy.n_levels > 1
+        else np.array([0, 1])
+    )
 
 
-def _from_children(n_groups: IntArray, answered: Sums, fitted: Curves, starts: IntArray) -> FromBelow:
+def _from_children(
+    n_groups: IntArray, answered: Sums, fitted: Curves, starts: IntArray
+) -> FromBelow:
     """What children tell about their parents; ``n_groups`` are those of the children."""
     sums = sum_children(n_groups, answered, fitted.height, starts)
     height, variance = (np.add.reduceat(values, starts[:-1], axis=0) for values in fitted[:2])
@@ -348,7 +410,9 @@ def _combine(
     below: FromBelow,
     look: Curves,
 ) -> list[Curves]:
-    """Curves of all levels above the leaves, each from its own measurements and from what its children tell."""
+    """Curves of all levels above the leaves, each from its own measurements and from what its
+    children tell.
+    """
     found: list[Curves] = []
     for level in range(hierarchy.n_levels - 2, -1, -1):
         own = levels[level]
@@ -359,8 +423,12 @@ def _combine(
     return found
 
 
-def _add_own(n_groups: IntArray, below: FromBelow, own: Staircases | None, look: Curves | None) -> None:
-    """Correct what children tell, and combine it with what the level itself tells; in place, some regions at a time."""
+def _add_own(
+    n_groups: IntArray, below: FromBelow, own: Staircases | None, look: Curves | None
+) -> None:
+    """Correct what children tell, and combine it with what the level itself tells; in place, some
+    regions at a time.
+    """
     spread = _likely_bias(n_groups, below)
 
     def combine(regions: slice) -> None:
@@ -376,7 +444,10 @@ def _add_own(n_groups: IntArray, below: FromBelow, own: Staircases | None, look:
 
     at_once = max(1, PIECE_CELLS // below.summed.height.shape[1])
     n_regions = len(n_groups)
-    side_by_side(combine, [slice(start, min(start + at_once, n_regions)) for start in range(0, n_regions, at_once)])
+    side_by_side(
+        combine,
+        [slice(start, min(start + at_once, n_regions)) for start in range(0, n_regions, at_once)],
+    )
 
 
 def _share_out(parents: FloatArray, children: Curves, starts: IntArray) -> None:
@@ -394,7 +465,9 @@ def _likely_bias(n_groups: IntArray, below: FromBelow) -> float:
 def _without_bias(n_groups: IntArray, summed: Curves, answered: Sums, spread: float) -> Curves:
     """Sums of smoothed curves, corrected by what the sums of the noisy answers say they are off by."""
     bias = find_bias(n_groups, summed.height, answered, spread**2)
-    return Curves(summed.height + bias.height, summed.variance + bias.variance, summed.fall_variance)
+    return Curves(
+        summed.height + bias.height, summed.variance + bias.variance, summed.fall_variance
+    )
 
 
 def _both(own: Sums, answered: Sums) -> Sums:
@@ -408,8 +481,9 @@ def _both(own: Sums, answered: Sums) -> Sums:
 def _together(own: Curves, summed: Curves) -> Curves:
     """A parent's own curve and the sum of its children's, by inverse variance.
 
-    Children share a prior and are cut off at 0, so their errors do not quite cancel, which their variances do not show. Where
-    the two disagree by more than both variances explain, the sum's variance is raised by as much.
+    Children share a prior and are cut off at 0, so their errors do not quite cancel, which their
+    variances do not show. Where the two disagree by more than both variances explain, the sum's
+    variance is raised by as much.
     """
     height, variance = own.height, own.variance
     apart = summed.height - height

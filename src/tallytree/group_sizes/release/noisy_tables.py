@@ -27,9 +27,16 @@ from tallytree.model.lattice import Lattice
 from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 
 NOISY_SCHEMA = pa.schema(
-    [("level", pa.int32()), ("region", NAME), ("query", NAME), ("index", pa.int64()), ("value", pa.int64())]
+    [
+        ("level", pa.int32()),
+        ("region", NAME),
+        ("query", NAME),
+        ("index", pa.int64()),
+        ("value", pa.int64()),
+    ]
 )
-# What each view asks, in the order of its answers. A question that happened to have no answers leaves no rows.
+# What each view asks, in the order of its answers. A question that happened to have no answers
+# leaves no rows.
 _QUERIES: dict[str, tuple[str, ...]] = {
     "naive": ("counts",),
     "sizes": ("sizes",),
@@ -43,8 +50,12 @@ _QUERIES: dict[str, tuple[str, ...]] = {
 }
 
 
-def noisy_reader(lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-    """Level, region, attributes, query, index, value: every raw measurement, in batches of bounded size."""
+def noisy_reader(
+    lattice: Lattice, noisy: NoisyCounts, paths: pa.LargeStringArray
+) -> pa.RecordBatchReader:
+    """Level, region, attributes, query, index, value: every raw measurement, in batches of bounded
+    size.
+    """
     schema = with_attributes(NOISY_SCHEMA, lattice)
     return pa.RecordBatchReader.from_batches(schema, _noisy_batches(lattice, noisy, paths, schema))
 
@@ -70,12 +81,16 @@ def _level_batches(
     n_slots: int = 1,
     of_attributes: Callable[[IntArray], list[pa.DictionaryArray]] = lambda rows: [],
 ) -> Iterator[pa.RecordBatch]:
-    """Answers about consecutive regions of a level, each of which has so many rows; every batch is about one query."""
+    """Answers about consecutive regions of a level, each of which has so many rows; every batch is
+    about one query.
+    """
     for query in level.queries:
         for start, stop in pieces(len(query.values)):
             first, rows = regions_of_rows(query.offsets, start, stop)
             region = (first + rows) // n_slots
-            name = pa.DictionaryArray.from_arrays(np.zeros(stop - start, dtype=np.int32), pa.array([query.name]))
+            name = pa.DictionaryArray.from_arrays(
+                np.zeros(stop - start, dtype=np.int32), pa.array([query.name])
+            )
             columns = [
                 pa.array(np.full(stop - start, level.level, dtype=np.int32)),
                 names_of_rows(paths, first // n_slots, region - first // n_slots),
@@ -88,20 +103,32 @@ def _level_batches(
 
 
 def noisy_part(noisy: NoisyLevel, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-    """Answers about consecutive regions of a level, whose paths are given: a part of the table of ``noisy_reader``."""
-    return pa.RecordBatchReader.from_batches(NOISY_SCHEMA, _level_batches(noisy, paths, NOISY_SCHEMA))
+    """Answers about consecutive regions of a level, whose paths are given: a part of the table of
+    ``noisy_reader``.
+    """
+    return pa.RecordBatchReader.from_batches(
+        NOISY_SCHEMA, _level_batches(noisy, paths, NOISY_SCHEMA)
+    )
 
 
-def noisy_from_part(batches: Iterable[pa.Table], plan: LevelPlan, paths: pa.LargeStringArray) -> NoisyLevel:
-    """The answers that ``noisy_part`` wrote, batch by batch, names of regions and queries as dictionaries."""
+def noisy_from_part(
+    batches: Iterable[pa.Table], plan: LevelPlan, paths: pa.LargeStringArray
+) -> NoisyLevel:
+    """The answers that ``noisy_part`` wrote, batch by batch, names of regions and queries as
+    dictionaries.
+    """
     assert plan.query is not None
     none = np.zeros(0, dtype=np.int64)
-    found: dict[str, list[tuple[IntArray, IntArray]]] = {name: [(none, none)] for name in _QUERIES[plan.view]}
+    found: dict[str, list[tuple[IntArray, IntArray]]] = {
+        name: [(none, none)] for name in _QUERIES[plan.view]
+    }
     for batch in batches:
         if len(batch):
             answers = found[batch["query"][0].as_py()]
             start = int(answers[-1][0][-1]) if len(answers[-1][0]) else 0
-            answers.append((region_numbers(paths, batch["region"], start), batch["value"].to_numpy()))
+            answers.append(
+                (region_numbers(paths, batch["region"], start), batch["value"].to_numpy())
+            )
     queries = []
     for name, parts in found.items():
         region, values = (np.concatenate(columns) for columns in zip(*parts))
@@ -110,7 +137,9 @@ def noisy_from_part(batches: Iterable[pa.Table], plan: LevelPlan, paths: pa.Larg
     return NoisyLevel(plan.level, tuple(queries), plan.by)
 
 
-def measured_tables(lattice: Lattice, noisy: NoisyCounts) -> dict[str, pa.RecordBatchReader | pa.Table]:
+def measured_tables(
+    lattice: Lattice, noisy: NoisyCounts
+) -> dict[str, pa.RecordBatchReader | pa.Table]:
     """What was measured, and the regions and their cells: enough to estimate the release."""
     paths = path_array(lattice.hierarchy)
     tables: dict[str, pa.RecordBatchReader | pa.Table] = {
@@ -126,11 +155,15 @@ def noisy_from_table(
     lattice: Lattice, plan: Plan, table: pa.Table, n_groups: IntArray, cell_groups: IntArray | None
 ) -> NoisyCounts:
     """The measurements that ``noisy_reader`` wrote, with the noise that the plan says they have."""
-    levels, people = (_noisy_levels(lattice, plan, table, tables) for tables in (plan.levels, plan.people))
+    levels, people = (
+        _noisy_levels(lattice, plan, table, tables) for tables in (plan.levels, plan.people)
+    )
     return NoisyCounts(n_groups, levels, cell_groups, people)
 
 
-def _noisy_levels(lattice: Lattice, plan: Plan, table: pa.Table, levels: Sequence[LevelPlan]) -> tuple[NoisyLevel, ...]:
+def _noisy_levels(
+    lattice: Lattice, plan: Plan, table: pa.Table, levels: Sequence[LevelPlan]
+) -> tuple[NoisyLevel, ...]:
     level, value = (table[name].to_numpy() for name in ("level", "value"))
     query = np.array(table["query"].to_pylist(), dtype=object)
     region = region_numbers(path_array(lattice.hierarchy), table["region"])
@@ -141,16 +174,26 @@ def _noisy_levels(lattice: Lattice, plan: Plan, table: pa.Table, levels: Sequenc
         slots = lattice.slots(lattice.attributes.chosen(one.by))
         of_people = (query == "people") == (one.view == "people")
         rows = np.flatnonzero((level == one.level) & np.isin(slot, slots) & of_people)
-        names = list(dict.fromkeys([*query[rows].tolist(), *(_QUERIES[one.view] if one.query is not None else ())]))
+        names = list(
+            dict.fromkeys(
+                [*query[rows].tolist(), *(_QUERIES[one.view] if one.query is not None else ())]
+            )
+        )
         queries = []
         for name in names:
             noise = plan.first_look if name == "first look" else one.query
             if noise is None:
-                raise VerificationError(f"noisy.parquet has answers on {one.name}, where nothing was measured.")
+                raise VerificationError(
+                    f"noisy.parquet has answers on {one.name}, where nothing was measured."
+                )
             of_query = rows[query[rows] == name]
-            place = (region[of_query] - here.start) * len(slots) + np.searchsorted(slots, slot[of_query])
+            place = (region[of_query] - here.start) * len(slots) + np.searchsorted(
+                slots, slot[of_query]
+            )
             lengths = np.bincount(place, minlength=(here.stop - here.start) * len(slots))
             values = value[of_query].astype(np.int64)
-            queries.append(NoisyQuery(str(name), noise.noise, offsets_from_lengths(lengths), values))
+            queries.append(
+                NoisyQuery(str(name), noise.noise, offsets_from_lengths(lengths), values)
+            )
         found.append(NoisyLevel(one.level, tuple(queries), one.by))
     return tuple(found)

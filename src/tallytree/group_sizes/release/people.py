@@ -1,4 +1,6 @@
-"""Released people: how many entities of each class every region has, by attributes of their groups where asked."""
+"""Released people: how many entities of each class every region has, by attributes of their groups
+where asked.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class PeopleCounts:
     groups
         The tables of groups by all attributes.
     slots
-        Entities of every slot of every region: each value of each attribute and class, or all values. One row per region.
+        Entities of every slot of every region: each value of each attribute and class, or all
+        values. One row per region.
     """
 
     people: People
@@ -53,17 +56,25 @@ class PeopleCounts:
 
     @cached_property
     def cells(self) -> IntArray:
-        """Entities of the finest cells: leaf by leaf, a row per combination of values and a column per class."""
+        """Entities of the finest cells: leaf by leaf, a row per combination of values and a column
+        per class.
+        """
         found = self.slots.ravel()[self.lattice.rows_in_margins(self.lattice.finest)]
         return found.reshape(-1, self.people.classes.n_cells)
 
     def of(self, paths: Sequence[str], where: Sequence[str] = ()) -> int:
-        """Entities of some regions together, of groups and classes with some values (``["tenure=rented", "age=child"]``)."""
+        """Entities of some regions together, of groups and classes with some values
+        (``["tenure=rented", "age=child"]``).
+        """
         slot = slot_of(self.lattice.attributes, where)
         return int(self.slots[disjoint_regions(self.groups.hierarchy, paths), slot].sum())
 
-    def by_class(self, paths: Sequence[str], where: Sequence[str] = ()) -> list[tuple[tuple[str, ...], int]]:
-        """Entities of each class of some regions together; classes that ``where`` names have that value alone."""
+    def by_class(
+        self, paths: Sequence[str], where: Sequence[str] = ()
+    ) -> list[tuple[tuple[str, ...], int]]:
+        """Entities of each class of some regions together; classes that ``where`` names have that
+        value alone.
+        """
         slot_of(self.lattice.attributes, where)  # refuses what is not there
         classes = self.people.classes
         named = {text.partition("=")[0]: text.partition("=")[2] for text in where}
@@ -94,10 +105,14 @@ class PeopleCounts:
         )
 
     def reader(self, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-        """Level, region, attributes, classes, count of every table, level by level; null stands for all values."""
+        """Level, region, attributes, classes, count of every table, level by level; null stands for
+        all values.
+        """
         lattice = self.lattice
         columns = [pa.field(name, NAME) for name in lattice.attributes.names]
-        schema = pa.schema([("level", pa.int32()), ("region", NAME), *columns, ("count", pa.int64())])
+        schema = pa.schema(
+            [("level", pa.int32()), ("region", NAME), *columns, ("count", pa.int64())]
+        )
 
         def batches() -> Iterator[pa.RecordBatch]:
             at_once = max(1, (1 << 20) // lattice.n_slots)
@@ -116,21 +131,29 @@ class PeopleCounts:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def checks(self, sizes: CountsBySize) -> tuple[Check, ...]:
-        """That people add up, and agree with the sizes (of every slot of every region of the tables of groups)."""
+        """That people add up, and agree with the sizes (of every slot of every region of the tables
+        of groups).
+        """
         again = people_counts(self.people, self.groups, self.cells)
         tree = self.groups.hierarchy
         names = ", ".join(self.people.classes.names)
         apart = np.flatnonzero((again.slots != self.slots).any(axis=1))
         whole = Check("numbers of people are nonnegative integers", bool((self.slots >= 0).all()))
-        sums = Check(f"every table of people by {names} adds up", not len(apart), where_wrong(tree, apart))
+        sums = Check(
+            f"every table of people by {names} adds up", not len(apart), where_wrong(tree, apart)
+        )
         entities = sizes.n_entities().reshape(tree.n_regions, -1)
         told = self._groups_slots()
         wrong = np.flatnonzero((entities[:, told[0]] != self.slots[:, told[1]]).any(axis=1))
-        agree = Check("people add up to sizes times groups", not len(wrong), where_wrong(tree, wrong))
+        agree = Check(
+            "people add up to sizes times groups", not len(wrong), where_wrong(tree, wrong)
+        )
         return whole, sums, agree
 
     def _groups_slots(self) -> tuple[IntArray, IntArray]:
-        """Slots of tables of groups by the attributes that people are by, and those of people of all classes."""
+        """Slots of tables of groups by the attributes that people are by, and those of people of
+        all classes.
+        """
         own, mine = self.groups.attributes, self.people.groups(self.groups)
         every = np.arange(mine.n_slots)
         values = mine.slot_values(every)
@@ -143,7 +166,9 @@ class PeopleCounts:
 
 
 def people_counts(people: People, groups: Lattice, cells: IntArray) -> PeopleCounts:
-    """All tables of people from those of the finest cells: one row per leaf and combination of values, a column per class."""
+    """All tables of people from those of the finest cells: one row per leaf and combination of
+    values, a column per class.
+    """
     tables = people.tables(groups)
     slots = np.zeros((groups.hierarchy.n_regions, tables.n_slots), dtype=np.int64)
     flat = slots.reshape(-1)
@@ -153,11 +178,15 @@ def people_counts(people: People, groups: Lattice, cells: IntArray) -> PeopleCou
 
 
 def people_from_table(people: People, groups: Lattice, table: pa.Table) -> PeopleCounts:
-    """The people that a reader wrote; refuses fractions, unknown regions and values, and rows that are there twice."""
+    """The people that a reader wrote; refuses fractions, unknown regions and values, and rows that
+    are there twice.
+    """
     tables = people.tables(groups)
     count = table["count"]
     if not pa.types.is_integer(count.type) or count.null_count:
-        raise VerificationError(f"{PEOPLE_FILE}: column 'count' holds whole numbers.", (PEOPLE_FILE,))
+        raise VerificationError(
+            f"{PEOPLE_FILE}: column 'count' holds whole numbers.", (PEOPLE_FILE,)
+        )
     row = region_numbers(path_array(groups.hierarchy), table["region"]) * tables.n_slots
     row = row + slots_from_table(tables, table)
     if len(np.unique(row)) < len(row):
@@ -170,17 +199,28 @@ def people_from_table(people: People, groups: Lattice, table: pa.Table) -> Peopl
 def refuse_people(found: PeopleCounts | None) -> PeopleCounts:
     """The people of a release, or an error where it counts none."""
     if found is None:
-        raise RequestError("The release counts no people by class; read the data with people= (--people).")
+        raise RequestError(
+            "The release counts no people by class; read the data with people= (--people)."
+        )
     return found
 
 
 def people_reply(
-    counted: PeopleCounts, question: Question, root: str, intervals: Sequence[Interval] | None = None
+    counted: PeopleCounts,
+    question: Question,
+    root: str,
+    intervals: Sequence[Interval] | None = None,
 ) -> Reply:
     """How many entities of each class some regions have, with intervals where they were simulated."""
-    sizes = [part for part in question.asked() if part not in ("region", "where", "people", "confidence", "copies")]
+    sizes = [
+        part
+        for part in question.asked()
+        if part not in ("region", "where", "people", "confidence", "copies")
+    ]
     if sizes:
-        raise RequestError(f"people= asks about classes of entities alone; leave out {', '.join(sizes)}.")
+        raise RequestError(
+            f"people= asks about classes of entities alone; leave out {', '.join(sizes)}."
+        )
     paths = question.paths(root)
     title = ", ".join([" + ".join(paths), *question.where])
     names = counted.people.classes.names

@@ -1,4 +1,6 @@
-"""What may be asked of the counts of a region, or of several together: each question in words and as a function."""
+"""What may be asked of the counts of a region, or of several together: each question in words and
+as a function.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ class Asked:
     ask
         The answer of a region.
     about
-        What the answer is: a number of ``groups``, a ``share`` of them, a ``size``, a ``mean`` size, or a number of
-        ``entities``.
+        What the answer is: a number of ``groups``, a ``share`` of them, a ``size``, a ``mean``
+        size, or a number of ``entities``.
     size
         Of questions for a single count: its size.
     """
@@ -53,12 +55,16 @@ def groups_of_at_least(size: int) -> Asked:
 
 def groups_between(low: int, high: int) -> Asked:
     """How many groups have a size from ``low`` to ``high``, both included?"""
-    return Asked(f"groups of size {low} to {high}", lambda region: region.between(low, high), "groups")
+    return Asked(
+        f"groups of size {low} to {high}", lambda region: region.between(low, high), "groups"
+    )
 
 
 def kth_largest(k: int) -> Asked:
     """How large is the k-th largest group?"""
-    return Asked(f"size of group {k} from the largest", lambda region: region.kth_largest(k), "size")
+    return Asked(
+        f"size of group {k} from the largest", lambda region: region.kth_largest(k), "size"
+    )
 
 
 def quantile(q: float) -> Asked:
@@ -83,14 +89,18 @@ def share_of(asked: Asked) -> Asked:
 
 
 def asked_by(question: Question, classes: SizeClasses | None = None) -> dict[str, Asked]:
-    """What a question asks about a region, by its words; of sizes in classes there is no mean and no sum."""
+    """What a question asks about a region, by its words; of sizes in classes there is no mean and
+    no sum.
+    """
     counted = [
         *([] if question.size is None else [groups_of_size(question.size)]),
         *([] if question.at_least is None else [groups_of_at_least(question.at_least)]),
         *([] if question.between is None else [groups_between(*question.between)]),
     ]
     if question.share and not counted:
-        raise RequestError("A share is one of groups of some size: say size, at_least or between with it.")
+        raise RequestError(
+            "A share is one of groups of some size: say size, at_least or between with it."
+        )
     found = [
         *(share_of(one) if question.share else one for one in counted),
         *([] if question.largest is None else [kth_largest(question.largest)]),

@@ -21,9 +21,11 @@ from tallytree.model.notebook import html_table
 
 @dataclass(frozen=True, eq=False)
 class RegionCounts:
-    """How many groups of each size one region has: ``count[i]`` groups of ``size[i]``, sizes rising.
+    """How many groups of each size one region has: ``count[i]`` groups of ``size[i]``, sizes
+    rising.
 
-    Where sizes were counted in ``classes``, ``size`` is the smallest one of a class, and questions go by whole classes.
+    Where sizes were counted in ``classes``, ``size`` is the smallest one of a class, and questions
+    go by whole classes.
 
     Examples
     --------
@@ -95,7 +97,9 @@ class RegionCounts:
     def kth_largest(self, k: int) -> int:
         """Size of the ``k``-th largest group; the largest is the first."""
         if not 1 <= k <= self.n_groups:
-            raise RequestError(f"k is {k}; {self.path} has {self.n_groups:,} groups, so k must be from 1 to that.")
+            raise RequestError(
+                f"k is {k}; {self.path} has {self.n_groups:,} groups, so k must be from 1 to that."
+            )
         return int(self.size[::-1][np.searchsorted(np.cumsum(self.count[::-1]), k)])
 
     def quantile(self, q: float) -> int:
@@ -117,7 +121,10 @@ class RegionCounts:
 
     def _needs_sizes(self, what: str) -> None:
         if self.classes is not None:
-            raise RequestError(f"Sizes were released in classes, so there is no {what}; ask for classes or a quantile.")
+            raise RequestError(
+                f"Sizes were released in classes, so there is no {what}; ask for classes or a "
+                "quantile."
+            )
 
     def _needs_groups(self, what: str) -> None:
         if not len(self.size):
@@ -127,7 +134,11 @@ class RegionCounts:
         return f"RegionCounts({self.path!r}, {self._summary()})"
 
     def _summary(self) -> str:
-        rest = f"{self.n_entities:,} entities" if self.classes is None else f"{self.classes.n_classes} classes of sizes"
+        rest = (
+            f"{self.n_entities:,} entities"
+            if self.classes is None
+            else f"{self.classes.n_classes} classes of sizes"
+        )
         return f"{self.n_groups:,} groups, {rest}"
 
     def _repr_html_(self) -> str:
@@ -147,7 +158,9 @@ class Interval:
 
 
 class Slot(NamedTuple):
-    """Which of the rows that each region has is meant: the one of all groups where there are no others."""
+    """Which of the rows that each region has is meant: the one of all groups where there are no
+    others.
+    """
 
     n_slots: int = 1
     number: int = 0
@@ -163,14 +176,17 @@ def together(
     classes: SizeClasses | None = None,
     slot: Slot = ALL_GROUPS,
 ) -> RegionCounts:
-    """The counts of one region, or of several that do not overlap; numbers of classes become their smallest sizes.
+    """The counts of one region, or of several that do not overlap; numbers of classes become their
+    smallest sizes.
 
     ``slot`` says which groups are meant, where ``counts`` holds several rows per region.
     """
     found = disjoint_regions(hierarchy, paths)
     rows = [region * slot.n_slots + slot.number for region in found]
     runs = np.concatenate([np.arange(counts.offsets[row], counts.offsets[row + 1]) for row in rows])
-    added = counts_from_runs(np.zeros(len(runs), dtype=np.int64), counts.size[runs], counts.count[runs], 1)
+    added = counts_from_runs(
+        np.zeros(len(runs), dtype=np.int64), counts.size[runs], counts.count[runs], 1
+    )
     size = added.size if classes is None else classes.low_array[added.size]
     name = " + ".join(str(hierarchy.paths[region]) for region in found)
     return RegionCounts(name, size, added.count, classes)
@@ -181,21 +197,27 @@ def disjoint_regions(hierarchy: Hierarchy, paths: Sequence[str]) -> list[int]:
     found = sorted(hierarchy.find(path) for path in paths)
     if not found:
         raise RequestError("Name at least one region.")
-    leaves = sorted((int(hierarchy.leaf_starts[region]), int(hierarchy.leaf_ends[region])) for region in found)
+    leaves = sorted(
+        (int(hierarchy.leaf_starts[region]), int(hierarchy.leaf_ends[region])) for region in found
+    )
     if any(end > start for (_, end), (start, _) in pairwise(leaves)):
         raise RequestError(f"Regions that are added up must not overlap: {', '.join(paths)}.")
     return found
 
 
 def slot_of(attributes: Attributes, where: Sequence[str]) -> int:
-    """The slot of values such as ``["tenure=rented"]``; attributes that are not named have all values."""
+    """The slot of values such as ``["tenure=rented"]``; attributes that are not named have all
+    values.
+    """
     told: dict[str, str] = {}
     for text in (where,) if isinstance(where, str) else where:
         name, _, value = text.partition("=")
         attributes.chosen([name])
         known = attributes.values[attributes.names.index(name)]
         if value not in known:
-            raise RequestError(f"{name!r} has no value {value!r}; its values are {', '.join(known)}.")
+            raise RequestError(
+                f"{name!r} has no value {value!r}; its values are {', '.join(known)}."
+            )
         if name in told:
             raise RequestError(f"where= names {name!r} twice; a group has one value of it.")
         told[name] = value

@@ -53,8 +53,9 @@ from tallytree.storage.memory import give_back
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
-    """Standard error and interval of every released count, run by run of the release (with attributes, of its margins); upper
-    ends of counts that are 0, by level and then by further tables; and how far numbers of entities may be off.
+    """Standard error and interval of every released count, run by run of the release (with
+    attributes, of its margins); upper ends of counts that are 0, by level and then by further
+    tables; and how far numbers of entities may be off.
     """
 
     confidence: float
@@ -89,10 +90,12 @@ class Release(Published):
     attributes
         Attributes of groups, none by default.
     margins
-        With attributes: released counts by size of every region by every combination of their values, all values included,
-        slot by slot of each region as a :class:`~tallytree.model.lattice.Lattice` numbers them.
+        With attributes: released counts by size of every region by every combination of their
+        values, all values included, slot by slot of each region as a
+        :class:`~tallytree.model.lattice.Lattice` numbers them.
     cell_groups
-        With attributes: number of groups of every leaf and combination of values that the release keeps to.
+        With attributes: number of groups of every leaf and combination of values that the release
+        keeps to.
     people
         Released numbers of entities by class, where they were asked for.
     """
@@ -134,8 +137,8 @@ class Release(Published):
         return Lattice(self.hierarchy, self.attributes)
 
     def region(self, path: str, where: Sequence[str] = ()) -> RegionCounts:
-        """Counts of one region, by its path from the root (``"US/Georgia"``), of groups with some values of attributes
-        (``["tenure=rented"]``) or of all.
+        """Counts of one region, by its path from the root (``"US/Georgia"``), of groups with some
+        values of attributes (``["tenure=rented"]``) or of all.
         """
         return self.regions([path], where)
 
@@ -147,15 +150,18 @@ class Release(Published):
 
     @cached_property
     def classes(self) -> SizeClasses | None:
-        """The classes that sizes are counted in: ``counts`` then has the numbers of classes; None for sizes themselves."""
+        """The classes that sizes are counted in: ``counts`` then has the numbers of classes; None
+        for sizes themselves.
+        """
         found = self.manifest.get("classes")
         return None if found is None else classes_from(found)
 
     def table(self, by: str | Sequence[str] = ()) -> pa.Table:
         """All counts as an Arrow table: level, region, size, count; rows with count 0 left out.
 
-        ``by`` names attributes, which become columns after the region. Of a release in classes, ``size`` is the smallest one
-        of a class and ``class`` its name. With intervals, columns std_error, low and high follow.
+        ``by`` names attributes, which become columns after the region. Of a release in classes,
+        ``size`` is the smallest one of a class and ``class`` its name. With intervals, columns
+        std_error, low and high follow.
         """
         names = (by,) if isinstance(by, str) else tuple(by)
         table = counts_table(self.lattice, self.all_counts, names, self.classes)
@@ -171,11 +177,15 @@ class Release(Published):
 
     @property
     def all_counts(self) -> CountsBySize:
-        """Counts of every row that the release has: of regions, and of their slots where groups have attributes."""
+        """Counts of every row that the release has: of regions, and of their slots where groups
+        have attributes.
+        """
         return self.counts if self.margins is None else self.margins
 
     def row(self, path: str, where: Sequence[str] = ()) -> int:
-        """Number of a region, of groups with some values of attributes or of all, among ``all_counts``."""
+        """Number of a region, of groups with some values of attributes or of all, among
+        ``all_counts``.
+        """
         return self.hierarchy.find(path) * self.lattice.n_slots + slot_of(self.attributes, where)
 
     def without_attributes(self) -> Release:
@@ -185,16 +195,21 @@ class Release(Published):
 
     @cached_property
     def region_intervals(self) -> CountIntervals | None:
-        """Intervals of the counts of regions, run by run of ``counts``; of a release without attributes all there are."""
+        """Intervals of the counts of regions, run by run of ``counts``; of a release without
+        attributes all there are.
+        """
         if self.intervals is None or self.margins is None:
             return self.intervals
         kept, found = chosen_runs(self.lattice, self.margins), self.intervals
-        return replace(found, std_error=found.std_error[kept], low=found.low[kept], high=found.high[kept])
+        return replace(
+            found, std_error=found.std_error[kept], low=found.low[kept], high=found.high[kept]
+        )
 
     def people_table(self, by: str | Sequence[str] = ()) -> pa.Table:
         """Numbers of entities as an Arrow table: level, region, count; rows with count 0 left out.
 
-        ``by`` names classes of entities and attributes of groups, which become columns after the region.
+        ``by`` names classes of entities and attributes of groups, which become columns after the
+        region.
         """
         return refuse_people(self.people).table((by,) if isinstance(by, str) else by)
 
@@ -222,7 +237,8 @@ class Release(Published):
         """Answers, with intervals by question where :func:`tallytree.ask` has simulated them."""
         if (question.copies or question.confidence) and intervals is None:
             raise RequestError(
-                "Intervals need simulated copies of the release: use tallytree.ask(release, copies=40, …)."
+                "Intervals need simulated copies of the release: use tallytree.ask(release, "
+                "copies=40, …)."
             )
         if question.people:
             return people_reply(refuse_people(self.people), question, self.root)
@@ -237,7 +253,9 @@ class Release(Published):
         found = {words: one.told(one.ask(counts), self.classes) for words, one in asked.items()}
         facts = {"region": counts.path, **found}
         if not intervals:
-            return Reply(counts.path, ("question", "answer"), [list(pair) for pair in found.items()], facts)
+            return Reply(
+                counts.path, ("question", "answer"), [list(pair) for pair in found.items()], facts
+            )
         ends = []
         for words, one in intervals.items():
             low, high = (asked[words].told(end, self.classes) for end in (one.low, one.high))
@@ -254,7 +272,9 @@ class Release(Published):
     def tables(self, *, noisy: bool) -> dict[str, pa.RecordBatchReader | pa.Table]:
         """Counts, regions, their cells and the raw measurements, in streams."""
         paths = path_array(self.hierarchy)
-        reader = counts_reader(self.lattice, self.all_counts, paths, self._interval_columns(), self.classes)
+        reader = counts_reader(
+            self.lattice, self.all_counts, paths, self._interval_columns(), self.classes
+        )
         tables: dict[str, pa.RecordBatchReader | pa.Table] = {
             "counts.parquet": reader,
             "regions.parquet": regions_reader(self.hierarchy, self.n_groups),
@@ -281,9 +301,17 @@ class Release(Published):
 
     def _repr_html_(self) -> str:
         tree, facts = self.hierarchy, self.manifest["privacy"]["levels"]
-        groups = [int(self.n_groups[tree.level_slice(level)].sum()) for level in range(tree.n_levels)]
+        groups = [
+            int(self.n_groups[tree.level_slice(level)].sum()) for level in range(tree.n_levels)
+        ]
         rows = [
-            [fact["name"], tree.level_size(fact["level"]), groups[fact["level"]], fact["view"], fact["share"]]
+            [
+                fact["name"],
+                tree.level_size(fact["level"]),
+                groups[fact["level"]],
+                fact["view"],
+                fact["share"],
+            ]
             for fact in facts
         ]
         columns = ["level", "regions", "groups", "view", "share of the budget"]
@@ -313,20 +341,38 @@ def load_release(folder: Folder) -> Release:
     return with_margins(lattice, counts, made, cell_groups)
 
 
-def with_margins(lattice: Lattice, margins: CountsBySize, release: Release, cell_groups: IntArray) -> Release:
-    """A release with its tables by attributes, of which those of regions alone are the slots of all values."""
+def with_margins(
+    lattice: Lattice, margins: CountsBySize, release: Release, cell_groups: IntArray
+) -> Release:
+    """A release with its tables by attributes, of which those of regions alone are the slots of all
+    values.
+    """
     counts = margins.at(np.arange(lattice.hierarchy.n_regions) * lattice.n_slots)
-    return replace(release, counts=counts, attributes=lattice.attributes, margins=margins, cell_groups=cell_groups)
+    return replace(
+        release,
+        counts=counts,
+        attributes=lattice.attributes,
+        margins=margins,
+        cell_groups=cell_groups,
+    )
 
 
-def _intervals(columns: Mapping[str, AnyArray], facts: Mapping[str, Any] | None) -> CountIntervals | None:
-    """Intervals as they stand in a table of counts, whose rows are in the order of the release's runs."""
+def _intervals(
+    columns: Mapping[str, AnyArray], facts: Mapping[str, Any] | None
+) -> CountIntervals | None:
+    """Intervals as they stand in a table of counts, whose rows are in the order of the release's
+    runs.
+    """
     if facts is None:
         if "std_error" in columns:
             raise VerificationError(
-                "manifest.json lacks the confidence of the intervals in counts.parquet.", ("manifest.json",)
+                "manifest.json lacks the confidence of the intervals in counts.parquet.",
+                ("manifest.json",),
             )
         return None
     std_error, low, high = (columns[name] for name in INTERVAL_COLUMNS)
-    zeros, totals = ZeroEnds.from_json(facts.get("zeros", [])), TotalEnds.from_json(facts.get("totals", []))
+    zeros, totals = (
+        ZeroEnds.from_json(facts.get("zeros", [])),
+        TotalEnds.from_json(facts.get("totals", [])),
+    )
     return CountIntervals(facts["confidence"], std_error, low, high, zeros, totals)

@@ -1,4 +1,6 @@
-"""The Arrow tables of released counts and of regions, and back. Tables are streamed: one batch of rows exists at a time."""
+"""The Arrow tables of released counts and of regions, and back. Tables are streamed: one batch of
+rows exists at a time.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,12 @@ from tallytree.model.lattice import Lattice
 from tallytree.storage.folder import Folder
 
 ROWS_PER_BATCH = 1 << 20
-# Rows of a region are neighbours, so a batch names few regions many times: a dictionary per batch, kept so in Parquet.
+# Rows of a region are neighbours, so a batch names few regions many times: a dictionary per batch,
+# kept so in Parquet.
 NAME = pa.dictionary(pa.int32(), pa.string())
-COUNTS_SCHEMA = pa.schema([("level", pa.int32()), ("region", NAME), ("size", pa.int64()), ("count", pa.int64())])
+COUNTS_SCHEMA = pa.schema(
+    [("level", pa.int32()), ("region", NAME), ("size", pa.int64()), ("count", pa.int64())]
+)
 INTERVAL_COLUMNS = ("std_error", "low", "high")
 REGIONS_SCHEMA = pa.schema(
     [
@@ -39,18 +44,23 @@ def path_array(hierarchy: Hierarchy) -> pa.LargeStringArray:
     for level in range(1, hierarchy.n_levels):
         here = hierarchy.level_slice(level)
         parents = hierarchy.parent[here] - hierarchy.level_starts[level - 1]
-        levels.append(paths_below(levels[-1], parents, own.slice(here.start, here.stop - here.start)))
+        levels.append(
+            paths_below(levels[-1], parents, own.slice(here.start, here.stop - here.start))
+        )
     return pa.concat_arrays(levels)
 
 
 def counts_table(
-    lattice: Lattice, counts: CountsBySize, by: Sequence[str] = (), classes: SizeClasses | None = None
+    lattice: Lattice,
+    counts: CountsBySize,
+    by: Sequence[str] = (),
+    classes: SizeClasses | None = None,
 ) -> pa.Table:
-    """Level, region, size, count: one row per size that a region has; of classes the smallest size, and their name. With
-    attributes, a column each after the region.
+    """Level, region, size, count: one row per size that a region has; of classes the smallest size,
+    and their name. With attributes, a column each after the region.
 
-    ``counts`` are those of every region, or with attributes those of every slot of every region, of which all values of some
-    attributes and single values of the others are taken.
+    ``counts`` are those of every region, or with attributes those of every slot of every region, of
+    which all values of some attributes and single values of the others are taken.
     """
     kept = chosen_runs(lattice, counts, by)
     rows, margin = counts.region_of_run()[kept], lattice.attributes.chosen(by)
@@ -62,7 +72,10 @@ def counts_table(
             "level": pa.array(hierarchy.level_of[region].astype(np.int32)),
             "region": path_array(hierarchy).take(pa.array(region)).cast(pa.string()),
             **{lattice.attributes.names[place]: _text(values[place]) for place in margin},
-            **{name: _text(column) for name, column in sized_columns(counts.size[kept], classes).items()},
+            **{
+                name: _text(column)
+                for name, column in sized_columns(counts.size[kept], classes).items()
+            },
             "count": pa.array(counts.count[kept]),
         }
     )
@@ -91,7 +104,9 @@ def with_attributes(schema: pa.Schema, lattice: Lattice) -> pa.Schema:
 
 
 def sized_columns(size: IntArray, classes: SizeClasses | None) -> dict[str, pa.Array]:
-    """The columns that say which size a row is about: sizes themselves, or the smallest one of a class and its name."""
+    """The columns that say which size a row is about: sizes themselves, or the smallest one of a
+    class and its name.
+    """
     if classes is None:
         return {"size": pa.array(size)}
     names = pa.DictionaryArray.from_arrays(size.astype(np.int32), pa.array(classes.labels))
@@ -111,12 +126,18 @@ def counts_reader(
 ) -> pa.RecordBatchReader:
     """The counts in batches of bounded size; ``more`` columns with one value per run may follow.
 
-    With attributes they are those of every slot of every region, and null stands for all values of an attribute.
+    With attributes they are those of every slot of every region, and null stands for all values of
+    an attribute.
     """
     more = more or {}
-    first_fields, last = list(with_attributes(COUNTS_SCHEMA, lattice))[:-1], list(COUNTS_SCHEMA)[-1:]
+    first_fields, last = (
+        list(with_attributes(COUNTS_SCHEMA, lattice))[:-1],
+        list(COUNTS_SCHEMA)[-1:],
+    )
     own = [*first_fields, *([] if classes is None else [pa.field("class", NAME)]), *last]
-    schema = pa.schema([*own, *(pa.field(name, pa.array(values[:0]).type) for name, values in more.items())])
+    schema = pa.schema(
+        [*own, *(pa.field(name, pa.array(values[:0]).type) for name, values in more.items())]
+    )
     n_slots = lattice.n_slots
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -137,7 +158,8 @@ def counts_reader(
 
 
 def regions_reader(hierarchy: Hierarchy, n_groups: IntArray) -> pa.RecordBatchReader:
-    """Level, region, label, parent, groups: one row per region, so that regions without groups are not lost.
+    """Level, region, label, parent, groups: one row per region, so that regions without groups are
+    not lost.
 
     Leaves are named batch by batch: of all names together there may be more than of anything else.
     """
@@ -150,7 +172,12 @@ def regions_reader(hierarchy: Hierarchy, n_groups: IntArray) -> pa.RecordBatchRe
             own = pa.array(escape_labels(labels[n_above:]), pa.large_string())
             leaves = paths_below(above, parent[n_above:], own) if len(above) else own
             columns = [
-                pa.array(np.searchsorted(hierarchy.level_starts, np.arange(start, stop), "right").astype(np.int32) - 1),
+                pa.array(
+                    np.searchsorted(hierarchy.level_starts, np.arange(start, stop), "right").astype(
+                        np.int32
+                    )
+                    - 1
+                ),
                 pa.concat_arrays([above.slice(start, stop - start), leaves]).cast(pa.string()),
                 pa.array(labels, pa.string()),
                 pa.array(parent),
@@ -163,11 +190,17 @@ def regions_reader(hierarchy: Hierarchy, n_groups: IntArray) -> pa.RecordBatchRe
 
 def _paths_above_leaves(hierarchy: Hierarchy) -> pa.LargeStringArray:
     """Paths of the regions above the last level; none where the root is the only region."""
-    return path_array(hierarchy.above_leaves()) if hierarchy.n_levels > 1 else pa.array([], pa.large_string())
+    return (
+        path_array(hierarchy.above_leaves())
+        if hierarchy.n_levels > 1
+        else pa.array([], pa.large_string())
+    )
 
 
 def cells_table(lattice: Lattice, cell_groups: IntArray, paths: pa.LargeStringArray) -> pa.Table:
-    """Region, attributes, groups: one row per leaf and combination of values, those without groups included."""
+    """Region, attributes, groups: one row per leaf and combination of values, those without groups
+    included.
+    """
     n_cells = lattice.attributes.n_cells
     leaves = paths.slice(int(lattice.hierarchy.level_starts[-2])).cast(pa.string())
     slots = np.tile(lattice.slots(lattice.finest.margin), lattice.hierarchy.n_leaves)
@@ -177,8 +210,12 @@ def cells_table(lattice: Lattice, cell_groups: IntArray, paths: pa.LargeStringAr
     return pa.table({"region": region, **names, "groups": pa.array(cell_groups)})
 
 
-def counts_part(level: int, counts: CountsBySize, paths: pa.LargeStringArray) -> pa.RecordBatchReader:
-    """Counts of consecutive regions of a level, whose paths are given: a part of the table of ``counts_reader``."""
+def counts_part(
+    level: int, counts: CountsBySize, paths: pa.LargeStringArray
+) -> pa.RecordBatchReader:
+    """Counts of consecutive regions of a level, whose paths are given: a part of the table of
+    ``counts_reader``.
+    """
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start, stop in pieces(len(counts.size)):
@@ -194,9 +231,15 @@ def counts_part(level: int, counts: CountsBySize, paths: pa.LargeStringArray) ->
     return pa.RecordBatchReader.from_batches(COUNTS_SCHEMA, batches())
 
 
-def paths_below(above: pa.LargeStringArray, parent: IntArray, labels: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Paths of regions from those of their parents, which ``parent`` numbers, and their own labels, made safe."""
-    return pc.binary_join_element_wise(above.take(pa.array(parent)), labels, pa.scalar(SEPARATOR, pa.large_string()))
+def paths_below(
+    above: pa.LargeStringArray, parent: IntArray, labels: pa.LargeStringArray
+) -> pa.LargeStringArray:
+    """Paths of regions from those of their parents, which ``parent`` numbers, and their own labels,
+    made safe.
+    """
+    return pc.binary_join_element_wise(
+        above.take(pa.array(parent)), labels, pa.scalar(SEPARATOR, pa.large_string())
+    )
 
 
 def pieces(n_rows: int, at_once: int | None = None) -> Iterator[tuple[int, int]]:
@@ -215,7 +258,9 @@ def regions_of_rows(offsets: IntArray, start: int, stop: int) -> tuple[int, IntA
     return first, np.repeat(np.arange(last - first, dtype=np.int64), lengths)
 
 
-def names_of_rows(paths: pa.LargeStringArray, first: int, row_region: IntArray) -> pa.DictionaryArray:
+def names_of_rows(
+    paths: pa.LargeStringArray, first: int, row_region: IntArray
+) -> pa.DictionaryArray:
     """The path of the region of each row, which is counted from ``first``."""
     n_regions = int(row_region[-1]) + 1
     names = paths.slice(first, n_regions).cast(pa.string())
@@ -223,10 +268,14 @@ def names_of_rows(paths: pa.LargeStringArray, first: int, row_region: IntArray) 
 
 
 def regions_of_folder(folder: Folder) -> tuple[Hierarchy, IntArray]:
-    """The hierarchy and the numbers of groups that ``regions_reader`` wrote; paths follow from labels and are not read."""
+    """The hierarchy and the numbers of groups that ``regions_reader`` wrote; paths follow from
+    labels and are not read.
+    """
     level_names = [level["name"] for level in folder.manifest["levels"]]
     regions = folder.table("regions.parquet", columns=("level", "label", "parent", "groups"))
-    starts = np.searchsorted(regions["level"].to_numpy(), np.arange(len(level_names) + 1)).astype(np.int64)
+    starts = np.searchsorted(regions["level"].to_numpy(), np.arange(len(level_names) + 1)).astype(
+        np.int64
+    )
     hierarchy = Hierarchy(
         tuple(level_names),
         starts,
@@ -237,7 +286,9 @@ def regions_of_folder(folder: Folder) -> tuple[Hierarchy, IntArray]:
 
 
 def slots_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
-    """The slot of each row of a table with one column per attribute, null for all values; refuses unknown values."""
+    """The slot of each row of a table with one column per attribute, null for all values; refuses
+    unknown values.
+    """
     slot = np.zeros(len(table), dtype=np.int64)
     for name, values in zip(lattice.attributes.names, lattice.attributes.values):
         if name not in table.column_names:
@@ -245,26 +296,35 @@ def slots_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
         column = table[name].cast(pa.string())
         place = pc.index_in(column, value_set=pa.array(values))
         if place.null_count != column.null_count:
-            raise VerificationError(f"A table of the release has a value of {name!r} that its manifest does not list.")
-        slot = slot * (len(values) + 1) + pc.add(pc.fill_null(place, -1), 1).to_numpy().astype(np.int64)
+            raise VerificationError(
+                f"A table of the release has a value of {name!r} that its manifest does not list."
+            )
+        slot = slot * (len(values) + 1) + pc.add(pc.fill_null(place, -1), 1).to_numpy().astype(
+            np.int64
+        )
     return slot
 
 
 def cell_groups_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
     """The numbers of groups that ``cells_table`` wrote."""
     expected = cells_table(
-        lattice, np.zeros(lattice.n_rows(lattice.finest), dtype=np.int64), path_array(lattice.hierarchy)
+        lattice,
+        np.zeros(lattice.n_rows(lattice.finest), dtype=np.int64),
+        path_array(lattice.hierarchy),
     )
     if not table.drop_columns(["groups"]).equals(expected.drop_columns(["groups"])):
-        raise VerificationError("cells.parquet does not list every leaf with every combination of values.")
+        raise VerificationError(
+            "cells.parquet does not list every leaf with every combination of values."
+        )
     return table["groups"].to_numpy().astype(np.int64)
 
 
 def counts_from_parts(
     lattice: Lattice, parts: Iterable[pa.Table], classes: SizeClasses | None = None
 ) -> tuple[CountsBySize, dict[str, AnyArray]]:
-    """The counts that ``counts_reader`` wrote, from parts of consecutive rows, and the columns with one value per run that
-    follow them; refuses fractions, negative numbers, unknown regions and classes.
+    """The counts that ``counts_reader`` wrote, from parts of consecutive rows, and the columns with
+    one value per run that follow them; refuses fractions, negative numbers, unknown regions and
+    classes.
     """
     paths = path_array(lattice.hierarchy)
     start = 0
@@ -276,35 +336,54 @@ def counts_from_parts(
         if lattice.attributes:
             row += slots_from_table(lattice, part)
         size, count = _sizes_and_counts(part, classes)
-        more = {name: part[name].to_numpy() for name in INTERVAL_COLUMNS if name in part.column_names}
-        for name, values in {"row": row.astype(np.uint32), "size": size, "count": count, **more}.items():
+        more = {
+            name: part[name].to_numpy() for name in INTERVAL_COLUMNS if name in part.column_names
+        }
+        for name, values in {
+            "row": row.astype(np.uint32),
+            "size": size,
+            "count": count,
+            **more,
+        }.items():
             found.setdefault(name, []).append(values)
     del paths
     columns = {name: np.concatenate(found.pop(name)) for name in list(found)}
     n_rows = lattice.hierarchy.n_regions * lattice.n_slots
-    return counts_from_runs(columns.pop("row"), columns.pop("size"), columns.pop("count"), n_rows), columns
+    return counts_from_runs(
+        columns.pop("row"), columns.pop("size"), columns.pop("count"), n_rows
+    ), columns
 
 
 def _sizes_and_counts(table: pa.Table, classes: SizeClasses | None) -> tuple[IntArray, IntArray]:
     for column in ("size", "count"):
         kind = table.schema.field(column).type
         if not pa.types.is_integer(kind):
-            raise VerificationError(f"counts.parquet: column {column!r} holds {kind}, not integers.")
+            raise VerificationError(
+                f"counts.parquet: column {column!r} holds {kind}, not integers."
+            )
         if table[column].null_count:
             raise VerificationError(f"counts.parquet: column {column!r} has missing values.")
-    size, count = (table[column].to_numpy().astype(np.int64, copy=False) for column in ("size", "count"))
+    size, count = (
+        table[column].to_numpy().astype(np.int64, copy=False) for column in ("size", "count")
+    )
     if np.any(count <= 0) or np.any(size < 0):
-        raise VerificationError("counts.parquet holds a negative or zero count, or a negative size.")
+        raise VerificationError(
+            "counts.parquet holds a negative or zero count, or a negative size."
+        )
     if classes is None:
         return size, count
     number = classes.number(size)
     if np.any(classes.low_array[number] != size):
-        raise VerificationError("counts.parquet holds a size that begins none of the classes in the manifest.")
+        raise VerificationError(
+            "counts.parquet holds a size that begins none of the classes in the manifest."
+        )
     return number, count
 
 
 def region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray, start: int = 0) -> IntArray:
-    """Number of the region that each row names; found fastest where they come in order, from ``start`` on."""
+    """Number of the region that each row names; found fastest where they come in order, from
+    ``start`` on.
+    """
     if names.null_count:
         raise VerificationError("counts.parquet has rows without a region.")
     encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
@@ -321,7 +400,9 @@ def region_numbers(paths: pa.LargeStringArray, names: pa.ChunkedArray, start: in
 
 
 def _neighbours(paths: pa.LargeStringArray, names: pa.Array, start: int) -> int | None:
-    """The first of the named regions if they are consecutive from there, as ``counts_reader`` writes them."""
+    """The first of the named regions if they are consecutive from there, as ``counts_reader``
+    writes them.
+    """
     if not len(names):
         return None
     names = names.cast(pa.large_string())
@@ -336,5 +417,9 @@ def _looked_up(paths: pa.LargeStringArray, names: pa.ChunkedArray) -> IntArray:
     found = pc.index_in(known, value_set=paths)
     if found.null_count:
         unknown = known.filter(pc.is_null(found))[0].as_py()
-        raise VerificationError(f"counts.parquet names a region {unknown!r} that regions.parquet does not have.")
-    return found.to_numpy().astype(np.int64)[np.concatenate([chunk.indices.to_numpy() for chunk in names.chunks])]
+        raise VerificationError(
+            f"counts.parquet names a region {unknown!r} that regions.parquet does not have."
+        )
+    return found.to_numpy().astype(np.int64)[
+        np.concatenate([chunk.indices.to_numpy() for chunk in names.chunks])
+    ]

@@ -1,4 +1,6 @@
-"""A release of group sizes whose rows other machines have written: part files, and what is known about them all together."""
+"""A release of group sizes whose rows other machines have written: part files, and what is known
+about them all together.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ class WrittenTables:
 
 @dataclass(frozen=True, eq=False)
 class WrittenRelease(Published):
-    """A release that was written in parts. Its rows stay on disk until it is asked for them; then it is loaded.
+    """A release that was written in parts. Its rows stay on disk until it is asked for them; then
+    it is loaded.
 
     Attributes
     ----------
@@ -90,13 +93,22 @@ class WrittenRelease(Published):
         return {"regions.parquet": regions_reader(self.hierarchy, self.written.n_groups)}
 
     def verify(self) -> Verification:
-        """What was checked by those who wrote the tables; :func:`tallytree.verify` reads all files again."""
+        """What was checked by those who wrote the tables; :func:`tallytree.verify` reads all files
+        again.
+        """
         return Verification(self.written.checks)
 
     def _reply(self, question: Question) -> Reply:
         return self.loaded.reply(question)
 
-    def save(self, path: str | Path, *, overwrite: bool = False, noisy: bool = True, work: Work | None = None) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        overwrite: bool = False,
+        noisy: bool = True,
+        work: Work | None = None,
+    ) -> Path:
         """Put the parts together in their place; elsewhere, write a copy of the release."""
         if work is None:
             return self.loaded.save(path, overwrite=overwrite, noisy=noisy)

@@ -1,7 +1,8 @@
-"""How uncertain the answer to a box is after least squares on a tree of boxes in any number of dimensions.
+"""How uncertain the answer to a box is after least squares on a tree of boxes in any number of
+dimensions.
 
-The same facts as in :mod:`tallytree.kernels.range_moments`, with more nodes that a query cuts: those on the surface of
-the box. Work per query is their number times the number of children.
+The same facts as in :mod:`tallytree.kernels.range_moments`, with more nodes that a query cuts:
+those on the surface of the box. Work per query is their number times the number of children.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ OUTSIDE, INSIDE, CUT = 0, 1, 2
 class BoxNoise(NamedTuple):
     """A tree of boxes, parents before children, and what least squares makes of its noise.
 
-    ``low`` and ``high`` hold the first and one past the last cell of each node along each axis; ``variance`` and
-    ``cumulant`` are those of each node's noise, ``below`` and ``quartic`` as in
+    ``low`` and ``high`` hold the first and one past the last cell of each node along each axis;
+    ``variance`` and ``cumulant`` are those of each node's noise, ``below`` and ``quartic`` as in
     :class:`tallytree.kernels.range_moments.TreeNoise`.
     """
 
@@ -46,8 +47,9 @@ def _place(tree, node, low, high):  # type: ignore[no-untyped-def]
 
 @serial
 def _find_cut_nodes(tree, low, high, cut, first_cut_child):  # type: ignore[no-untyped-def]
-    """Nodes that the query cuts, parents before children; the cut children of one node are consecutive. Returns how
-    many."""
+    """Nodes that the query cuts, parents before children; the cut children of one node are
+    consecutive. Returns how many.
+    """
     if _place(tree, 0, low, high) != CUT:
         return 0
     cut[0] = 0
@@ -74,9 +76,9 @@ def _own_cumulant(tree, node, covariance):  # type: ignore[no-untyped-def]
 def _one_box(tree, low, high, cut, first_cut_child, part, covariance):  # type: ignore[no-untyped-def]
     """Variance and fourth cumulant of the estimate of one box.
 
-    Upwards: the query restricted to a cut node is part · (count of the node) plus a remainder, uncorrelated with the
-    node's estimate, whose variances add up to ``residual``. Downwards: covariance of the query with each node's
-    estimate, hence its noise's coefficient.
+    Upwards: the query restricted to a cut node is part · (count of the node) plus a remainder,
+    uncorrelated with the node's estimate, whose variances add up to ``residual``. Downwards:
+    covariance of the query with each node's estimate, hence its noise's coefficient.
     """
     n_cut = _find_cut_nodes(tree, low, high, cut, first_cut_child)
     if n_cut == 0:
@@ -129,11 +131,17 @@ def _many_boxes(tree, lows, highs, variance, cumulant, start, stop):  # type: ig
 
 
 def box_moments(tree: BoxNoise, lows: IntArray, highs: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Variance and fourth cumulant of the estimates of boxes from ``lows`` up to, not including, ``highs``; one row
-    each."""
-    low, high = np.ascontiguousarray(lows, dtype=np.int64), np.ascontiguousarray(highs, dtype=np.int64)
+    """Variance and fourth cumulant of the estimates of boxes from ``lows`` up to, not including,
+    ``highs``; one row each.
+    """
+    low, high = (
+        np.ascontiguousarray(lows, dtype=np.int64),
+        np.ascontiguousarray(highs, dtype=np.int64),
+    )
     variance, cumulant = np.empty(len(low)), np.empty(len(low))
     run_in_chunks(
-        lambda start, stop: _many_boxes(tree, low, high, variance, cumulant, start, stop), len(low), smallest=16
+        lambda start, stop: _many_boxes(tree, low, high, variance, cumulant, start, stop),
+        len(low),
+        smallest=16,
     )
     return variance, cumulant

@@ -1,8 +1,10 @@
-"""Merging neighbouring bins: best partitions under a price per part, in quadratic time whatever the number of parts.
+"""Merging neighbouring bins: best partitions under a price per part, in quadratic time whatever the
+number of parts.
 
-The dynamic program of the papers fills one row per number of parts, O(k N²). With a fixed price λ per part one row is enough:
-F(j) = min over i < j of F(i) + cost(i, j) + λ. The optimum for λ is the optimum for its own number of parts, and λ is what the
-noise says a part costs, so no other number needs to be tried.
+The dynamic program of the papers fills one row per number of parts, O(k N²). With a fixed price λ
+per part one row is enough: F(j) = min over i < j of F(i) + cost(i, j) + λ. The optimum for λ is the
+optimum for its own number of parts, and λ is what the noise says a part costs, so no other number
+needs to be tried.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def _cheapest_squares(values, price, cheapest, start):  # type: ignore[no-untype
 
 
 def merge_by_squares(values: FloatArray, price: float) -> IntArray:
-    """The partition with the least sum of squared deviations from the mean of each part, plus a price per part.
+    """The partition with the least sum of squared deviations from the mean of each part, plus a
+    price per part.
 
     Returns
     -------
@@ -60,8 +63,8 @@ def merge_by_squares(values: FloatArray, price: float) -> IntArray:
 def _deviations(values, rank, after, before, out):  # type: ignore[no-untyped-def]
     """out[j] = Σ |value − median| over the first j bins, from the last j down to 1.
 
-    ``after`` and ``before`` link all bins in order of value and are used up. The middle bin m moves by at most one place
-    per bin taken out; ``low`` and ``high`` are the sums before and after it.
+    ``after`` and ``before`` link all bins in order of value and are used up. The middle bin m moves
+    by at most one place per bin taken out; ``low`` and ``high`` are the sums before and after it.
     """
     n = len(values)
     m = 0
@@ -129,8 +132,8 @@ def _link(order, after, before):  # type: ignore[no-untyped-def]
 def deviations_from(counts: IntArray) -> IntArray:
     """Σ |count − median| over the first q bins, for q = 1, 2, …: whole numbers, in O(N log N).
 
-    All bins are linked in order of their counts and taken out from the end, during which the median moves by one place at
-    most per bin.
+    All bins are linked in order of their counts and taken out from the end, during which the median
+    moves by one place at most per bin.
     """
     values, order, rank = _ordered(counts)
     n_bins = len(values)
@@ -142,7 +145,9 @@ def deviations_from(counts: IntArray) -> IntArray:
 
 
 def cut_deviations(counts: IntArray) -> IntArray:
-    """Absolute deviations from the medians left and right of every cut inside a stretch of bins, added up."""
+    """Absolute deviations from the medians left and right of every cut inside a stretch of bins,
+    added up.
+    """
     return deviations_from(counts)[:-1] + deviations_from(counts[::-1])[-2::-1]
 
 
@@ -175,7 +180,9 @@ def _cheapest_cut(prices, starts, best, chosen):  # type: ignore[no-untyped-def]
 
 
 def cheapest_cut(prices: IntArray, child_starts: IntArray) -> IntArray:
-    """1 for the nodes of a tree that tile its root at the least sum of prices, else 0. Linear in nodes, whole numbers."""
+    """1 for the nodes of a tree that tile its root at the least sum of prices, else 0. Linear in
+    nodes, whole numbers.
+    """
     given = as_input(prices, np.int64)
     best, chosen = np.empty(len(given), dtype=np.int64), np.zeros(len(given), dtype=np.int64)
     _cheapest_cut(given, as_input(child_starts, np.int64), best, chosen)
@@ -202,4 +209,6 @@ def box_deviations(values: IntArray, starts: IntArray) -> IntArray:
 
 def _check_bins(n_bins: int) -> None:
     if not 1 <= n_bins <= MOST_BINS:
-        raise RequestError(f"Bins are merged where there are 1 to {MOST_BINS:,} of them, got {n_bins:,}.")
+        raise RequestError(
+            f"Bins are merged where there are 1 to {MOST_BINS:,} of them, got {n_bins:,}."
+        )

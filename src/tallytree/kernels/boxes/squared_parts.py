@@ -1,7 +1,9 @@
-"""Best partitions of bins into every number of parts, by squared deviations rounded down: whole numbers, exactly.
+"""Best partitions of bins into every number of parts, by squared deviations rounded down: whole
+numbers, exactly.
 
-The dynamic program of Xu et al. 2012 (V-optimal histograms): T(j, q) = min over i < q of T(j − 1, i) + cost(i, q), the least
-cost of the first q bins in j parts. Costs are whole numbers because the scores of a private choice must be: see
+The dynamic program of Xu et al. 2012 (V-optimal histograms): T(j, q) = min over i < q of T(j − 1,
+i) + cost(i, q), the least cost of the first q bins in j parts. Costs are whole numbers because the
+scores of a private choice must be: see
 :func:`tallytree.privacy.sensitivity.squares_score_sensitivity`. O(k N²) for k parts, N³/6 for all.
 """
 
@@ -60,16 +62,21 @@ class SquaredParts:
         n_bins = len(values)
         if not 1 <= n_parts <= n_bins <= MOST_BINS:
             raise RequestError(
-                f"1 to {MOST_BINS:,} bins are divided into at most as many parts; got {n_bins}, {n_parts}."
+                f"1 to {MOST_BINS:,} bins are divided into at most as many parts; got {n_bins}, "
+                f"{n_parts}."
             )
         if values.min() < 0 or values.max() > LARGEST_COUNT:
-            raise RequestError(f"Counts of bins that are divided lie between 0 and {LARGEST_COUNT:,}.")
+            raise RequestError(
+                f"Counts of bins that are divided lie between 0 and {LARGEST_COUNT:,}."
+            )
         table = np.zeros((n_parts, n_bins + 1), dtype=np.int64)
         _cheapest(values, np.empty(n_bins, dtype=np.int64), table)
         return cls(values, table)
 
     def last_cuts(self, n_parts: int, end: int) -> IntArray:
-        """Cost of the first ``end`` bins in n_parts + 1 parts, by where the last of them begins: at n_parts … end − 1."""
+        """Cost of the first ``end`` bins in n_parts + 1 parts, by where the last of them begins: at
+        n_parts … end − 1.
+        """
         cost = np.empty(end, dtype=np.int64)
         _costs_up_to(self.counts, end, cost)
         return self.table[n_parts - 1, n_parts:end] + cost[n_parts:]

@@ -1,10 +1,11 @@
 """Uncertainty of box queries on a tree of boxes after least squares, and their answers without it.
 
-A query is a box with real-valued ends. A leaf that it cuts counts by the fraction w of its volume that lies inside. Let
-s_v be the best estimate of node v from the counts at and below it and q_v the same of what the query takes of v.
-Upwards, with S = Σ Var(s_c), K = Σ Cov(q_c, s_c) and U = Σ Var(q_c) over the children, a count of v with variance V
-updates the pair like a Kalman filter: Cov(q_v, s_v) = K V / (S + V), Var(q_v) = U − K² / (S + V). A node wholly inside
-has q = s, one wholly outside q = 0, so only nodes cut by the border are visited.
+A query is a box with real-valued ends. A leaf that it cuts counts by the fraction w of its volume
+that lies inside. Let s_v be the best estimate of node v from the counts at and below it and q_v the
+same of what the query takes of v. Upwards, with S = Σ Var(s_c), K = Σ Cov(q_c, s_c) and U = Σ
+Var(q_c) over the children, a count of v with variance V updates the pair like a Kalman filter:
+Cov(q_v, s_v) = K V / (S + V), Var(q_v) = U − K² / (S + V). A node wholly inside has q = s, one
+wholly outside q = 0, so only nodes cut by the border are visited.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, found, n_cut, begin
 
 
 @serial
-def _fewest(low, high, starts, own, values, depth, query_low, query_high, out, out_variance, begin, end):  # type: ignore[no-untyped-def]
+def _fewest(
+    low, high, starts, own, values, depth, query_low, query_high, out, out_variance, begin, end
+):  # type: ignore[no-untyped-def]
     node, child = np.empty(depth + 2, np.int64), np.empty(depth + 2, np.int64)
     for query in range(begin, end):
         total, variance = 0.0, 0.0
@@ -114,17 +117,19 @@ def box_uncertainty(
     query_low: FloatArray,
     query_high: FloatArray,
 ) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
-    """Variance of the least-squares answer to each query, the part of it that comes from leaves it cuts, their number, and the
-    variance of what is not known inside those leaves, Σ w(1 − w)·loose + (Σ √(w(1 − w))·edge)².
+    """Variance of the least-squares answer to each query, the part of it that comes from leaves it
+    cuts, their number, and the variance of what is not known inside those leaves, Σ w(1 − w)·loose
+    + (Σ √(w(1 − w))·edge)².
 
     Parameters
     ----------
     tree, leaves
         The boxes, and which of them tile the map.
     noise
-        Variance of each node's own count (infinite: none), variance of its best estimate from the counts at and below it,
-        its published count, ``loose``, the variance of what lies inside a part w of it over w(1 − w), and ``edge``, the part of
-        that error which all boxes along a border share, over √(w(1 − w)).
+        Variance of each node's own count (infinite: none), variance of its best estimate from the
+        counts at and below it, its published count, ``loose``, the variance of what lies inside a
+        part w of it over w(1 − w), and ``edge``, the part of that error which all boxes along a
+        border share, over √(w(1 − w)).
     query_low, query_high
         One row per query, in cells of the grid.
     """
@@ -134,27 +139,48 @@ def box_uncertainty(
     found = tuple(np.empty(len(query_low)) for _ in range(3))
     n_cut = np.empty(len(query_low), dtype=np.int64)
     boxes = (tree.low, tree.high, tree.child_starts, as_input(leaves, np.int64))
-    reals = tuple(as_input(part, np.float64) for part in (own, from_below, below, values, loose, edge))
+    reals = tuple(
+        as_input(part, np.float64) for part in (own, from_below, below, values, loose, edge)
+    )
     low, high = as_input(query_low, np.float64), as_input(query_high, np.float64)
     depth = int(tree.depth[-1])
     run_in_chunks(
-        lambda a, b: _uncertainty(boxes, reals, depth, low, high, found, n_cut, a, b), len(n_cut), smallest=256
+        lambda a, b: _uncertainty(boxes, reals, depth, low, high, found, n_cut, a, b),
+        len(n_cut),
+        smallest=256,
     )
     out, by_area, inside_boxes = found
     return out, by_area, n_cut, inside_boxes
 
 
 def fewest_boxes(
-    tree: BoxTree, values: FloatArray, variances: FloatArray, query_low: FloatArray, query_high: FloatArray
+    tree: BoxTree,
+    values: FloatArray,
+    variances: FloatArray,
+    query_low: FloatArray,
+    query_high: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Each query as the sum of the fewest measured boxes, without inference; answers and their variances."""
+    """Each query as the sum of the fewest measured boxes, without inference; answers and their
+    variances.
+    """
     out, out_variance = np.empty(len(query_low)), np.empty(len(query_low))
     own, noisy = as_input(variances, np.float64), as_input(values, np.float64)
     low, high = as_input(query_low, np.float64), as_input(query_high, np.float64)
     depth = int(tree.depth[-1])
     run_in_chunks(
         lambda a, b: _fewest(
-            tree.low, tree.high, tree.child_starts, own, noisy, depth, low, high, out, out_variance, a, b
+            tree.low,
+            tree.high,
+            tree.child_starts,
+            own,
+            noisy,
+            depth,
+            low,
+            high,
+            out,
+            out_variance,
+            a,
+            b,
         ),
         len(out),
         smallest=256,

@@ -1,1 +1,3 @@
-"""Kernels of the staircase of a region: its tiles, the curve behind them, and curves of parents and children."""
+"""Kernels of the staircase of a region: its tiles, the curve behind them, and curves of parents and
+children.
+"""

@@ -1,11 +1,13 @@
-"""The staircase of a region, measured tile by tile: exact sums, and where the next tiles begin and end.
+"""The staircase of a region, measured tile by tile: exact sums, and where the next tiles begin and
+end.
 
-N(i) is the number of groups with more than i entities. Written as columns of height N(0), N(1), … the groups form a staircase
-with one cell per entity, and an entity that comes or goes changes one cell. A *block* is a stretch of columns; its answer is
-the number of cells in it, the sum of N over its sizes.
+N(i) is the number of groups with more than i entities. Written as columns of height N(0), N(1), …
+the groups form a staircase with one cell per entity, and an entity that comes or goes changes one
+cell. A *block* is a stretch of columns; its answer is the number of cells in it, the sum of N over
+its sizes.
 
-Beside the answers, regions keep a running prediction of N with its variance, from answers already given. Blocks follow from the
-prediction alone, so they are as public as the answers.
+Beside the answers, regions keep a running prediction of N with its variance, from answers already
+given. Blocks follow from the prediction alone, so they are as public as the answers.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from tallytree.tuning.blocks import BLUR, FIRST_SIZES, ROUGHNESS, SPACING
 
 
 class Prior(NamedTuple):
-    """What is known about the staircases of some regions before they are measured, one row per shape.
+    """What is known about the staircases of some regions before they are measured, one row per
+    shape.
 
     Attributes
     ----------
@@ -41,7 +44,9 @@ class Prior(NamedTuple):
     row: IntArray
 
     def at(self, regions: IntArray) -> Prior:
-        """What is known about some regions, in this order, and no other shapes; shapes in the order in which they appear."""
+        """What is known about some regions, in this order, and no other shapes; shapes in the order
+        in which they appear.
+        """
         shapes, first, row = np.unique(self.row[regions], return_index=True, return_inverse=True)
         order = np.argsort(first)
         shapes, row = shapes[order], np.argsort(order)[row]
@@ -51,11 +56,15 @@ class Prior(NamedTuple):
         """What is known about consecutive regions, whose shapes are consecutive too."""
         row = self.row[regions]
         shapes = slice(int(row[0]), int(row[-1]) + 1) if len(row) else slice(0, 0)
-        return Prior(self.fall[shapes], self.fall_variance[shapes], self.excess[shapes], row - shapes.start)
+        return Prior(
+            self.fall[shapes], self.fall_variance[shapes], self.excess[shapes], row - shapes.start
+        )
 
 
 class Predictions(NamedTuple):
-    """Running prediction of N per region, its variance, and the size at which blocks end (-1 while they go on)."""
+    """Running prediction of N per region, its variance, and the size at which blocks end (-1 while
+    they go on).
+    """
 
     height: FloatArray
     variance: FloatArray
@@ -78,8 +87,11 @@ def _cells_between(offsets, size, count, block_offsets, first, ends, out, start,
             out[block] = larger * (end - begin) - missing
 
 
-def cells_between(counts: CountsBySize, first: IntArray, block_offsets: IntArray, ends: IntArray) -> IntArray:
-    """Cells of each region's staircase in consecutive blocks: the first from size ``first[r]``, each up to its end.
+def cells_between(
+    counts: CountsBySize, first: IntArray, block_offsets: IntArray, ends: IntArray
+) -> IntArray:
+    """Cells of each region's staircase in consecutive blocks: the first from size ``first[r]``,
+    each up to its end.
 
     Linear in runs and blocks. Sums fit 64 bits while groups times the largest end do.
     """
@@ -95,7 +107,9 @@ def cells_between(counts: CountsBySize, first: IntArray, block_offsets: IntArray
 
 @serial
 def _next_blocks(prior, height, ended, noise_variance, bounds, ends, places, start, stop):  # type: ignore[no-untyped-def]
-    """With ``ends`` empty, count blocks into ``places`` and note where regions stop; otherwise write them."""
+    """With ``ends`` empty, count blocks into ``places`` and note where regions stop; otherwise
+    write them.
+    """
     low, high = bounds
     fall, fall_variance, excess = prior.fall, prior.fall_variance, prior.excess
     counting = len(ends) == 0
@@ -113,7 +127,11 @@ def _next_blocks(prior, height, ended, noise_variance, bounds, ends, places, sta
                 width, spread = 0, 0.0
                 while width < widest:
                     falling = predicted * fall[shape, size + width]
-                    variance = falling + (ROUGHNESS * falling) ** 2 + predicted**2 * fall_variance[shape, size + width]
+                    variance = (
+                        falling
+                        + (ROUGHNESS * falling) ** 2
+                        + predicted**2 * fall_variance[shape, size + width]
+                    )
                     # w²·Σv = w³·(mean v)
                     if width > 0 and (width + 1) ** 2 * (spread + variance) > BLUR * noise_variance:
                         break
@@ -133,10 +151,11 @@ def _next_blocks(prior, height, ended, noise_variance, bounds, ends, places, sta
 def next_blocks(
     prior: Prior, predictions: Predictions, noise_variance: float, low: int, high: int
 ) -> tuple[IntArray, IntArray, Predictions]:
-    """Blocks of each region from size ``low`` to ``high``, as offsets and ends; regions whose blocks end are marked.
+    """Blocks of each region from size ``low`` to ``high``, as offsets and ends; regions whose
+    blocks end are marked.
 
-    Regions that have ended before get none. A block is as wide as the predicted falls allow (``BLUR``), at most as wide
-    as the size it begins at.
+    Regions that have ended before get none. A block is as wide as the predicted falls allow
+    (``BLUR``), at most as wide as the size it begins at.
     """
     n_regions = len(prior.row)
     ended = predictions.stop.copy()
@@ -173,7 +192,11 @@ def _advance(prior, height, variance, noise_variance, low, offsets, ends, answer
             while size < ends[block]:
                 kept = 1.0 - prior.fall[shape, size]
                 falling = predicted * prior.fall[shape, size]
-                more = falling + (ROUGHNESS * falling) ** 2 + predicted**2 * prior.fall_variance[shape, size]
+                more = (
+                    falling
+                    + (ROUGHNESS * falling) ** 2
+                    + predicted**2 * prior.fall_variance[shape, size]
+                )
                 uncertain = kept * kept * uncertain + more
                 within += 2 * kept * cross + uncertain
                 cross = kept * cross + uncertain
@@ -194,11 +217,15 @@ def advance(
     blocks: tuple[IntArray, IntArray],
     answers: IntArray,
 ) -> Predictions:
-    """The prediction after the noisy answers to blocks from size ``low`` on: a Kalman filter along sizes."""
+    """The prediction after the noisy answers to blocks from size ``low`` on: a Kalman filter along
+    sizes.
+    """
     height, variance = predictions.height.copy(), predictions.variance.copy()
     offsets, ends = blocks
     run_in_chunks(
-        lambda start, stop: _advance(prior, height, variance, noise_variance, low, offsets, ends, answers, start, stop),
+        lambda start, stop: _advance(
+            prior, height, variance, noise_variance, low, offsets, ends, answers, start, stop
+        ),
         len(prior.row),
     )
     return Predictions(height, variance, predictions.stop)

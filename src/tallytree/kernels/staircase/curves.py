@@ -1,12 +1,14 @@
-"""The curve N(i) behind noisy block sums: a smoother, linear in sizes, and the shape that a fitted curve hands down.
+"""The curve N(i) behind noisy block sums: a smoother, linear in sizes, and the shape that a fitted
+curve hands down.
 
-N falls by a share of its height at every size: N(i) = (1 − f_i) N(i−1) + noise of variance v_i, from N(−1) = G, the number
-of groups. A block's answer is the sum of N over its sizes plus noise of variance σ². Both are linear and Gaussian in (N, sum so
-far), so a Kalman filter and the backward pass of Rauch, Tung and Striebel give the mean and variance of every N(i).
+N falls by a share of its height at every size: N(i) = (1 − f_i) N(i−1) + noise of variance v_i,
+from N(−1) = G, the number of groups. A block's answer is the sum of N over its sizes plus noise of
+variance σ². Both are linear and Gaussian in (N, sum so far), so a Kalman filter and the backward
+pass of Rauch, Tung and Striebel give the mean and variance of every N(i).
 
-The share f_i is the prior's, locally stretched: f_i' = 1 − (1 − f_i)^ρ_i, where ρ_i compares the falls of a first fit with the
-prior's over sizes i/1.5 … 1.5 i. The variance is that of a Poisson count, plus (κ times the fall)², plus what noise has
-left in the prior.
+The share f_i is the prior's, locally stretched: f_i' = 1 − (1 − f_i)^ρ_i, where ρ_i compares the
+falls of a first fit with the prior's over sizes i/1.5 … 1.5 i. The variance is that of a Poisson
+count, plus (κ times the fall)², plus what noise has left in the prior.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from tallytree.tuning.curves import EMPTY_TAIL, EMPTY_VARIANCE, LEAST_VARIANCE, 
 
 
 class Blocks(NamedTuple):
-    """Noisy block sums of the regions of a level: region ``r`` owns ``ends`` and ``answers`` from ``offsets[r]`` on."""
+    """Noisy block sums of the regions of a level: region ``r`` owns ``ends`` and ``answers`` from
+    ``offsets[r]`` on.
+    """
 
     offsets: IntArray
     ends: IntArray
@@ -39,11 +43,18 @@ class Blocks(NamedTuple):
         """The blocks of consecutive regions."""
         offsets = self.offsets[regions.start : regions.stop + 1]
         here = slice(int(offsets[0]), int(offsets[-1]))
-        return Blocks(read_only(offsets - offsets[0]), self.ends[here], self.answers[here], self.noise_variance)
+        return Blocks(
+            read_only(offsets - offsets[0]),
+            self.ends[here],
+            self.answers[here],
+            self.noise_variance,
+        )
 
 
 class Curves(NamedTuple):
-    """Estimated N(i) of some regions, its variance, and the variance of each fall given the prior; one row per region."""
+    """Estimated N(i) of some regions, its variance, and the variance of each fall given the prior;
+    one row per region.
+    """
 
     height: FloatArray
     variance: FloatArray
@@ -51,8 +62,12 @@ class Curves(NamedTuple):
 
 
 @serial
-def _filter(groups, fall, fall_variance, stretch, kappa, ends, answers, noise_variance, state, kept, noise):  # type: ignore[no-untyped-def]
-    """Forward pass; fills ``state[i]`` = predicted (N, sum, 3 covariances) and filtered ones, returns the log-likelihood."""
+def _filter(
+    groups, fall, fall_variance, stretch, kappa, ends, answers, noise_variance, state, kept, noise
+):  # type: ignore[no-untyped-def]
+    """Forward pass; fills ``state[i]`` = predicted (N, sum, 3 covariances) and filtered ones,
+    returns the log-likelihood.
+    """
     height, total = float(groups), 0.0
     p_nn, p_ns, p_ss = 0.0, 0.0, 0.0
     likelihood = 0.0
@@ -63,7 +78,12 @@ def _filter(groups, fall, fall_variance, stretch, kappa, ends, answers, noise_va
             share = (1.0 - fall[size]) ** stretch[size]
             reference = max(height, 0.0)
             falling = reference * (1.0 - share)
-            more = falling + (kappa * falling) ** 2 + reference**2 * fall_variance[size] + LEAST_VARIANCE
+            more = (
+                falling
+                + (kappa * falling) ** 2
+                + reference**2 * fall_variance[size]
+                + LEAST_VARIANCE
+            )
             q_nn = share * share * p_nn + more
             q_ns = share * p_ns + q_nn
             q_ss = p_ss + 2 * share * p_ns + q_nn
@@ -103,7 +123,8 @@ def _smooth(ends, state, kept, height, variance):  # type: ignore[no-untyped-def
         share = kept[size + 1]
         p_nn, p_ns, p_ss = state[size, 7], state[size, 8], state[size, 9]
         q_nn, q_ns, q_ss = state[size + 1, 2], state[size + 1, 3], state[size + 1, 4]
-        # Covariance of (N, sum) here with (N, sum) at the next size; a new block starts its sum at 0.
+        # Covariance of (N, sum) here with (N, sum) at the next size; a new block starts its sum at
+        # 0.
         c_nn, c_ns = p_nn * share, p_nn * share + (0.0 if opens else p_ns)
         c_sn, c_ss = p_ns * share, p_ns * share + (0.0 if opens else p_ss)
         determinant = q_nn * q_ss - q_ns * q_ns
@@ -127,7 +148,9 @@ def _smooth(ends, state, kept, height, variance):  # type: ignore[no-untyped-def
 
 @serial
 def fit_falling(values, weights, low, high):  # type: ignore[no-untyped-def]
-    """Nearest nonincreasing curve in weighted squares, within bounds, in place (pool adjacent violators)."""
+    """Nearest nonincreasing curve in weighted squares, within bounds, in place (pool adjacent
+    violators).
+    """
     n = len(values)
     mean, weight, length = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     top = 0
@@ -136,7 +159,9 @@ def fit_falling(values, weights, low, high):  # type: ignore[no-untyped-def]
         top += 1
         while top > 1 and mean[top - 2] < mean[top - 1]:
             both = weight[top - 2] + weight[top - 1]
-            mean[top - 2] = (mean[top - 2] * weight[top - 2] + mean[top - 1] * weight[top - 1]) / both
+            mean[top - 2] = (
+                mean[top - 2] * weight[top - 2] + mean[top - 1] * weight[top - 1]
+            ) / both
             weight[top - 2] = both
             length[top - 2] += length[top - 1]
             top -= 1
@@ -158,7 +183,9 @@ def fit_falling_by_variance(values, variance, high):  # type: ignore[no-untyped-
 
 @serial
 def _stretches(groups, height, fall, strength, stretch, own, expected):  # type: ignore[no-untyped-def]
-    """ρ per size: falls of a first fit over those of the prior nearby, both raised by ``strength`` groups."""
+    """ρ per size: falls of a first fit over those of the prior nearby, both raised by ``strength``
+    groups.
+    """
     n = len(height)
     before = float(groups)
     own[0], expected[0] = 0.0, 0.0
@@ -169,7 +196,9 @@ def _stretches(groups, height, fall, strength, stretch, own, expected):  # type:
         before = here
     for size in range(n):
         low, high = int(size / NEARBY), min(int(size * NEARBY) + 1, n)
-        stretch[size] = (own[high] - own[low] + strength) / (expected[high] - expected[low] + strength)
+        stretch[size] = (own[high] - own[low] + strength) / (
+            expected[high] - expected[low] + strength
+        )
 
 
 @serial
@@ -194,7 +223,12 @@ def _filter_region(groups, prior, stretch, kappa, blocks, region, state, kept, n
 @serial
 def _first_fits(groups, prior, blocks, height, variance, start, stop):  # type: ignore[no-untyped-def]
     n_sizes = prior.fall.shape[1]
-    state, kept, noise, ones = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes), np.empty(n_sizes)
+    state, kept, noise, ones = (
+        np.empty((n_sizes, 10)),
+        np.empty(n_sizes),
+        np.empty(n_sizes),
+        np.empty(n_sizes),
+    )
     for size in range(n_sizes):
         ones[size] = 1.0
     for region in range(start, stop):
@@ -202,7 +236,9 @@ def _first_fits(groups, prior, blocks, height, variance, start, stop):  # type: 
         _filter_region(groups, prior, ones, ROUGHNESS, blocks, region, state, kept, noise)
         _smooth(ends, state, kept, height[region], variance[region])
         last = ends[-1]
-        fit_falling_by_variance(height[region, :last], variance[region, :last], float(groups[region]))
+        fit_falling_by_variance(
+            height[region, :last], variance[region, :last], float(groups[region])
+        )
 
 
 @serial
@@ -211,7 +247,13 @@ def _stretched_filter(groups, prior, kappa, blocks, first, region, state, kept, 
     strength = np.sqrt(blocks.noise_variance)
     stretch = scratch[2]
     _stretches(
-        groups[region], first[region, :last], prior.fall[prior.row[region]], strength, stretch, scratch[0], scratch[1]
+        groups[region],
+        first[region, :last],
+        prior.fall[prior.row[region]],
+        strength,
+        stretch,
+        scratch[0],
+        scratch[1],
     )
     return _filter_region(groups, prior, stretch, kappa, blocks, region, state, kept, noise)
 
@@ -223,13 +265,17 @@ def _likelihood(groups, prior, kappa, blocks, first, sample, start, stop):  # ty
     scratch = np.empty((3, n_sizes + 1))
     total = 0.0
     for i in range(start, stop):
-        total += _stretched_filter(groups, prior, kappa, blocks, first, sample[i], state, kept, noise, scratch)
+        total += _stretched_filter(
+            groups, prior, kappa, blocks, first, sample[i], state, kept, noise, scratch
+        )
     return total
 
 
 @serial
 def _blocks_with_groups(ends, answers, state, noise_variance):  # type: ignore[no-untyped-def]
-    """Number of blocks before a tail that is likelier to be empty than to follow the curve that the filter predicts."""
+    """Number of blocks before a tail that is likelier to be empty than to follow the curve that the
+    filter predicts.
+    """
     gain, best, n_blocks = 0.0, EMPTY_TAIL, len(ends)
     for block in range(len(ends) - 1, -1, -1):
         total, spread = state[ends[block] - 1, 1], state[ends[block] - 1, 4] + noise_variance
@@ -262,19 +308,32 @@ def _final_fits(groups, prior, kappa, blocks, empty_tails, height, variance, fal
 
 
 def first_fits(groups: IntArray, prior: Prior, blocks: Blocks) -> FloatArray:
-    """A first estimate of every N(i) below the last block end of its region, with the prior as it is; falling."""
+    """A first estimate of every N(i) below the last block end of its region, with the prior as it
+    is; falling.
+    """
     height = np.zeros((len(groups), prior.fall.shape[1]))
     variance = np.zeros_like(height)
-    run_in_chunks(lambda start, stop: _first_fits(groups, prior, blocks, height, variance, start, stop), len(groups))
+    run_in_chunks(
+        lambda start, stop: _first_fits(groups, prior, blocks, height, variance, start, stop),
+        len(groups),
+    )
     return height
 
 
 def log_likelihood(
-    groups: IntArray, prior: Prior, blocks: Blocks, kappa: float, first: FloatArray, sample: IntArray
+    groups: IntArray,
+    prior: Prior,
+    blocks: Blocks,
+    kappa: float,
+    first: FloatArray,
+    sample: IntArray,
 ) -> float:
-    """Marginal log-likelihood of the answers of the sampled regions, under the prior stretched by their first fits."""
+    """Marginal log-likelihood of the answers of the sampled regions, under the prior stretched by
+    their first fits.
+    """
     parts = collect_in_chunks(
-        lambda start, stop: _likelihood(groups, prior, kappa, blocks, first, sample, start, stop), len(sample)
+        lambda start, stop: _likelihood(groups, prior, kappa, blocks, first, sample, start, stop),
+        len(sample),
     )
     return float(sum(parts))
 
@@ -289,14 +348,18 @@ def final_fits(
     keep_falls: bool,
     empty_tails: bool = False,
 ) -> Curves:
-    """Mean and variance of every N(i) below the last block end of its region, in the place of the first fit.
+    """Mean and variance of every N(i) below the last block end of its region, in the place of the
+    first fit.
 
-    With ``empty_tails`` a curve ends where it is likelier that no group is larger than that the curve goes on.
+    With ``empty_tails`` a curve ends where it is likelier that no group is larger than that the
+    curve goes on.
     """
     variance = np.zeros_like(first)
     falls = np.empty_like(first) if keep_falls else np.empty((0, 0))
     run_in_chunks(
-        lambda start, stop: _final_fits(groups, prior, kappa, blocks, empty_tails, first, variance, falls, start, stop),
+        lambda start, stop: _final_fits(
+            groups, prior, kappa, blocks, empty_tails, first, variance, falls, start, stop
+        ),
         len(groups),
     )
     return Curves(first, variance, falls)

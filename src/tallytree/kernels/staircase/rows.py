@@ -20,9 +20,11 @@ class Rows(NamedTuple):
     Attributes
     ----------
     offsets, sizes
-        Region ``r`` owns ``sizes`` from ``offsets[r]`` on, in falling order; what noise hides is set to the last block end.
+        Region ``r`` owns ``sizes`` from ``offsets[r]`` on, in falling order; what noise hides is
+        set to the last block end.
     n_hidden, hidden
-        Rows per region that noise hides, and their noisy number of entities past the last block end.
+        Rows per region that noise hides, and their noisy number of entities past the last block
+        end.
     noise_variance
         Of each row.
     """
@@ -36,12 +38,20 @@ class Rows(NamedTuple):
     def at(self, regions: IntArray) -> Rows:
         """The rows of some regions, in this order."""
         offsets, places = runs_at(self.offsets, regions)
-        return Rows(offsets, self.sizes[places], self.n_hidden[regions], self.hidden[regions], self.noise_variance)
+        return Rows(
+            offsets,
+            self.sizes[places],
+            self.n_hidden[regions],
+            self.hidden[regions],
+            self.noise_variance,
+        )
 
 
 @serial
 def _expected_masses(fall, masses):  # type: ignore[no-untyped-def]
-    """Share of groups of each size in a shape, raised by a little of the mean nearby: no size is impossible."""
+    """Share of groups of each size in a shape, raised by a little of the mean nearby: no size is
+    impossible.
+    """
     n_sizes = len(fall)
     height = 1.0
     before = np.empty(n_sizes + 1)
@@ -68,10 +78,11 @@ def _beyond(row, first, scale):  # type: ignore[no-untyped-def]
 
 @serial
 def _add_row(row, first, masses, scale, weight, unsure, exactly, variance):  # type: ignore[no-untyped-def]
-    """Add a group whose size was measured with noise of this scale: ``exactly[j]`` gains the probability of size j.
+    """Add a group whose size was measured with noise of this scale: ``exactly[j]`` gains the
+    probability of size j.
 
-    Sizes are as likely as the shape has them; past the last size, ``exactly[-1]``, as likely as there. ``weight`` counts
-    the group, or several at once, and ``unsure`` is its variance.
+    Sizes are as likely as the shape has them; past the last size, ``exactly[-1]``, as likely as
+    there. ``weight`` counts the group, or several at once, and ``unsure`` is its variance.
     """
     n_sizes = len(masses)
     low = max(first, int(row - REACH * scale))
@@ -96,7 +107,8 @@ def _add_row(row, first, masses, scale, weight, unsure, exactly, variance):  # t
 def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):  # type: ignore[no-untyped-def]
     """Add rows past ``first``; returns how many there were.
 
-    Rows count until they are as many as expected, and beyond that where they stand clear of noise, (ln M + 3) scales.
+    Rows count until they are as many as expected, and beyond that where they stand clear of noise,
+    (ln M + 3) scales.
     """
     clear = first + (np.log(len(sizes) + 1.0) + CLEAR_SCALES) * scale
     counted = 0.0
@@ -112,7 +124,9 @@ def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):  
 
 @serial
 def _add_hidden_groups(first, n_groups, unsure, excess, exactly, variance):  # type: ignore[no-untyped-def]
-    """Add groups of which only the mean excess over ``first`` is known: N falls by the same share at every size."""
+    """Add groups of which only the mean excess over ``first`` is known: N falls by the same share
+    at every size.
+    """
     kept = excess / (1.0 + excess)
     share = 1.0
     for size in range(first, len(variance)):
@@ -140,7 +154,9 @@ def _finish_with_rows(prior, ends, offsets, rows, excess, height, variance, star
         exactly[n_sizes] = 0.0
         sizes = rows.sizes[rows.offsets[region] : rows.offsets[region + 1]]
         groups, unsure = max(height[region, first - 1], 0.0), variance[region, first - 1]
-        hidden = groups - _add_clear_rows(first, sizes, groups, masses, scale, exactly, variance[region])
+        hidden = groups - _add_clear_rows(
+            first, sizes, groups, masses, scale, exactly, variance[region]
+        )
         if hidden > 0.0 and excess >= 0.0:
             _add_hidden_groups(first, hidden, unsure, excess, exactly, variance[region])
         elif hidden > 0.0:
@@ -151,29 +167,43 @@ def _finish_with_rows(prior, ends, offsets, rows, excess, height, variance, star
             larger += exactly[size]
 
 
-def finish_with_rows(curves: Curves, prior: Prior, blocks: Blocks, rows: Rows, excess: float = -1.0) -> None:
+def finish_with_rows(
+    curves: Curves, prior: Prior, blocks: Blocks, rows: Rows, excess: float = -1.0
+) -> None:
     """Fill each curve past its last block from the sizes of the largest groups, in place.
 
-    Rows that stand out count, and of the sizes they may have those that the prior expects are likelier. Whatever more groups
-    the curve says are left are hidden by noise: they are as rows at the end of the block. At the topmost measured level
-    nothing above tells whether there are such groups at all: there they have the mean ``excess`` that rows show over all
-    regions (:func:`hidden_excess`).
+    Rows that stand out count, and of the sizes they may have those that the prior expects are
+    likelier. Whatever more groups the curve says are left are hidden by noise: they are as rows at
+    the end of the block. At the topmost measured level nothing above tells whether there are such
+    groups at all: there they have the mean ``excess`` that rows show over all regions
+    (:func:`hidden_excess`).
     """
     run_in_chunks(
         lambda start, stop: _finish_with_rows(
-            prior, blocks.ends, blocks.offsets, rows, excess, curves.height, curves.variance, start, stop
+            prior,
+            blocks.ends,
+            blocks.offsets,
+            rows,
+            excess,
+            curves.height,
+            curves.variance,
+            start,
+            stop,
         ),
         len(curves.height),
     )
 
 
 def hidden_excess(curves: Curves, blocks: Blocks, rows: Rows) -> float:
-    """Mean number of entities past the last block end of the groups that noise hides: they share the entities that the other
-    rows hold, over all regions, and have none where noise explains those.
+    """Mean number of entities past the last block end of the groups that noise hides: they share
+    the entities that the other rows hold, over all regions, and have none where noise explains
+    those.
     """
     last = blocks.ends[blocks.offsets[1:] - 1]
     groups = curves.height[np.arange(len(last)), last - 1]
     n_seen = np.diff(rows.offsets) - rows.n_hidden
     n_hidden = np.maximum(groups - n_seen, 0.0)[last < curves.height.shape[1]].sum()
-    is_noise = rows.hidden.sum() <= HIDDEN_DEVIATIONS * np.sqrt(rows.n_hidden.sum() * rows.noise_variance)
+    is_noise = rows.hidden.sum() <= HIDDEN_DEVIATIONS * np.sqrt(
+        rows.n_hidden.sum() * rows.noise_variance
+    )
     return 0.0 if is_noise else float(rows.hidden.sum() / max(n_hidden, 1.0))

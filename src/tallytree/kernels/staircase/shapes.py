@@ -23,7 +23,10 @@ def _smoothed(fall, fall_variance, window, out, out_variance, start, stop):  # t
             noise[size + 1] = noise[size] + height * height * fall_variance[row, size]
             height *= 1.0 - fall[row, size]
         for size in range(n_sizes):
-            low, high = int(np.ceil((size + 1) / window)) - 1, min(int((size + 1) * window), n_sizes)
+            low, high = (
+                int(np.ceil((size + 1) / window)) - 1,
+                min(int((size + 1) * window), n_sizes),
+            )
             weight = heights[high] - heights[low]
             if weight > 1e-9:
                 out[row, size] = min(max((falls[high] - falls[low]) / weight, 0.0), 1.0)
@@ -33,12 +36,16 @@ def _smoothed(fall, fall_variance, window, out, out_variance, start, stop):  # t
 
 
 def smoothed(prior: Prior, window: float) -> Prior:
-    """The prior with each fall replaced by the mean over sizes from i/window to i·window, weighted by height."""
+    """The prior with each fall replaced by the mean over sizes from i/window to i·window, weighted
+    by height.
+    """
     if window == 1:
         return prior
     fall, variance = np.empty_like(prior.fall), np.empty_like(prior.fall)
     run_in_chunks(
-        lambda start, stop: _smoothed(prior.fall, prior.fall_variance, window, fall, variance, start, stop),
+        lambda start, stop: _smoothed(
+            prior.fall, prior.fall_variance, window, fall, variance, start, stop
+        ),
         len(prior.fall),
     )
     return prior._replace(fall=fall, fall_variance=variance)
@@ -53,7 +60,9 @@ def _shapes(groups, height, variance, noise, beyond, fall, fall_variance, excess
             here = min(max(height[region, size], 0.0), before)
             fall[region, size] = (before - here) / before if before > 1e-9 else 1.0
             spread = min(uncertain + variance[region, size], noise[region, size])
-            fall_variance[region, size] = min(spread / (before * before), 1.0) if before > 0.5 else 1.0
+            fall_variance[region, size] = (
+                min(spread / (before * before), 1.0) if before > 0.5 else 1.0
+            )
             excess[region, size] = before  # for the backward pass
             uncertain = variance[region, size]
             before = here
@@ -63,13 +72,17 @@ def _shapes(groups, height, variance, noise, beyond, fall, fall_variance, excess
             excess[region, size] = cells / max(excess[region, size], 1e-3)
 
 
-def shapes(groups: IntArray, curves: Curves, beyond: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Falls, their variance and the mean excess of fitted curves: what they tell about the regions below.
+def shapes(
+    groups: IntArray, curves: Curves, beyond: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Falls, their variance and the mean excess of fitted curves: what they tell about the regions
+    below.
 
     ``beyond`` holds the cells of each staircase past the last size.
     """
     fall, variance, excess = (np.empty_like(curves.height) for _ in range(3))
     run_in_chunks(
-        lambda start, stop: _shapes(groups, *curves, beyond, fall, variance, excess, start, stop), len(groups)
+        lambda start, stop: _shapes(groups, *curves, beyond, fall, variance, excess, start, stop),
+        len(groups),
     )
     return fall, variance, excess

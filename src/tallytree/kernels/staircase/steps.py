@@ -1,9 +1,10 @@
 """Curves that stay level for long and then drop: sizes that only occur at a few round numbers.
 
-A smooth curve blurs every drop there. Here N is level between drops; a drop comes with the same chance before every block, and
-nothing is known of the height after it but its order of magnitude. The sum over all ways to place drops is a recursion over
-where the last one was (Fearnhead, Exact and efficient Bayesian inference for multiple changepoint problems, 2006). It also
-gives the likelihood of the answers, to be compared with that of a smooth curve.
+A smooth curve blurs every drop there. Here N is level between drops; a drop comes with the same
+chance before every block, and nothing is known of the height after it but its order of magnitude.
+The sum over all ways to place drops is a recursion over where the last one was (Fearnhead, Exact
+and efficient Bayesian inference for multiple changepoint problems, 2006). It also gives the
+likelihood of the answers, to be compared with that of a smooth curve.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from tallytree.tuning.curves import DROP_PLACES, NEGLIGIBLE
 
 @serial
 def _forward(level, weight, guess, chance, first, score, mean, variance):  # type: ignore[no-untyped-def]
-    """Fills, for each block t and each place followed up, where the last drop was, the log-probability of that given the
-    answers up to t, and the mean and variance of the height since. Returns the log-likelihood of all answers.
+    """Fills, for each block t and each place followed up, where the last drop was, the
+    log-probability of that given the answers up to t, and the mean and variance of the height
+    since. Returns the log-likelihood of all answers.
     """
     log_drop, log_stay = np.log(chance), np.log(1.0 - chance)
-    sums = np.empty((DROP_PLACES + 1, 4))  # per place: weights, mean, squares around the mean, logs of weights
+    sums = np.empty(
+        (DROP_PLACES + 1, 4)
+    )  # per place: weights, mean, squares around the mean, logs of weights
     starts, reached = np.empty(DROP_PLACES + 1, dtype=np.int64), np.empty(DROP_PLACES + 1)
     alive, total = 0, 0.0
     for t in range(len(level)):
@@ -68,7 +72,8 @@ def _forward(level, weight, guess, chance, first, score, mean, variance):  # typ
 
 @serial
 def _backward(first, score, mean, variance, height, spread, dropping):  # type: ignore[no-untyped-def]
-    """Mean and variance of the height of every block over all places of drops, and the chance of a drop before it.
+    """Mean and variance of the height of every block over all places of drops, and the chance of a
+    drop before it.
 
     Turns ``score`` into the probability of each level stretch.
     """
@@ -87,12 +92,16 @@ def _backward(first, score, mean, variance, height, spread, dropping):  # type: 
         for k in range(first.shape[1]):
             if score[t, k] > NEGLIGIBLE:
                 for block in range(first[t, k], t + 1):
-                    spread[block] += score[t, k] * (variance[t, k] + (mean[t, k] - height[block]) ** 2)
+                    spread[block] += score[t, k] * (
+                        variance[t, k] + (mean[t, k] - height[block]) ** 2
+                    )
 
 
 @serial
 def _place_cliff(above, here, below, std, out, out_variance):  # type: ignore[no-untyped-def]
-    """N within a block of known mean that falls once, from ``above`` to ``below``: the mean tells where, up to noise."""
+    """N within a block of known mean that falls once, from ``above`` to ``below``: the mean tells
+    where, up to noise.
+    """
     width = len(out)
     step = max(above - below, 1e-9)
     place = (here - below) * width / step
@@ -119,10 +128,15 @@ def _fill(groups, ends, height, spread, dropping, out, out_variance):  # type: i
         # One cliff, where both neighbours are likely to continue their own neighbours.
         is_cliff = (t <= 1 or dropping[t - 1] < 0.5) and (t + 2 >= n or dropping[t + 2] < 0.5)
         if is_cliff:
-            _place_cliff(above, height[t], below, std, out[begin : ends[t]], out_variance[begin : ends[t]])
+            _place_cliff(
+                above, height[t], below, std, out[begin : ends[t]], out_variance[begin : ends[t]]
+            )
         else:  # somewhere between its neighbours; level is the best guess
             for i in range(begin, ends[t]):
-                out[i], out_variance[i] = height[t], spread[t] + (above - height[t]) * (height[t] - below) / 3
+                out[i], out_variance[i] = (
+                    height[t],
+                    spread[t] + (above - height[t]) * (height[t] - below) / 3,
+                )
 
 
 @serial
@@ -143,7 +157,11 @@ def _last_drops(blocks, first, chance, region):  # type: ignore[no-untyped-def]
         guess[t] = max(nearby / width, np.sqrt(blocks.noise_variance))
         likelihood -= np.log(width)  # of the sum, not of the mean
     start = np.empty((n, DROP_PLACES + 1), dtype=np.int64)
-    score, mean, within = np.empty((n, DROP_PLACES + 1)), np.empty((n, DROP_PLACES + 1)), np.empty((n, DROP_PLACES + 1))
+    score, mean, within = (
+        np.empty((n, DROP_PLACES + 1)),
+        np.empty((n, DROP_PLACES + 1)),
+        np.empty((n, DROP_PLACES + 1)),
+    )
     likelihood += _forward(level, weight, guess, chance, start, score, mean, within)
     return likelihood, start, score, mean, within
 
@@ -167,18 +185,27 @@ def _fit(groups, blocks, first, chance, height, variance, start, stop):  # type:
         _fill(groups[region], ends, level, spread, dropping, height[region], variance[region])
 
 
-def steps_log_likelihood(blocks: Blocks, first: FloatArray, chance: float, sample: IntArray) -> float:
+def steps_log_likelihood(
+    blocks: Blocks, first: FloatArray, chance: float, sample: IntArray
+) -> float:
     """Log-likelihood of the answers of the sampled regions under curves of level stretches.
 
-    ``first`` holds first estimates of N(i), of which only the order of magnitude is used; ``chance`` is that of a drop
-    before any one block.
+    ``first`` holds first estimates of N(i), of which only the order of magnitude is used;
+    ``chance`` is that of a drop before any one block.
     """
-    parts = collect_in_chunks(lambda start, stop: _likelihood(blocks, first, chance, sample, start, stop), len(sample))
+    parts = collect_in_chunks(
+        lambda start, stop: _likelihood(blocks, first, chance, sample, start, stop), len(sample)
+    )
     return float(sum(parts))
 
 
 def fit_steps(groups: IntArray, blocks: Blocks, first: FloatArray, chance: float) -> Curves:
-    """Mean and variance of every N(i) below the last block end of its region, as curves of level stretches."""
+    """Mean and variance of every N(i) below the last block end of its region, as curves of level
+    stretches.
+    """
     height, variance = np.zeros_like(first), np.zeros_like(first)
-    run_in_chunks(lambda start, stop: _fit(groups, blocks, first, chance, height, variance, start, stop), len(groups))
+    run_in_chunks(
+        lambda start, stop: _fit(groups, blocks, first, chance, height, variance, start, stop),
+        len(groups),
+    )
     return Curves(height, variance, np.full_like(first, np.inf))

@@ -1,16 +1,20 @@
-"""Sums over children without bias: what the noisy answers of a region's children tell about the region's own curve.
+"""Sums over children without bias: what the noisy answers of a region's children tell about the
+region's own curve.
 
-Smoothed curves of children lean on one shared shape, so what is wrong with the shape adds up over thousands of them. Here each
-child tells its noisy answers as they are. Where children are as unlike as their number of groups and a common shape s explain,
+Smoothed curves of children lean on one shared shape, so what is wrong with the shape adds up over
+thousands of them. Here each child tells its noisy answers as they are. Where children are as unlike
+as their number of groups and a common shape s explain,
 
     answer y_c = s G_c + deviation of variance τ_c² + noise of variance σ_c²,
 
-the best linear estimate of the sum of s G_c + deviation that is right on average whatever s is (generalised least squares) is
+the best linear estimate of the sum of s G_c + deviation that is right on average whatever s is
+(generalised least squares) is
 
-    Σ b_c y_c + ŝ Σ (1 − b_c) G_c   with b_c = τ_c²/(τ_c² + σ_c²), ŝ = Σ G_c y_c/v_c / Σ G_c²/v_c, v_c = τ_c² + σ_c².
+    Σ b_c y_c + ŝ Σ (1 − b_c) G_c   with b_c = τ_c²/(τ_c² + σ_c²), ŝ = Σ G_c y_c/v_c / Σ G_c²/v_c,
+    v_c = τ_c² + σ_c².
 
-With children alike it is the plain sum Σ y_c; a child without groups adds no noise, and many tiny ones next to a large one
-hardly any.
+With children alike it is the plain sum Σ y_c; a child without groups adds no noise, and many tiny
+ones next to a large one hardly any.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ _FADES = 1 / math.log(NEARBY)
 
 
 class Sums(NamedTuple):
-    """N(i) of some regions as noisy answers tell it, without bias, and its variance; infinite where no block tells it.
+    """N(i) of some regions as noisy answers tell it, without bias, and its variance; infinite where
+    no block tells it.
 
     Errors of different sizes are taken as independent.
     """
@@ -50,17 +55,21 @@ def _as_answered(offsets, ends, answers, noise_variance, height, out, out_varian
             width = end - size
             apart = (answers[block] - fitted) / width
             for at in range(size, end):
-                out[region, at], out_variance[region, at] = height[region, at] + apart, noise_variance / width
+                out[region, at], out_variance[region, at] = (
+                    height[region, at] + apart,
+                    noise_variance / width,
+                )
             size = end
         for at in range(size, height.shape[1]):
             out[region, at], out_variance[region, at] = height[region, at], np.inf
 
 
 def as_answered(blocks: Blocks, curves: Curves) -> Sums:
-    """Fitted curves, moved block by block to the blocks' noisy answers; past the last block nothing is known.
+    """Fitted curves, moved block by block to the blocks' noisy answers; past the last block nothing
+    is known.
 
-    Noise moves the w sizes of a block together, by σ/w each. It is passed on as independent noise of variance σ²/w per size,
-    which has the same variance over the whole block.
+    Noise moves the w sizes of a block together, by σ/w each. It is passed on as independent noise
+    of variance σ²/w per size, which has the same variance over the whole block.
     """
     found = Sums(np.empty_like(curves.height), np.empty_like(curves.height))
     run_in_chunks(
@@ -101,24 +110,35 @@ def _sum_children(groups, height, variance, fitted, child_starts, out, out_varia
                 unlike = n * mixed + (UNLIKE * n * mixed) ** 2 + 1e-9
                 noise = variance[child, size]
                 weight = (unlike + step * n) / (unlike + noise)
-                plain_variance += (1.0 - weight) ** 2 * unlike + (weight * weight * noise if weight > 0.0 else 0.0)
+                plain_variance += (1.0 - weight) ** 2 * unlike + (
+                    weight * weight * noise if weight > 0.0 else 0.0
+                )
             out[region, size] = plain + step * slope
             out_variance[region, size] = plain_variance if is_known else np.inf
 
 
-def sum_children(groups: IntArray, children: Sums, fitted: FloatArray, child_starts: IntArray) -> Sums:
-    """What the children of each region tell about it; ``fitted`` holds their smoothed curves, which tell roughly what s is."""
+def sum_children(
+    groups: IntArray, children: Sums, fitted: FloatArray, child_starts: IntArray
+) -> Sums:
+    """What the children of each region tell about it; ``fitted`` holds their smoothed curves, which
+    tell roughly what s is.
+    """
     shape = (len(child_starts) - 1, fitted.shape[1])
     found = Sums(np.empty(shape), np.empty(shape))
     run_in_chunks(
-        lambda start, stop: _sum_children(groups, *children, fitted, child_starts, *found, start, stop), shape[0]
+        lambda start, stop: _sum_children(
+            groups, *children, fitted, child_starts, *found, start, stop
+        ),
+        shape[0],
     )
     return found
 
 
 @serial
 def _bias_of_region(groups, fitted, seen, unsure, bias_variance, bias, spread, state):  # type: ignore[no-untyped-def]
-    """Mean and variance of what a fitted curve is off by, given noisy answers; returns their log-likelihood."""
+    """Mean and variance of what a fitted curve is off by, given noisy answers; returns their
+    log-likelihood.
+    """
     n_sizes = len(fitted)
     likelihood = 0.0
     mean, variance = 0.0, bias_variance
@@ -166,17 +186,27 @@ def _bias(groups, fitted, height, variance, bias_variance, bias, spread, start, 
     return total
 
 
-def bias_log_likelihood(groups: IntArray, fitted: FloatArray, sums: Sums, bias_variance: float) -> float:
-    """Log-likelihood of noisy sums, if fitted curves are off by G s (1 − s) β with β of this variance."""
+def bias_log_likelihood(
+    groups: IntArray, fitted: FloatArray, sums: Sums, bias_variance: float
+) -> float:
+    """Log-likelihood of noisy sums, if fitted curves are off by G s (1 − s) β with β of this
+    variance.
+    """
     none = np.empty((0, 0))
     parts = collect_in_chunks(
-        lambda start, stop: _bias(groups, fitted, *sums, bias_variance, none, none, start, stop), len(groups)
+        lambda start, stop: _bias(groups, fitted, *sums, bias_variance, none, none, start, stop),
+        len(groups),
     )
     return float(sum(parts))
 
 
 def find_bias(groups: IntArray, fitted: FloatArray, sums: Sums, bias_variance: float) -> Sums:
-    """What fitted curves are off by, and its variance: β wanders with sizes, and is forgotten over a factor of 1.5."""
+    """What fitted curves are off by, and its variance: β wanders with sizes, and is forgotten over
+    a factor of 1.5.
+    """
     found = Sums(np.empty_like(fitted), np.empty_like(fitted))
-    run_in_chunks(lambda start, stop: _bias(groups, fitted, *sums, bias_variance, *found, start, stop), len(groups))
+    run_in_chunks(
+        lambda start, stop: _bias(groups, fitted, *sums, bias_variance, *found, start, stop),
+        len(groups),
+    )
     return found

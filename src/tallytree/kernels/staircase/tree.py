@@ -1,4 +1,6 @@
-"""Curves of parents and children: share out what is missing, and turn curves into whole numbers below a whole parent."""
+"""Curves of parents and children: share out what is missing, and turn curves into whole numbers
+below a whole parent.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,17 @@ def _share_out(parent, height, variance, child_starts, start, stop):  # type: ig
                 height[child, size] += missing * variance[child, size] / spread
 
 
-def share_out(parent: FloatArray, height: FloatArray, variance: FloatArray, child_starts: IntArray) -> None:
-    """Make children add up to their parent, size by size, each moved in proportion to its variance; in place.
+def share_out(
+    parent: FloatArray, height: FloatArray, variance: FloatArray, child_starts: IntArray
+) -> None:
+    """Make children add up to their parent, size by size, each moved in proportion to its variance;
+    in place.
 
     The downward pass of hay2010 §4.1 with unequal variances.
     """
     run_in_chunks(
-        lambda start, stop: _share_out(parent, height, variance, child_starts, start, stop), len(child_starts) - 1
+        lambda start, stop: _share_out(parent, height, variance, child_starts, start, stop),
+        len(child_starts) - 1,
     )
 
 
@@ -45,13 +51,18 @@ def _make_falling(groups, height, variance, start, stop):  # type: ignore[no-unt
 
 
 def make_falling(groups: IntArray, height: FloatArray, variance: FloatArray) -> None:
-    """Nearest nonincreasing curve between 0 and the number of groups, by inverse variance, for each region; in place."""
-    run_in_chunks(lambda start, stop: _make_falling(groups, height, variance, start, stop), len(groups))
+    """Nearest nonincreasing curve between 0 and the number of groups, by inverse variance, for each
+    region; in place.
+    """
+    run_in_chunks(
+        lambda start, stop: _make_falling(groups, height, variance, start, stop), len(groups)
+    )
 
 
 @serial
 def _hand_out(n_units, wish, room, taken, rest, order):  # type: ignore[no-untyped-def]
-    """Whole numbers 0 ≤ taken ≤ room that add up to ``n_units``, near wish − level with one level for all.
+    """Whole numbers 0 ≤ taken ≤ room that add up to ``n_units``, near wish − level with one level
+    for all.
 
     The level is that of water poured over the wishes: Σ min(max(wish − level, 0), room) = n_units.
     """
@@ -94,12 +105,17 @@ def _allocate(parent, groups, least, height, child_starts, out, start, stop):  #
         n = last - first
         placed = np.empty(n, dtype=np.int64)
         wish, rest = np.empty(n), np.empty(n)
-        room, taken, order = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        room, taken, order = (
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=np.int64),
+        )
         n_groups = 0
         for child in range(n):
             placed[child] = 0
             n_groups += groups[first + child]
-        # Until the parent's next group a child's curve stays where it is: the best height is the median over those sizes.
+        # Until the parent's next group a child's curve stays where it is: the best height is the
+        # median over those sizes.
         following = n_sizes
         for size in range(n_sizes - 1, -1, -1):
             middle[size] = (size + following - 1) // 2
@@ -112,7 +128,9 @@ def _allocate(parent, groups, least, height, child_starts, out, start, stop):  #
             before = parent[region, size]
             if n_units > 0:
                 for child in range(n):
-                    wish[child] = groups[first + child] - height[first + child, middle[size]] - placed[child]
+                    wish[child] = (
+                        groups[first + child] - height[first + child, middle[size]] - placed[child]
+                    )
                     room[child] = groups[first + child] - least[first + child] - placed[child]
                 _hand_out(n_units, wish, room, taken, rest, order)
                 for child in range(n):
@@ -124,11 +142,13 @@ def _allocate(parent, groups, least, height, child_starts, out, start, stop):  #
 def allocate(
     parent: IntArray, groups: IntArray, least: IntArray, height: FloatArray, child_starts: IntArray
 ) -> IntArray:
-    """Whole falling curves of children that add up to the parents', close to the real curves ``height``.
+    """Whole falling curves of children that add up to the parents', close to the real curves
+    ``height``.
 
-    Sizes in rising order: the parent's groups of exactly this size go to the children that are furthest behind, counting
-    the groups handed out so far, so that rounding never adds up. Each child keeps at least ``least`` groups for sizes
-    past the last; the parents must have room for them.
+    Sizes in rising order: the parent's groups of exactly this size go to the children that are
+    furthest behind, counting the groups handed out so far, so that rounding never adds up. Each
+    child keeps at least ``least`` groups for sizes past the last; the parents must have room for
+    them.
 
     Parameters
     ----------
@@ -139,7 +159,9 @@ def allocate(
     """
     out = np.empty(height.shape, dtype=np.int64)
     run_in_chunks(
-        lambda start, stop: _allocate(parent, groups, least, height, child_starts, out, start, stop),
+        lambda start, stop: _allocate(
+            parent, groups, least, height, child_starts, out, start, stop
+        ),
         len(child_starts) - 1,
     )
     return out

@@ -1,7 +1,8 @@
-"""Nonnegative tables with given row and column sums, nearest to a table, for many blocks of rows at once.
+"""Nonnegative tables with given row and column sums, nearest to a table, for many blocks of rows at
+once.
 
-The nearest table is max(0, y + row price + column price). Prices of rows and columns are set in turn, each by Newton steps
-for "the sum of max(0, y + price) is the total": dual coordinate ascent.
+The nearest table is max(0, y + row price + column price). Prices of rows and columns are set in
+turn, each by Newton steps for "the sum of max(0, y + price) is the total": dual coordinate ascent.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from tallytree.kernels.jit import run_in_chunks, serial
 from tallytree.model.arrays import FloatArray, IntArray
 
 MAX_SWEEPS = 40
-# Rows miss their totals by at most this many groups when the sweeps stop; rounding to whole numbers follows.
+# Rows miss their totals by at most this many groups when the sweeps stop; rounding to whole numbers
+# follows.
 CLOSE_ENOUGH = 0.05
 
 
@@ -74,23 +76,34 @@ def _fit_blocks(values, offsets, row_totals, column_totals, fit, start, stop):  
         column_price[:] = 0.0
         for _ in range(MAX_SWEEPS):
             for _ in range(2):
-                _price_columns(rows, column_totals[block], row_price, column_price, total, n_positive, largest)
+                _price_columns(
+                    rows, column_totals[block], row_price, column_price, total, n_positive, largest
+                )
             worst = _price_rows(rows, row_totals[first:last], row_price, column_price)
             if worst <= CLOSE_ENOUGH:
                 break
             _price_rows(rows, row_totals[first:last], row_price, column_price)
         for row in range(last - first):
             for column in range(n_columns):
-                fit[first + row, column] = max(0.0, rows[row, column] + row_price[row] + column_price[column])
+                fit[first + row, column] = max(
+                    0.0, rows[row, column] + row_price[row] + column_price[column]
+                )
 
 
-def fit_margins(values: FloatArray, offsets: IntArray, row_totals: FloatArray, column_totals: FloatArray) -> FloatArray:
-    """Nearest nonnegative tables with row and column sums, one table per block of rows, nearly exact.
+def fit_margins(
+    values: FloatArray, offsets: IntArray, row_totals: FloatArray, column_totals: FloatArray
+) -> FloatArray:
+    """Nearest nonnegative tables with row and column sums, one table per block of rows, nearly
+    exact.
 
-    Rows ``offsets[b]:offsets[b + 1]`` of ``values`` form block ``b``, whose columns add up to ``column_totals[b]``.
+    Rows ``offsets[b]:offsets[b + 1]`` of ``values`` form block ``b``, whose columns add up to
+    ``column_totals[b]``.
     """
     fit = np.empty_like(values)
     run_in_chunks(
-        lambda start, stop: _fit_blocks(values, offsets, row_totals, column_totals, fit, start, stop), len(offsets) - 1
+        lambda start, stop: _fit_blocks(
+            values, offsets, row_totals, column_totals, fit, start, stop
+        ),
+        len(offsets) - 1,
     )
     return fit

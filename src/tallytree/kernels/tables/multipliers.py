@@ -1,4 +1,6 @@
-"""The steps between two projections of the alternating direction method of multipliers, one pass over memory each."""
+"""The steps between two projections of the alternating direction method of multipliers, one pass
+over memory each.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def add(a: FloatArray, b: FloatArray) -> FloatArray:
     """``a + b``."""
     out = np.empty_like(a)
     flat = [array.reshape(-1) for array in (a, b, out)]
-    run_in_chunks(lambda start, stop: _add(flat[0], flat[1], flat[2], start, stop), a.size, smallest=_SMALLEST)
+    run_in_chunks(
+        lambda start, stop: _add(flat[0], flat[1], flat[2], start, stop), a.size, smallest=_SMALLEST
+    )
     return out
 
 
@@ -58,10 +62,14 @@ def _update(dual, additive, table, before, start, stop):  # type: ignore[no-unty
 def update_dual_in_place(
     dual: FloatArray, additive: FloatArray, table: FloatArray, before: FloatArray
 ) -> tuple[float, float]:
-    """Add ``additive − table`` to the multipliers; root mean squares of that and of the step from ``before`` to ``table``."""
+    """Add ``additive − table`` to the multipliers; root mean squares of that and of the step from
+    ``before`` to ``table``.
+    """
     flat = [array.reshape(-1) for array in (dual, additive, table, before)]
     parts = collect_in_chunks(
-        lambda start, stop: _update(flat[0], flat[1], flat[2], flat[3], start, stop), dual.size, smallest=_SMALLEST
+        lambda start, stop: _update(flat[0], flat[1], flat[2], flat[3], start, stop),
+        dual.size,
+        smallest=_SMALLEST,
     )
     apart, step = (float(np.sqrt(sum(column) / dual.size)) for column in zip(*parts))
     return apart, step

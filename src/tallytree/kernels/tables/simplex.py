@@ -10,7 +10,9 @@ from tallytree.kernels.jit import as_input, run_in_chunks, serial
 from tallytree.model.arrays import FloatArray, IntArray
 
 
-def project_to_simplex(values: npt.ArrayLike, offsets: IntArray, totals: npt.ArrayLike) -> FloatArray:
+def project_to_simplex(
+    values: npt.ArrayLike, offsets: IntArray, totals: npt.ArrayLike
+) -> FloatArray:
     """Nearest nonnegative real numbers that sum to the region's total, per region.
 
     The solution is max(v − θ, 0) for one θ per region. An empty region must have total 0.
@@ -29,33 +31,43 @@ def project_to_simplex(values: npt.ArrayLike, offsets: IntArray, totals: npt.Arr
     return fit
 
 
-def project_to_whole_simplex(values: npt.ArrayLike, offsets: IntArray, totals: npt.ArrayLike) -> IntArray:
-    """Whole numbers nearest to whole-number values, nonnegative and with the region's total (kuo2018 §4.1).
+def project_to_whole_simplex(
+    values: npt.ArrayLike, offsets: IntArray, totals: npt.ArrayLike
+) -> IntArray:
+    """Whole numbers nearest to whole-number values, nonnegative and with the region's total
+    (kuo2018 §4.1).
 
-    The real projection of whole numbers gives every positive cell the same fraction, so that "the largest fractional
-    parts" are all tied; the cells rounded up are spread evenly over the tied ones. Computed in integers throughout.
+    The real projection of whole numbers gives every positive cell the same fraction, so that "the
+    largest fractional parts" are all tied; the cells rounded up are spread evenly over the tied
+    ones. Computed in integers throughout.
     """
     numbers = as_input(values, np.int64)
     sums = as_input(totals, np.int64)
     places = as_input(offsets, np.int64)
     _check(places, len(numbers), sums)
     fit = np.empty(len(numbers), dtype=numbers.dtype)
-    run_in_chunks(lambda start, stop: _project_whole(numbers, places, sums, fit, start, stop), len(sums))
+    run_in_chunks(
+        lambda start, stop: _project_whole(numbers, places, sums, fit, start, stop), len(sums)
+    )
     return fit
 
 
 def _check(offsets: IntArray, n_values: int, totals: npt.NDArray[np.number]) -> None:
     if len(offsets) != len(totals) + 1 or offsets[0] != 0 or offsets[-1] != n_values:
-        raise InputError("A projection needs one total per region and offsets from 0 to the number of values.")
+        raise InputError(
+            "A projection needs one total per region and offsets from 0 to the number of values."
+        )
     lengths = np.diff(offsets)
     if (lengths < 0).any() or (totals < 0).any() or (totals[lengths == 0] != 0).any():
-        raise InputError("A projection needs totals of at least 0, and total 0 where a region has no values.")
+        raise InputError(
+            "A projection needs totals of at least 0, and total 0 where a region has no values."
+        )
 
 
 @serial
 def _project(values, places, totals, fit, start, stop):  # type: ignore[no-untyped-def]
-    # Condition of optimality: θ = (Σ_{v > θ} v − total) / #{v > θ}. Starting from all cells, θ only rises and cells
-    # only leave, so the loop ends when no cell leaves.
+    # Condition of optimality: θ = (Σ_{v > θ} v − total) / #{v > θ}. Starting from all cells, θ only
+    # rises and cells only leave, so the loop ends when no cell leaves.
     for region in range(start, stop):
         first, last = places[region], places[region + 1]
         if first == last:
@@ -69,7 +81,8 @@ def _project(values, places, totals, fit, start, stop):  # type: ignore[no-untyp
                 if values[i] > threshold:
                     total += values[i]
                     above += 1
-            # Rounding of floats may leave none above when the total is 0, or let a cell at the threshold come back.
+            # Rounding of floats may leave none above when the total is 0, or let a cell at the
+            # threshold come back.
             if above >= n_kept or above == 0:
                 break
             n_kept = above
@@ -80,7 +93,8 @@ def _project(values, places, totals, fit, start, stop):  # type: ignore[no-untyp
 
 @serial
 def _project_whole(values, places, totals, fit, start, stop):  # type: ignore[no-untyped-def]
-    # As _project with θ = floor + part / n_kept; a whole number exceeds θ exactly when it exceeds floor(θ).
+    # As _project with θ = floor + part / n_kept; a whole number exceeds θ exactly when it exceeds
+    # floor(θ).
     for region in range(start, stop):
         first, last = places[region], places[region + 1]
         if first == last:
@@ -99,7 +113,8 @@ def _project_whole(values, places, totals, fit, start, stop):  # type: ignore[no
                 break
             n_kept = above
             floor = excess // n_kept
-        # `part` of the n_kept cells go down to v − floor − 1, spread evenly; the others stay at v − floor.
+        # `part` of the n_kept cells go down to v − floor − 1, spread evenly; the others stay at v −
+        # floor.
         part = excess - floor * n_kept if above > 0 else 0
         seen = 0
         for i in range(first, last):

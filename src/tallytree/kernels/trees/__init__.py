@@ -1,1 +1,3 @@
-"""Kernels on trees of counts: least squares, nonnegative and whole numbers that add up, exact optima."""
+"""Kernels on trees of counts: least squares, nonnegative and whole numbers that add up, exact
+optima.
+"""

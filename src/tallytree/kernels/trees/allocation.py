@@ -1,10 +1,12 @@
-"""The exact integer optimum of fioretto2021 Model 1 with the root's public total (M_H^dp), without cost tables.
+"""The exact integer optimum of fioretto2021 Model 1 with the root's public total (M_H^dp), without
+cost tables.
 
-The continuous optimum (:mod:`tallytree.kernels.trees.prices`) gives prices that are almost right. Per size, bottom up, every
-region takes all units that cost at most the rounded price and none that costs more: then each size is optimal for its own
-total. What the sizes together lack or exceed is added or removed unit by unit, cheapest or dearest first. Each step keeps
-optimality (:mod:`tallytree.kernels.trees.units`), so the result is exact whatever the prices were: they only decide how
-many units have to move. All arithmetic that decides is on integers.
+The continuous optimum (:mod:`tallytree.kernels.trees.prices`) gives prices that are almost right.
+Per size, bottom up, every region takes all units that cost at most the rounded price and none that
+costs more: then each size is optimal for its own total. What the sizes together lack or exceed is
+added or removed unit by unit, cheapest or dearest first. Each step keeps optimality
+(:mod:`tallytree.kernels.trees.units`), so the result is exact whatever the prices were: they only
+decide how many units have to move. All arithmetic that decides is on integers.
 
 Erratum (fioretto2021 Model 1, H2): the total is fixed at the root alone.
 """
@@ -31,14 +33,17 @@ from tallytree.kernels.trees.units import (
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.hierarchy import Hierarchy
 
-# The largest magnitude of a target and of a weight: prices, which add up over the levels, then stay inside 64 bits.
+# The largest magnitude of a target and of a weight: prices, which add up over the levels, then stay
+# inside 64 bits.
 LARGEST_TARGET = 2**44
 LARGEST_WEIGHT = 1000
 
 
 @serial
 def turn_of_size(size):  # type: ignore[no-untyped-def]
-    """Where scans over tied siblings start for a size: consecutive sizes are spread evenly (multiples of the golden ratio)."""
+    """Where scans over tied siblings start for a size: consecutive sizes are spread evenly
+    (multiples of the golden ratio).
+    """
     return (size * 2654435769) % 4294967296 >> 8
 
 
@@ -106,9 +111,12 @@ def _reach_total(tree, state, total):  # type: ignore[no-untyped-def]
     """Add the cheapest or remove the dearest units, over all sizes, until the roots hold ``total``."""
     missing = total - state.value[:, 0].sum()
     adding = missing > 0
-    # Smallest first: what a unit costs, or minus what it saves. Then a key that breaks ties between sizes evenly instead
-    # of small sizes first.
-    heap = [(_next_cost(state, size, adding), turn_of_size(size), size) for size in range(len(state.value))]
+    # Smallest first: what a unit costs, or minus what it saves. Then a key that breaks ties between
+    # sizes evenly instead of small sizes first.
+    heap = [
+        (_next_cost(state, size, adding), turn_of_size(size), size)
+        for size in range(len(state.value))
+    ]
     heapq.heapify(heap)
     for _ in range(abs(missing)):
         _, turn, size = heap[0]
@@ -126,11 +134,15 @@ def tree_of(hierarchy: Hierarchy, weights: IntArray | None = None) -> Tree:
     weights = np.ascontiguousarray(weights, dtype=np.int64)
     if len(weights) != hierarchy.n_levels or weights.min() < 1 or weights.max() > LARGEST_WEIGHT:
         raise InputError(
-            f"Give one whole weight from 1 to {LARGEST_WEIGHT} for each of the {hierarchy.n_levels} levels, got {weights}."
+            f"Give one whole weight from 1 to {LARGEST_WEIGHT} for each of the "
+            f"{hierarchy.n_levels} levels, got {weights}."
         )
     if hierarchy.n_levels == 1:
         # Read-only like the arrays of a hierarchy: one compiled kernel serves both.
-        shape = [read_only(np.array(values, dtype=np.int64)) for values in ([0, 1, 2], [-1, 0], [1, 2, 2])]
+        shape = [
+            read_only(np.array(values, dtype=np.int64))
+            for values in ([0, 1, 2], [-1, 0], [1, 2, 2])
+        ]
         return Tree._make((*shape, np.array([0, weights[0]])))
     return Tree(hierarchy.level_starts, hierarchy.parent, hierarchy.child_starts, weights)
 
@@ -139,7 +151,8 @@ def _by_size(hierarchy: Hierarchy, target: IntArray, total: int) -> IntArray:
     """Check the noisy table and turn it, sizes first."""
     if target.ndim != 2 or target.shape[0] != hierarchy.n_regions or target.shape[1] == 0:
         raise InputError(
-            f"Give one row for each of the {hierarchy.n_regions} regions and one column per size, got {target.shape}."
+            f"Give one row for each of the {hierarchy.n_regions} regions and one column per size, "
+            f"got {target.shape}."
         )
     if not 0 <= total <= LARGEST_TARGET or np.abs(target).max() > LARGEST_TARGET:
         raise InputError(f"Noisy counts and the total must lie within ±2^44 = {LARGEST_TARGET}.")
@@ -160,7 +173,8 @@ def _fit(
 def allocate_over_tree(
     hierarchy: Hierarchy, target: IntArray, total: int, *, weights: IntArray | None = None
 ) -> IntArray:
-    """Whole, nonnegative counts that add up over the tree and to ``total`` at the root, closest to ``target``.
+    """Whole, nonnegative counts that add up over the tree and to ``total`` at the root, closest to
+    ``target``.
 
     Minimises the sum of squared deviations over all regions and sizes, weighted per level; exact.
 
@@ -176,7 +190,8 @@ def allocate_over_tree(
     Returns
     -------
     IntArray
-        ``(n_regions, n_sizes)``. Optima need not be unique; ties are spread over siblings and sizes.
+        ``(n_regions, n_sizes)``. Optima need not be unique; ties are spread over siblings and
+        sizes.
 
     Cost: linear in the table, times a number of Newton rounds that is about 10.
     """
@@ -188,14 +203,18 @@ def allocate_over_tree(
     n_sizes = len(by_size)
     top_price = math.floor(fit.top_price)
     run_in_chunks(
-        lambda start, stop: _settle_sizes(tree, state, fit.child_price, fit.value, top_price, start, stop),
+        lambda start, stop: _settle_sizes(
+            tree, state, fit.child_price, fit.value, top_price, start, stop
+        ),
         n_sizes,
         smallest=sizes_per_chunk(tree),
     )
     _reach_total(tree, state, total)
     values = np.empty_like(by_size)
     run_in_chunks(
-        lambda start, stop: _write_sizes(tree, state, start, stop, values), n_sizes, smallest=sizes_per_chunk(tree)
+        lambda start, stop: _write_sizes(tree, state, start, stop, values),
+        n_sizes,
+        smallest=sizes_per_chunk(tree),
     )
     return np.ascontiguousarray(values[:, -hierarchy.n_regions :].T)
 
@@ -206,13 +225,17 @@ def _leaf_values(tree, target, child_price, start, stop, out):  # type: ignore[n
     leaf_stretch = 2.0 * tree.weights[n_levels - 1]
     for size in range(start, stop):
         for leaf in range(tree.level_starts[n_levels - 1], tree.level_starts[n_levels]):
-            out[size, leaf] = max(0.0, target[size, leaf] + child_price[size, tree.parent[leaf]] / leaf_stretch)
+            out[size, leaf] = max(
+                0.0, target[size, leaf] + child_price[size, tree.parent[leaf]] / leaf_stretch
+            )
 
 
 def relax_over_tree(
     hierarchy: Hierarchy, target: IntArray, total: int, *, weights: IntArray | None = None
 ) -> FloatArray:
-    """The same program without integrality (M_H^r before rounding): nonnegative reals that add up over the tree."""
+    """The same program without integrality (M_H^r before rounding): nonnegative reals that add up
+    over the tree.
+    """
     if total == 0:
         _by_size(hierarchy, target, total)
         return np.zeros(target.shape)

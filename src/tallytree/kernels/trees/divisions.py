@@ -1,10 +1,13 @@
-"""How a count divides between two sides: a mixture that noisy counts choose themselves, and what each side then holds.
+"""How a count divides between two sides: a mixture that noisy counts choose themselves, and what
+each side then holds.
 
-Ours; empirical Bayes. A total T divides into the first side, with share p of the area, and the rest. The first side holds about
-p T, with the spread of chance alone, √(T p (1 − p)), or with one of several wider ones, τ T; or any amount between 0 and T; or
-nothing; or everything. How often each happens is the mixture of greatest likelihood given the noisy sides of many such
-divisions; the estimate of one is its expected first side given the noisy one. Evenly spread points are then drawn to even
-shares, points in few places are drawn to one side, and points with a pattern of their own are left as they are.
+Ours; empirical Bayes. A total T divides into the first side, with share p of the area, and the
+rest. The first side holds about p T, with the spread of chance alone, √(T p (1 − p)), or with one
+of several wider ones, τ T; or any amount between 0 and T; or nothing; or everything. How often each
+happens is the mixture of greatest likelihood given the noisy sides of many such divisions; the
+estimate of one is its expected first side given the noisy one. Evenly spread points are then drawn
+to even shares, points in few places are drawn to one side, and points with a pattern of their own
+are left as they are.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ import numpy as np
 from tallytree.kernels.jit import as_input, serial
 from tallytree.model.arrays import FloatArray
 
-# Spreads τ around an even division, besides that of chance: a few percent (smooth) to a third (rough).
+# Spreads τ around an even division, besides that of chance: a few percent (smooth) to a third
+# (rough).
 SPREADS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3])
 N_KINDS = len(SPREADS) + 3
 ANY, NOTHING, EVERYTHING = N_KINDS - 3, N_KINDS - 2, N_KINDS - 1
-# Divisions that a mixture is fitted to, evenly spaced; steps of expectation and maximisation; made-up divisions of the prior.
+# Divisions that a mixture is fitted to, evenly spaced; steps of expectation and maximisation;
+# made-up divisions of the prior.
 MOST_FITTED = 16384
 STEPS = 40
 PRIOR_DIVISIONS = 3.0
@@ -62,7 +67,9 @@ def _likelihoods(noisy, variance, total, share, spreads, row):  # type: ignore[n
 
 @serial
 def _fit(noisy, variance, total, share, spreads, prior, weights):  # type: ignore[no-untyped-def]
-    """Expectation and maximisation over evenly spaced divisions; the mixture is written to ``weights``."""
+    """Expectation and maximisation over evenly spaced divisions; the mixture is written to
+    ``weights``.
+    """
     step = 1 + len(noisy) // MOST_FITTED
     n_fitted = (len(noisy) + step - 1) // step
     kinds = len(prior)
@@ -93,7 +100,9 @@ def _divide(noisy, variance, total, share, spreads, weights, agreeing, result): 
             if k < len(spreads):
                 spread = chance + (spreads[k] * total[i]) ** 2
                 noise = variance[i] if k == 0 else variance[i] / agreeing
-                mean = min(max(centre + (noisy[i] - centre) * spread / (spread + noise), 0.0), total[i])
+                mean = min(
+                    max(centre + (noisy[i] - centre) * spread / (spread + noise), 0.0), total[i]
+                )
             elif k == len(spreads):
                 mean = _between(noisy[i], variance[i], total[i])[1]
             else:
@@ -122,7 +131,8 @@ def fit_divisions(
     share
         Share of the area that the first side has, between 0 and 1.
     prior
-        The mixture that a few made-up divisions follow; it settles what is left open by few noisy ones.
+        The mixture that a few made-up divisions follow; it settles what is left open by few noisy
+        ones.
     """
     weights = np.empty(N_KINDS)
     _fit(
@@ -145,19 +155,29 @@ def divide(
     weights: FloatArray,
     agreeing: float = 1.0,
 ) -> FloatArray:
-    """What the first sides hold, between 0 and their totals: their expected counts given noisy ones and a mixture.
+    """What the first sides hold, between 0 and their totals: their expected counts given noisy ones
+    and a mixture.
 
-    Where ``agreeing`` such sides are added up, what draws uneven ones to even shares may err with the same sign in all of
-    them: the bias of a sum of k grows with k, its noise with √k. So they are drawn as if their noise had 1/k of its variance.
+    Where ``agreeing`` such sides are added up, what draws uneven ones to even shares may err with
+    the same sign in all of them: the bias of a sum of k grows with k, its noise with √k. So they
+    are drawn as if their noise had 1/k of its variance.
     """
     result = np.empty(len(noisy))
     given = (noisy, variance, total, share)
-    _divide(*(as_input(one, np.float64) for one in given), SPREADS, as_input(weights, np.float64), agreeing, result)
+    _divide(
+        *(as_input(one, np.float64) for one in given),
+        SPREADS,
+        as_input(weights, np.float64),
+        agreeing,
+        result,
+    )
     return result
 
 
 def roughness(weights: FloatArray) -> float:
     """Root mean square of a side's share minus its share of the area, for halves, chance apart."""
     return math.sqrt(
-        float(weights[: len(SPREADS)] @ SPREADS**2) + weights[ANY] / 12 + (weights[NOTHING] + weights[EVERYTHING]) / 4
+        float(weights[: len(SPREADS)] @ SPREADS**2)
+        + weights[ANY] / 12
+        + (weights[NOTHING] + weights[EVERYTHING]) / 4
     )

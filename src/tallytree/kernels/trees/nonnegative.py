@@ -1,7 +1,9 @@
-"""Nonnegative estimates on a tree that add up: three ways, from a rule of thumb to exact least squares.
+"""Nonnegative estimates on a tree that add up: three ways, from a rule of thumb to exact least
+squares.
 
-``zero_subtrees`` is hay2010 §4.2's heuristic. ``split_downwards`` keeps the total and solves one small nonnegative problem
-per parent. ``nonnegative_least_squares`` is the exact optimum that hay2010 left for future work.
+``zero_subtrees`` is hay2010 §4.2's heuristic. ``split_downwards`` keeps the total and solves one
+small nonnegative problem per parent. ``nonnegative_least_squares`` is the exact optimum that
+hay2010 left for future work.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ def _zero_subtrees(child_starts, estimates):  # type: ignore[no-untyped-def]
 def zero_subtrees(estimates: FloatArray, child_starts: IntArray) -> FloatArray:
     """Set every node whose estimate is at most 0, and all below it, to 0 (hay2010 §4.2).
 
-    Nothing is negative afterwards, but sums no longer hold: children may add up to more than their parent. The rule is the
-    paper's and is kept for comparison; counts at the leaves are what it publishes.
+    Nothing is negative afterwards, but sums no longer hold: children may add up to more than their
+    parent. The rule is the paper's and is kept for comparison; counts at the leaves are what it
+    publishes.
     """
     starts = np.ascontiguousarray(child_starts, dtype=np.int64)
     check_tree(starts, len(estimates))
@@ -56,8 +59,9 @@ def rank_ascending(keys, size, ranks):  # type: ignore[no-untyped-def]
 def share_out(targets, weights, first, last, total, order, ranks, result):  # type: ignore[no-untyped-def]
     """min Σ (x − target)² / weight over x ≥ 0 with Σ x = total ≥ 0, for entries first … last − 1.
 
-    x = max(0, target + weight · price). Entries leave zero in the order of −target / weight, so the price is found by
-    one walk over the sorted entries. Entries of weight 0 are known exactly and stay, unless nothing else can give way.
+    x = max(0, target + weight · price). Entries leave zero in the order of −target / weight, so the
+    price is found by one walk over the sorted entries. Entries of weight 0 are known exactly and
+    stay, unless nothing else can give way.
     """
     size = last - first
     if _fits_without_bounds(targets, weights, first, last, total, result):
@@ -112,12 +116,16 @@ def _split_downwards(child_starts, targets, weights, most_children, result):  # 
             share_out(targets, weights, first, last, result[node], order, ranks, result)
 
 
-def split_downwards(estimates: FloatArray, weights: FloatArray, child_starts: IntArray) -> FloatArray:
-    """Nonnegative estimates that add up: the total is kept (at least 0) and divided from parents to children.
+def split_downwards(
+    estimates: FloatArray, weights: FloatArray, child_starts: IntArray
+) -> FloatArray:
+    """Nonnegative estimates that add up: the total is kept (at least 0) and divided from parents to
+    children.
 
-    Each parent's value is divided as close as possible to its children's estimates in squares weighted by ``1 / weights``
-    (their variances). Sums over large blocks stay nearly as they were, so that long ranges get next to no bias from bins
-    raised to 0; the exact optimum below lacks that property. O(nodes · log children).
+    Each parent's value is divided as close as possible to its children's estimates in squares
+    weighted by ``1 / weights`` (their variances). Sums over large blocks stay nearly as they were,
+    so that long ranges get next to no bias from bins raised to 0; the exact optimum below lacks
+    that property. O(nodes · log children).
     """
     starts = np.ascontiguousarray(child_starts, dtype=np.int64)
     check_tree(starts, len(estimates))
@@ -137,10 +145,11 @@ def split_downwards(estimates: FloatArray, weights: FloatArray, child_starts: In
 def _level_demand(noisy, variances, kinks_from, below, demand):  # type: ignore[no-untyped-def]
     """How much each node of one level takes at a price, from the same of its children.
 
-    Let f_v(t) be half the least weighted squared distance below and at node v, given its total t ≥ 0. Demand at price p is the
-    t with f_v'(t) = p: 0 up to a first price, then piecewise linear and increasing with one kink per leaf below v.
-    Children's demands add up at equal price; the node's own count moves a kink at (p, t) to p + (t − noisy) / variance.
-    Rows of ``below``: price and step of the slope at each kink; of ``demand``: price, demand there and slope after it. Node i
+    Let f_v(t) be half the least weighted squared distance below and at node v, given its total t ≥
+    0. Demand at price p is the t with f_v'(t) = p: 0 up to a first price, then piecewise linear and
+    increasing with one kink per leaf below v. Children's demands add up at equal price; the node's
+    own count moves a kink at (p, t) to p + (t − noisy) / variance. Rows of ``below``: price and
+    step of the slope at each kink; of ``demand``: price, demand there and slope after it. Node i
     owns the kinks kinks_from[i]:kinks_from[i + 1].
     """
     for node in range(len(noisy)):
@@ -178,7 +187,9 @@ def _take_at_price(demand, start, stop, price):  # type: ignore[no-untyped-def]
 
 @serial
 def _pass_prices(noisy, variances, kinks_from, demand, prices, children, fanned):  # type: ignore[no-untyped-def]
-    """Prices of one level to the prices of the level below: a node's own count takes its part of the price."""
+    """Prices of one level to the prices of the level below: a node's own count takes its part of
+    the price.
+    """
     for node in range(len(noisy)):
         price = prices[node]
         if variances[node] < np.inf:
@@ -189,19 +200,24 @@ def _pass_prices(noisy, variances, kinks_from, demand, prices, children, fanned)
 
 
 def nonnegative_least_squares(
-    noisy: FloatArray | IntArray, variances: FloatArray, child_starts: IntArray, level_starts: IntArray
+    noisy: FloatArray | IntArray,
+    variances: FloatArray,
+    child_starts: IntArray,
+    level_starts: IntArray,
 ) -> FloatArray:
-    """The nonnegative estimates that add up and are closest to the noisy counts in inverse-variance weighted squares.
+    """The nonnegative estimates that add up and are closest to the noisy counts in inverse-variance
+    weighted squares.
 
-    Exact, by dynamic programming over prices instead of iteration: O(levels · leaves · log leaves) time and
-    O(levels · leaves) memory.
+    Exact, by dynamic programming over prices instead of iteration: O(levels · leaves · log leaves)
+    time and O(levels · leaves) memory.
 
     Parameters
     ----------
     noisy, variances, child_starts
         As for :func:`tallytree.kernels.trees.least_squares.tree_least_squares`.
     level_starts
-        Nodes of level ``l`` are ``level_starts[l]:level_starts[l + 1]``; all leaves lie on the last level.
+        Nodes of level ``l`` are ``level_starts[l]:level_starts[l + 1]``; all leaves lie on the last
+        level.
     """
     starts = np.ascontiguousarray(child_starts, dtype=np.int64)
     levels = [slice(int(a), int(b)) for a, b in pairwise(level_starts)]
@@ -209,11 +225,15 @@ def nonnegative_least_squares(
     leaves = levels[-1]
     is_leaf = starts[1:] == starts[:-1]
     if levels[0] != slice(0, 1) or is_leaf[: leaves.start].any() or not is_leaf[leaves].all():
-        raise RequestError("Nonnegative least squares needs one root and all leaves on the last level.")
+        raise RequestError(
+            "Nonnegative least squares needs one root and all leaves on the last level."
+        )
     counts = np.ascontiguousarray(noisy, dtype=np.float64)
     own = np.ascontiguousarray(variances, dtype=np.float64)
     if not np.all(own > 0) or not np.all(np.isfinite(own[leaves])):
-        raise RequestError("Nonnegative least squares needs positive variances, finite ones for leaves.")
+        raise RequestError(
+            "Nonnegative least squares needs positive variances, finite ones for leaves."
+        )
     kinks = _kinks_per_level(levels, starts)
     below = np.stack([-counts[leaves] / own[leaves], own[leaves]])
     demands: list[FloatArray] = []

@@ -1,13 +1,17 @@
-"""The continuous relaxation of fioretto2021 Model 1 (root total), solved exactly over all sizes at once.
+"""The continuous relaxation of fioretto2021 Model 1 (root total), solved exactly over all sizes at
+once.
 
-For each size the regions form a tree; values at children add up to the parent, leaves are at least 0, and the roots of all
-sizes add up to the public number of groups. Minimise ``Σ w_level (x − target)²``.
+For each size the regions form a tree; values at children add up to the parent, leaves are at least
+0, and the roots of all sizes add up to the public number of groups. Minimise ``Σ w_level (x −
+target)²``.
 
-Give every internal region a *price*: the marginal cost that all its children share. A leaf with target y takes
-``max(0, y + price / 2w)``: a convex, increasing, piecewise linear function of the price, and so is, by induction, the value
-of every region as a function of its parent's price. Hence Newton's method that replaces each leaf by its current straight
-piece and solves the linear tree by one pass up and one pass down moves the prices monotonically, drops leaves but never
-takes them back, and stops at the exact solution after finitely many rounds; 4 to 10 are usual. No cost tables are built.
+Give every internal region a *price*: the marginal cost that all its children share. A leaf with
+target y takes ``max(0, y + price / 2w)``: a convex, increasing, piecewise linear function of the
+price, and so is, by induction, the value of every region as a function of its parent's price. Hence
+Newton's method that replaces each leaf by its current straight piece and solves the linear tree by
+one pass up and one pass down moves the prices monotonically, drops leaves but never takes them
+back, and stops at the exact solution after finitely many rounds; 4 to 10 are usual. No cost tables
+are built.
 """
 
 from __future__ import annotations
@@ -22,7 +26,9 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 
 class Tree(NamedTuple):
-    """A hierarchy of at least two levels as kernels take it: regions level by level, leaves on the last level."""
+    """A hierarchy of at least two levels as kernels take it: regions level by level, leaves on the
+    last level.
+    """
 
     level_starts: IntArray
     parent: IntArray
@@ -43,7 +49,9 @@ class RealFit(NamedTuple):
 
 @serial
 def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):  # type: ignore[no-untyped-def]
-    """Value of each internal region as a line in its children's price: ``intercept + slope · price``, leaves linearised."""
+    """Value of each internal region as a line in its children's price: ``intercept + slope ·
+    price``, leaves linearised.
+    """
     n_levels = len(tree.level_starts) - 1
     first_leaf = tree.level_starts[n_levels - 1]
     first_bottom = tree.level_starts[n_levels - 2]
@@ -71,7 +79,8 @@ def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):  # ty
             else:
                 child_stretch = 2.0 * tree.weights[region_weight_level + 1]
                 for child in range(tree.child_starts[region], tree.child_starts[region + 1]):
-                    # q = (p + 2w (y − a)) / (1 + 2w b) is the child's own price under the parent's price p.
+                    # q = (p + 2w (y − a)) / (1 + 2w b) is the child's own price under the parent's
+                    # price p.
                     damping = 1.0 + child_stretch * slope[size, child]
                     pull = child_stretch * (target[size, child] - intercept[size, child])
                     total += intercept[size, child] + slope[size, child] * pull / damping
@@ -123,7 +132,9 @@ def sizes_per_chunk(tree: Tree) -> int:
 
 @serial
 def _newton_alone(tree, target, total, max_rounds, intercept, slope, price, n_active):  # type: ignore[no-untyped-def]
-    """All rounds in one go, for tables too small to be worth threads; returns the roots' price and the rounds."""
+    """All rounds in one go, for tables too small to be worth threads; returns the roots' price and
+    the rounds.
+    """
     n_sizes = len(target)
     top_price = np.inf
     _sum_up(tree, target, price, 0, n_sizes, intercept, slope, n_active)

@@ -10,15 +10,17 @@ from tallytree.kernels.trees.least_squares import check_tree
 from tallytree.kernels.trees.nonnegative import rank_ascending
 from tallytree.model.arrays import FloatArray, IntArray
 
-NEARLY_WHOLE = 1e-6  # sums of estimates are off by rounding errors; closer than this to a whole number counts as whole
+# sums of estimates are off by rounding errors; closer than this to a whole number counts as whole
+NEARLY_WHOLE = 1e-6
 
 
 @serial
 def _round_downwards(child_starts, values, most_children, whole):  # type: ignore[no-untyped-def]
-    """Children of a node get their floors, and what is missing to the node goes one each to the largest fractions.
+    """Children of a node get their floors, and what is missing to the node goes one each to the
+    largest fractions.
 
-    With values that add up, Σ ⌊child⌋ ≤ ⌊node⌋ and ⌈node⌉ ≤ Σ ⌈child⌉, so at most one each is needed; rounding errors in the
-    sums are covered by going round again.
+    With values that add up, Σ ⌊child⌋ ≤ ⌊node⌋ and ⌈node⌉ ≤ Σ ⌈child⌉, so at most one each is
+    needed; rounding errors in the sums are covered by going round again.
     """
     fractions = np.empty(most_children)
     order = np.empty(most_children, dtype=np.int64)
@@ -57,8 +59,8 @@ def _round_downwards(child_starts, values, most_children, whole):  # type: ignor
 def round_tree(values: FloatArray, child_starts: IntArray) -> IntArray:
     """Round values that add up on a tree to whole numbers that add up, each within 1 of its value.
 
-    The root is rounded to the nearest whole number; below a node the largest fractions are rounded up. What was at least 0
-    stays so. O(nodes · log children).
+    The root is rounded to the nearest whole number; below a node the largest fractions are rounded
+    up. What was at least 0 stays so. O(nodes · log children).
 
     Examples
     --------
@@ -69,7 +71,9 @@ def round_tree(values: FloatArray, child_starts: IntArray) -> IntArray:
     real = np.ascontiguousarray(values, dtype=np.float64)
     check_tree(starts, len(real))
     if not np.all(np.abs(real) < 2.0**53):
-        raise RequestError("Only finite values below 2^53 can be rounded to whole numbers that add up.")
+        raise RequestError(
+            "Only finite values below 2^53 can be rounded to whole numbers that add up."
+        )
     whole = np.empty(len(real), dtype=np.int64)
     _round_downwards(starts, real, int(np.diff(starts).max(initial=1)), whole)
     return whole

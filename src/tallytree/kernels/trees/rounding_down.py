@@ -1,8 +1,9 @@
 """Round nondecreasing real rows to whole ones that add up to a whole parent, cell by cell.
 
-For one parent and its children, column after column: the children's whole values are the nearest to their targets that add
-up to the parent's, are no smaller than in the column before and no larger than their bounds. Each column is a separable convex
-program with one sum, solved exactly. Since the parent's row rises, a solution always exists, so the repair never fails.
+For one parent and its children, column after column: the children's whole values are the nearest to
+their targets that add up to the parent's, are no smaller than in the column before and no larger
+than their bounds. Each column is a separable convex program with one sum, solved exactly. Since the
+parent's row rises, a solution always exists, so the repair never fails.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def _nearest_with_sum(target, lower, upper, total, out, key):  # type: ignore[no
     n = len(target)
     shift = 0.0
     while True:
-        # out = clip(round(target + shift)) is optimal for its own sum; move the shift until the sum is close.
+        # out = clip(round(target + shift)) is optimal for its own sum; move the shift until the sum
+        # is close.
         missing = total
         n_up = 0
         n_down = 0
@@ -78,16 +80,22 @@ def _round_children(child_starts, target, bound, table, start, stop):  # type: i
 def round_level_in_place(
     hierarchy: Hierarchy, level: int, target: FloatArray, bound: IntArray, table: IntArray
 ) -> None:
-    """Fill the rows of ``level`` in a whole table whose level above is finished; arguments as in :func:`round_down_tree`."""
+    """Fill the rows of ``level`` in a whole table whose level above is finished; arguments as in
+    :func:`round_down_tree`.
+    """
     above = hierarchy.level_slice(level - 1)
 
     def work(start: int, stop: int) -> None:
-        _round_children(hierarchy.child_starts, target, bound, table, above.start + start, above.start + stop)
+        _round_children(
+            hierarchy.child_starts, target, bound, table, above.start + start, above.start + stop
+        )
 
     run_in_chunks(work, above.stop - above.start)
 
 
-def round_down_tree(hierarchy: Hierarchy, target: FloatArray, root: IntArray, bound: IntArray) -> IntArray:
+def round_down_tree(
+    hierarchy: Hierarchy, target: FloatArray, root: IntArray, bound: IntArray
+) -> IntArray:
     """Whole, nondecreasing rows that add up over the tree, level by level from a whole root.
 
     Parameters

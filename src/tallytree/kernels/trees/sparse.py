@@ -1,13 +1,15 @@
-"""Nonnegative estimates on a tree whose counts may sit in few places; how few is read off the noisy counts themselves.
+"""Nonnegative estimates on a tree whose counts may sit in few places; how few is read off the noisy
+counts themselves.
 
-Ours; empirical Bayes. From parents to children, a child of a parent with total T holds nothing, holds everything, or holds
-some amount about which nothing is known, taken as even on 0 … T. How often each of the three happens differs from
-depth to depth (a city is empty land at one scale and streets at another), and is the maximum-likelihood mixture of that
-depth's noisy counts. A child's estimate is then its expected count given its noisy one, and what the children lack of T is
-divided among them by how uncertain they still are.
+Ours; empirical Bayes. From parents to children, a child of a parent with total T holds nothing,
+holds everything, or holds some amount about which nothing is known, taken as even on 0 … T. How
+often each of the three happens differs from depth to depth (a city is empty land at one scale and
+streets at another), and is the maximum-likelihood mixture of that depth's noisy counts. A child's
+estimate is then its expected count given its noisy one, and what the children lack of T is divided
+among them by how uncertain they still are.
 
-The even middle part has no centre that counts could be drawn to. A learned prior with one has smaller errors per box, but the
-same sign in all boxes along a street, and these add up in a query.
+The even middle part has no centre that counts could be drawn to. A learned prior with one has
+smaller errors per box, but the same sign in all boxes along a street, and these add up in a query.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from tallytree.kernels.trees.least_squares import check_tree
 from tallytree.kernels.trees.nonnegative import share_out
 from tallytree.model.arrays import FloatArray, IntArray
 
-# Nodes of a depth that its mixture is fitted to, evenly spaced, and steps of expectation and maximisation.
+# Nodes of a depth that its mixture is fitted to, evenly spaced, and steps of expectation and
+# maximisation.
 MOST_FITTED = 16384
 STEPS = 30
-# Below this fraction of the noise's scale the formulas would cancel to nothing, and their first terms do.
+# Below this fraction of the noise's scale the formulas would cancel to nothing, and their first
+# terms do.
 TINY = 1e-3
 # Keeps the order of noise among children that are all certain.
 LEAST_SPREAD = 1e-9
@@ -31,10 +35,12 @@ LEAST_SPREAD = 1e-9
 
 @serial
 def _evidence(noisy, total, scale):  # type: ignore[no-untyped-def]
-    """Likelihood of a noisy count if the child holds nothing, something, everything, each up to one common factor.
+    """Likelihood of a noisy count if the child holds nothing, something, everything, each up to one
+    common factor.
 
-    The noise has density ∝ exp(−|noise| / scale). Beyond 0 … total that falls at the same rate for all three, so that a
-    noisy count below 0 says what one of 0 says: ``noisy`` lies between 0 and total.
+    The noise has density ∝ exp(−|noise| / scale). Beyond 0 … total that falls at the same rate for
+    all three, so that a noisy count below 0 says what one of 0 says: ``noisy`` lies between 0 and
+    total.
     """
     above = total - noisy
     nothing, everything = np.exp(-noisy / scale), np.exp(-above / scale)
@@ -45,10 +51,12 @@ def _evidence(noisy, total, scale):  # type: ignore[no-untyped-def]
 
 @serial
 def _expectation(noisy, total, scale, kinds):  # type: ignore[no-untyped-def]
-    """Mean and variance of what a child holds, given its noisy count and how often each kind happens.
+    """Mean and variance of what a child holds, given its noisy count and how often each kind
+    happens.
 
-    With a = noisy and c = total − noisy, the even part needs ∫ (x − noisy)^k exp(−|x − noisy| / scale) dx / total over 0 …
-    total: for k = 1, s ((a + s) e^(−a/s) − (c + s) e^(−c/s)) / total, and likewise for k = 2.
+    With a = noisy and c = total − noisy, the even part needs ∫ (x − noisy)^k exp(−|x − noisy| /
+    scale) dx / total over 0 … total: for k = 1, s ((a + s) e^(−a/s) − (c + s) e^(−c/s)) / total,
+    and likewise for k = 2.
     """
     nothing, something, everything = _evidence(noisy, total, scale)
     above = total - noisy
@@ -68,12 +76,18 @@ def _expectation(noisy, total, scale, kinds):  # type: ignore[no-untyped-def]
 
 @serial
 def _fit_kinds(evidence, n_fitted, kinds):  # type: ignore[no-untyped-def]
-    """How often each kind happens, by expectation and maximisation, with one made-up child of each kind."""
+    """How often each kind happens, by expectation and maximisation, with one made-up child of each
+    kind.
+    """
     kinds[:] = 1.0 / 3.0
     for _ in range(STEPS):
         p, q, r = 1.0, 1.0, 1.0
         for i in range(n_fitted):
-            a, b, c = evidence[0, i] * kinds[0], evidence[1, i] * kinds[1], evidence[2, i] * kinds[2]
+            a, b, c = (
+                evidence[0, i] * kinds[0],
+                evidence[1, i] * kinds[1],
+                evidence[2, i] * kinds[2],
+            )
             p += a / (a + b + c)
             q += b / (a + b + c)
             r += c / (a + b + c)
@@ -82,7 +96,9 @@ def _fit_kinds(evidence, n_fitted, kinds):  # type: ignore[no-untyped-def]
 
 @serial
 def _collect(child_starts, combined, variances, result, parents, evidence):  # type: ignore[no-untyped-def]
-    """Evidence of evenly spaced children of the parents first … last − 1 that hold anything; returns how many."""
+    """Evidence of evenly spaced children of the parents first … last − 1 that hold anything;
+    returns how many.
+    """
     first, last = parents
     step = 1 + (child_starts[last] - child_starts[first]) // MOST_FITTED
     n_fitted, seen = 0, 0
@@ -106,7 +122,11 @@ def _split_sparsely(child_starts, layer_starts, combined, variances, most_childr
     order, ranks = np.empty(most_children), np.empty(most_children, dtype=np.int64)
     for layer in range(len(layer_starts) - 1):
         first, last = layer_starts[layer], layer_starts[layer + 1]
-        _fit_kinds(evidence, _collect(child_starts, combined, variances, result, (first, last), evidence), kinds)
+        _fit_kinds(
+            evidence,
+            _collect(child_starts, combined, variances, result, (first, last), evidence),
+            kinds,
+        )
         for node in range(first, last):
             begin, end = child_starts[node], child_starts[node + 1]
             total = result[node]
@@ -126,9 +146,14 @@ def _split_sparsely(child_starts, layer_starts, combined, variances, most_childr
 
 
 def split_sparsely(
-    total: float, combined: FloatArray, variances: FloatArray, child_starts: IntArray, layer_starts: IntArray
+    total: float,
+    combined: FloatArray,
+    variances: FloatArray,
+    child_starts: IntArray,
+    layer_starts: IntArray,
 ) -> FloatArray:
-    """Nonnegative estimates that add up to ``total``, divided from parents to children as sparsely as the counts suggest.
+    """Nonnegative estimates that add up to ``total``, divided from parents to children as sparsely
+    as the counts suggest.
 
     Parameters
     ----------
@@ -151,7 +176,8 @@ def split_sparsely(
     check_tree(starts, len(combined))
     if len(variances) != len(combined) or layer_starts[0] != 0 or layer_starts[-1] != len(combined):
         raise RequestError(
-            "A tree needs one variance per noisy count, and the nodes of its depths one after the other."
+            "A tree needs one variance per noisy count, and the nodes of its depths one after the "
+            "other."
         )
     result = np.zeros(len(combined))
     result[0] = max(total, 0.0)

@@ -1,13 +1,15 @@
-"""Move single units through the tree of one size so that it stays optimal: the integer side of fioretto2021 §7.
+"""Move single units through the tree of one size so that it stays optimal: the integer side of
+fioretto2021 §7.
 
-The cost of a subtree with a fixed total is convex in that total (Lemma 5). So a subtree holds an optimal allocation if and
-only if at every region the cheapest unit to add below one child costs at least what the dearest unit below another saves,
-and adding the cheapest unit (or removing the dearest) keeps it optimal. This replaces Algorithm 1: no cost table is built,
-and no domain window is assumed (footnote 2 of the paper takes one and loses optima on its edge).
+The cost of a subtree with a fixed total is convex in that total (Lemma 5). So a subtree holds an
+optimal allocation if and only if at every region the cheapest unit to add below one child costs at
+least what the dearest unit below another saves, and adding the cheapest unit (or removing the
+dearest) keeps it optimal. This replaces Algorithm 1: no cost table is built, and no domain window
+is assumed (footnote 2 of the paper takes one and loses optima on its edge).
 
-Siblings that are leaves have a closed form. With ``shift`` t every leaf holds ``max(0, y + t)``, the next unit costs
-``w (2t + 1)`` and may go to any of the ``eligible`` leaves with y ≥ −t; ``extra`` of them have it already. Only these three
-numbers are kept for each parent of leaves.
+Siblings that are leaves have a closed form. With ``shift`` t every leaf holds ``max(0, y + t)``,
+the next unit costs ``w (2t + 1)`` and may go to any of the ``eligible`` leaves with y ≥ −t;
+``extra`` of them have it already. Only these three numbers are kept for each parent of leaves.
 
 All arrays of a :class:`Units` belong to one size; kernels change them in place.
 """
@@ -24,7 +26,9 @@ NO_UNIT = -(2**62)
 
 
 class Units(NamedTuple):
-    """State of one size; the first three have one entry per parent of leaves, the rest one per internal region."""
+    """State of one size; the first three have one entry per parent of leaves, the rest one per
+    internal region.
+    """
 
     shift: IntArray
     extra: IntArray
@@ -59,7 +63,9 @@ def level_of_region(tree, region):  # type: ignore[no-untyped-def]
 
 @serial
 def fill_leaves(tree, units, region, total, guess):  # type: ignore[no-untyped-def]
-    """Give ``total`` units to the leaves below ``region``, starting the search for the shift at ``guess``."""
+    """Give ``total`` units to the leaves below ``region``, starting the search for the shift at
+    ``guess``.
+    """
     first, last = tree.child_starts[region], tree.child_starts[region + 1]
     largest = units.target[first]
     for leaf in range(first + 1, last):
@@ -90,9 +96,11 @@ def fill_leaves(tree, units, region, total, guess):  # type: ignore[no-untyped-d
 
 @serial
 def refresh(tree, units, region, level, turn):  # type: ignore[no-untyped-def]
-    """Recompute what one more or one less unit in a region costs; children of regions above are up to date.
+    """Recompute what one more or one less unit in a region costs; children of regions above are up
+    to date.
 
-    Among children that tie the scan starts at a place that moves with ``turn``, so that no sibling is always first.
+    Among children that tie the scan starts at a place that moves with ``turn``, so that no sibling
+    is always first.
     """
     n_levels = len(tree.level_starts) - 1
     if level == n_levels - 2:
@@ -121,7 +129,9 @@ def refresh(tree, units, region, level, turn):  # type: ignore[no-untyped-def]
     weight = tree.weights[level]
     own = 2 * (units.value[region] - units.target[region])
     units.cost_to_add[region] = weight * (own + 1) + below_add
-    units.saved_by_removing[region] = weight * (own - 1) + below_save if units.value[region] > 0 else NO_UNIT
+    units.saved_by_removing[region] = (
+        weight * (own - 1) + below_save if units.value[region] > 0 else NO_UNIT
+    )
 
 
 @serial
@@ -177,7 +187,9 @@ def remove_unit(tree, units, top, turn):  # type: ignore[no-untyped-def]
 
 @serial
 def settle(tree, units, region, price, turn):  # type: ignore[no-untyped-def]
-    """Add every unit below ``region`` that costs at most ``price`` and remove every one that costs more."""
+    """Add every unit below ``region`` that costs at most ``price`` and remove every one that costs
+    more.
+    """
     while units.cost_to_add[region] <= price:
         add_unit(tree, units, region, turn)
     while units.saved_by_removing[region] > price:
@@ -186,7 +198,9 @@ def settle(tree, units, region, price, turn):  # type: ignore[no-untyped-def]
 
 @serial
 def write_values(tree, units, turn, out):  # type: ignore[no-untyped-def]
-    """Values of all regions of one size; the extra units of tied leaves are spread evenly, from a start that moves."""
+    """Values of all regions of one size; the extra units of tied leaves are spread evenly, from a
+    start that moves.
+    """
     first_bottom = tree.level_starts[len(tree.level_starts) - 3]
     n_internal = tree.level_starts[len(tree.level_starts) - 2]
     for region in range(n_internal):
@@ -194,7 +208,8 @@ def write_values(tree, units, turn, out):  # type: ignore[no-untyped-def]
     for region in range(first_bottom, n_internal):
         place = region - first_bottom
         shift, extra, eligible = units.shift[place], units.extra[place], units.eligible[place]
-        # Over the eligible leaves, in order, (j·extra + offset) div eligible steps up exactly `extra` times.
+        # Over the eligible leaves, in order, (j·extra + offset) div eligible steps up exactly
+        # `extra` times.
         position = (turn + region * 7919) % eligible
         for leaf in range(tree.child_starts[region], tree.child_starts[region + 1]):
             y = units.target[leaf]

@@ -1,6 +1,8 @@
-"""Made-up shapes for the protocol of DPBench: half of them were looked at while constants were chosen, half never.
+"""Made-up shapes for the protocol of DPBench: half of them were looked at while constants were
+chosen, half never.
 
-Each function yields a name and the expected share of every cell, up to a factor. Names end in ``(synthetic)``.
+Each function yields a name and the expected share of every cell, up to a factor. Names end in
+``(synthetic)``.
 """
 
 from __future__ import annotations
@@ -27,10 +29,15 @@ def tuned_lines(n_bins: int = 4096) -> Shapes:
 
 
 def untouched_lines(n_bins: int = 4096) -> Shapes:
-    """Lines: by rank, two narrow bells, weeks, a random walk, patches between empty stretches, a sharp peak on a slope."""
+    """Lines: by rank, two narrow bells, weeks, a random walk, patches between empty stretches, a
+    sharp peak on a slope.
+    """
     rng = np.random.default_rng(3)
     place, number = (np.arange(n_bins) + 0.5) / n_bins, np.arange(n_bins)
-    bells = [np.exp(-(((place - centre) / width) ** 2)) for centre, width in ((0.21, 0.01), (0.77, 0.004))]
+    bells = [
+        np.exp(-(((place - centre) / width) ** 2))
+        for centre, width in ((0.21, 0.01), (0.77, 0.004))
+    ]
     walk = np.cumsum(rng.normal(0, 0.06, n_bins))
     patches = np.repeat((rng.random(64) < 0.25) * rng.gamma(1.0, size=64), n_bins // 64)
     yield "by rank (synthetic)", 1 / (number + 3.0) ** 1.1
@@ -46,7 +53,10 @@ def tuned_maps(side: int = 256) -> Shapes:
     rng = np.random.default_rng(2)
     across = (np.arange(side)[:, None] + 0.5) / side
     down = across.T
-    bell = [np.exp(-(((across - c) / w) ** 2) - ((down - c) / w) ** 2) for c, w in ((0.3, 0.04), (0.7, 0.1))]
+    bell = [
+        np.exp(-(((across - c) / w) ** 2) - ((down - c) / w) ** 2)
+        for c, w in ((0.3, 0.04), (0.7, 0.1))
+    ]
     roads = np.full((side, side), 0.01)
     for number in rng.integers(0, side, 9):
         roads[number, :] += 1.0
@@ -55,7 +65,10 @@ def tuned_maps(side: int = 256) -> Shapes:
     shore = 0.5 + 0.1 * np.sin(down * 9) + 0.04 * np.sin(down * 31)
     yield "even (synthetic)", np.ones((side, side))
     yield "two towns (synthetic)", 0.02 + bell[0] + bell[1]
-    yield "few places (synthetic)", (rng.random((side, side)) < 0.01) * rng.pareto(1.0, (side, side))
+    yield (
+        "few places (synthetic)",
+        (rng.random((side, side)) < 0.01) * rng.pareto(1.0, (side, side)),
+    )
     yield "roads (synthetic)", roads
     yield "coast (synthetic)", np.where(across < shore, np.exp(-(shore - across) * 6), 0.0)
     yield (
@@ -78,11 +91,17 @@ def untouched_maps(side: int = 256) -> Shapes:
         near = np.clip(centre + rng.normal(0, 0.05, (60, 2)), 0, 0.999)
         np.add.at(clusters, tuple((near * side).astype(np.int64).T), rng.gamma(0.5, size=60))
     yield "city blocks (synthetic)", np.where(streets, 0.0, blocks)
-    yield "slope with a lake (synthetic)", np.where(np.hypot(across - 0.4, down - 0.6) < 0.2, 0.0, across + 0.3 * down)
+    yield (
+        "slope with a lake (synthetic)",
+        np.where(np.hypot(across - 0.4, down - 0.6) < 0.2, 0.0, across + 0.3 * down),
+    )
     yield "ring (synthetic)", 0.01 + np.exp(-(((away - 0.3) / 0.02) ** 2))
     yield "rounded to lines (synthetic)", (0.05 + lattice) * np.exp(-3 * across - 2 * down)
     yield "clusters of clusters (synthetic)", clusters + 1e-4
-    yield "strips (synthetic)", np.repeat(rng.gamma(0.7, size=(side // 8, 1)), 8, axis=0) * (0.3 + down)
+    yield (
+        "strips (synthetic)",
+        np.repeat(rng.gamma(0.7, size=(side // 8, 1)), 8, axis=0) * (0.3 + down),
+    )
 
 
 def made_up_lines(n_bins: int = 4096) -> Shapes:

@@ -1,11 +1,14 @@
-"""The dynamic program of fioretto2021 §6 with full cost tables and one constraint program per entry (M_dp^OP).
+"""The dynamic program of fioretto2021 §6 with full cost tables and one constraint program per entry
+(M_dp^OP).
 
-A baseline, for small instances: it shows what the structure of the cost tables (§7) saves. Every region and size has a table of
-costs τ(v) over a window of values around its noisy count; τ(v) adds φ(v), the cheapest choice of one entry per child table with
-sum v, which a solver finds (each child table is a set of 0-1 unknowns, one of which is 1). Needs the extra ``solvers``.
+A baseline, for small instances: it shows what the structure of the cost tables (§7) saves. Every
+region and size has a table of costs τ(v) over a window of values around its noisy count; τ(v) adds
+φ(v), the cheapest choice of one entry per child table with sum v, which a solver finds (each child
+table is a set of 0-1 unknowns, one of which is 1). Needs the extra ``solvers``.
 
-Erratum (footnote 2): the paper fixes the window at three times the noise variance. Here a window is doubled and the program run
-again as long as an optimum lies on an edge that is not a real bound, since beyond that edge it might be cheaper.
+Erratum (footnote 2): the paper fixes the window at three times the noise variance. Here a window is
+doubled and the program run again as long as an optimum lies on an edge that is not a real bound,
+since beyond that edge it might be cheaper.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ class _OutOfTimeError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """Costs of the values ``first``, ``first + 1``, …; infinite where no choice below reaches the value."""
+    """Costs of the values ``first``, ``first + 1``, …; infinite where no choice below reaches the
+    value.
+    """
 
     first: int
     cost: FloatArray
@@ -92,11 +97,15 @@ class _Run:
     deadline: float
     programs: int = 0
 
-    def table_of(self, region: int, size: int, splits: dict[tuple[int, int], SplitProgram]) -> CostTable:
+    def table_of(
+        self, region: int, size: int, splits: dict[tuple[int, int], SplitProgram]
+    ) -> CostTable:
         """Bottom up: τ of a region and size; keeps the split program for the way down."""
         low, high = int(self.windows[0][region, size]), int(self.windows[1][region, size])
         values = np.arange(low, high + 1)
-        own = self.weights[self.hierarchy.level_of[region]] * (values - self.noisy[region, size]) ** 2
+        own = (
+            self.weights[self.hierarchy.level_of[region]] * (values - self.noisy[region, size]) ** 2
+        )
         children = self._children(region)
         if not len(children):
             return CostTable(low, own.astype(np.float64))
@@ -112,7 +121,9 @@ class _Run:
         return np.inf if solved is None else solved[0]
 
     def _children(self, region: int) -> range:
-        return range(int(self.hierarchy.child_starts[region]), int(self.hierarchy.child_starts[region + 1]))
+        return range(
+            int(self.hierarchy.child_starts[region]), int(self.hierarchy.child_starts[region + 1])
+        )
 
     def solve(self, total: int) -> IntArray | None:
         """The optimal table within the windows, or None where none adds up to the total."""
@@ -159,7 +170,9 @@ def solve_by_cost_tables(
     centre = np.clip(noisy, 0, total)
     width = np.full(noisy.shape, half_width)
     programs, widened, optimal = 0, 0, False
-    table = make_whole(hierarchy, np.cumsum(relax_counts(hierarchy, noisy, total, weights=weights), axis=1), total)
+    table = make_whole(
+        hierarchy, np.cumsum(relax_counts(hierarchy, noisy, total, weights=weights), axis=1), total
+    )
     try:
         while not optimal:
             low, high = np.maximum(centre - width, 0), np.minimum(centre + width, total)

@@ -1,4 +1,6 @@
-"""Consistent counts from noisy counts by size: fioretto2021 Model 1 relaxed (M_H^r), for both settings of public totals."""
+"""Consistent counts from noisy counts by size: fioretto2021 Model 1 relaxed (M_H^r), for both
+settings of public totals.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,17 @@ from tallytree.papers.fioretto2021.joint_fit import bounds_of, check_table, fit_
 
 
 def relax_counts(
-    hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, *, weights: IntArray | None = None
+    hierarchy: Hierarchy,
+    noisy: IntArray,
+    totals: IntArray | int,
+    *,
+    weights: IntArray | None = None,
 ) -> FloatArray:
-    """Nearest nonnegative real counts that add up over the tree and to the public totals; weights per level.
+    """Nearest nonnegative real counts that add up over the tree and to the public totals; weights
+    per level.
 
-    With the root's total alone the program is solved exactly by prices; with every region's total by projections, close to
-    the optimum.
+    With the root's total alone the program is solved exactly by prices; with every region's total
+    by projections, close to the optimum.
     """
     check_table(hierarchy, noisy)
     if np.ndim(totals) == 0:
@@ -29,11 +36,15 @@ def relax_counts(
         return project_to_simplex(table.ravel(), offsets, bound).reshape(table.shape)
 
     real_weights = None if weights is None else weights.astype(np.float64)
-    return fit_rows_on_tree(hierarchy, noisy.astype(np.float64), with_totals, weights=real_weights).table
+    return fit_rows_on_tree(
+        hierarchy, noisy.astype(np.float64), with_totals, weights=real_weights
+    ).table
 
 
 def count_violations(hierarchy: Hierarchy, table: IntArray) -> int:
-    """Constraint violations as Table 7 counts them (#CV): regions and sizes whose children do not add up (condition 2)."""
+    """Constraint violations as Table 7 counts them (#CV): regions and sizes whose children do not
+    add up (condition 2).
+    """
     violations = 0
     for level in range(1, hierarchy.n_levels):
         sums = hierarchy.sum_to_parents(level, table[hierarchy.level_slice(level)])

@@ -1,4 +1,6 @@
-"""The mechanisms of fioretto2021: from noisy measurements of all levels to one consistent table of regions × sizes."""
+"""The mechanisms of fioretto2021: from noisy measurements of all levels to one consistent table of
+regions × sizes.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,24 @@ from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 
 LARGEST_VALUE = 2**38
 
-# Programs that need a solver are imported where they run: sparse matrices take a moment to load, solvers may be missing.
+# Programs that need a solver are imported where they run: sparse matrices take a moment to load,
+# solvers may be missing.
 
 
 @dataclass(frozen=True, eq=False)
 class DenseFit:
-    """Whole counts of every region, ``(n_regions, n_sizes)``, and facts about the fit that a manifest may state."""
+    """Whole counts of every region, ``(n_regions, n_sizes)``, and facts about the fit that a
+    manifest may state.
+    """
 
     table: IntArray
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 def check_solver(mechanism: str) -> None:
-    """Raise MissingExtraError, before anything is measured, where a mechanism needs a solver that is not installed."""
+    """Raise MissingExtraError, before anything is measured, where a mechanism needs a solver that
+    is not installed.
+    """
     if mechanism in TRAITS and TRAITS[mechanism].solver:
         from tallytree.papers.fioretto2021.solver_programs import require_solver
 
@@ -41,7 +48,9 @@ def check_solver(mechanism: str) -> None:
 
 
 def fit_dense_tables(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts) -> DenseFit:
-    """Run the plan's mechanism. Every table it returns is whole, nonnegative, adds up and keeps the plan's totals."""
+    """Run the plan's mechanism. Every table it returns is whole, nonnegative, adds up and keeps the
+    plan's totals.
+    """
     totals: IntArray | int = noisy.n_groups if plan.totals == "regions" else int(noisy.n_groups[0])
     root = int(noisy.n_groups[0])
     weights = _weights(plan)
@@ -53,31 +62,47 @@ def fit_dense_tables(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts) -> De
         case "tree-exact":
             from tallytree.papers.fioretto2021.solver_programs import solve_counts
 
-            solved = solve_counts(hierarchy, _counts(noisy), totals, weights=whole, time_limit=limit)
+            solved = solve_counts(
+                hierarchy, _counts(noisy), totals, weights=whole, time_limit=limit
+            )
             return DenseFit(solved.table, solved.facts)
         case "tree-program":
             from tallytree.papers.fioretto2021.cost_tables import solve_by_cost_tables
 
             width = half_width(plan.levels)
-            solved = solve_by_cost_tables(hierarchy, _counts(noisy), root, width, weights=whole, time_limit=limit)
+            solved = solve_by_cost_tables(
+                hierarchy, _counts(noisy), root, width, weights=whole, time_limit=limit
+            )
             return DenseFit(solved.table, solved.facts)
         case "tree-relaxed":
             real = relax_counts(hierarchy, _counts(noisy), totals, weights=whole)
             rounded = np.rint(real).astype(np.int64)
             table = make_whole(hierarchy, np.cumsum(real, axis=1), totals)
-            return DenseFit(table, {"violations before repair": count_violations(hierarchy, rounded)})
+            return DenseFit(
+                table, {"violations before repair": count_violations(hierarchy, rounded)}
+            )
         case "topdown":
             return DenseFit(fit_top_down(hierarchy, _counts(noisy), totals))
         case "cumulative-dp":
-            return DenseFit(fit_cumulative_then_tree(hierarchy, _cumulative(hierarchy, noisy), root, weights=whole))
+            return DenseFit(
+                fit_cumulative_then_tree(
+                    hierarchy, _cumulative(hierarchy, noisy), root, weights=whole
+                )
+            )
         case "cumulative-relaxed":
-            fit = relax_cumulative(hierarchy, _cumulative(hierarchy, noisy), totals, weights=weights)
-            return DenseFit(make_whole(hierarchy, fit.table, totals), {"rounds": fit.rounds, "gap": fit.gap})
+            fit = relax_cumulative(
+                hierarchy, _cumulative(hierarchy, noisy), totals, weights=weights
+            )
+            return DenseFit(
+                make_whole(hierarchy, fit.table, totals), {"rounds": fit.rounds, "gap": fit.gap}
+            )
         case "cumulative-exact":
             from tallytree.papers.fioretto2021.solver_programs import solve_cumulative
 
             cumulative = _cumulative(hierarchy, noisy)
-            solved = solve_cumulative(hierarchy, cumulative, totals, weights=whole, time_limit=limit)
+            solved = solve_cumulative(
+                hierarchy, cumulative, totals, weights=whole, time_limit=limit
+            )
             return DenseFit(solved.table, solved.facts)
         case "chain":
             return DenseFit(fit_chains(hierarchy, [_chain(level) for level in noisy.levels], root))
@@ -97,7 +122,9 @@ def _counts(noisy: NoisyCounts) -> IntArray:
 
 
 def _cumulative(hierarchy: Hierarchy, noisy: NoisyCounts) -> IntArray:
-    """H_c[0 … K]: the last column was measured where only the root's total is known, otherwise it is the total."""
+    """H_c[0 … K]: the last column was measured where only the root's total is known, otherwise it
+    is the total.
+    """
     below = np.concatenate([_rows(level, "cumulative") for level in noisy.levels])
     last = noisy.n_groups.copy()
     for level in noisy.levels:
@@ -112,6 +139,10 @@ def _chain(level: NoisyLevel) -> IntArray:
 
 
 def _weights(plan: Plan) -> FloatArray:
-    """Weight of a squared deviation per level: inverse variance, the noisiest level 1. All ones under an equal split."""
-    variances = np.array([level.query.noise.variance if level.query else np.inf for level in plan.levels])
+    """Weight of a squared deviation per level: inverse variance, the noisiest level 1. All ones
+    under an equal split.
+    """
+    variances = np.array(
+        [level.query.noise.variance if level.query else np.inf for level in plan.levels]
+    )
     return variances.max() / np.maximum(variances, variances.max() / LARGEST_WEIGHT)

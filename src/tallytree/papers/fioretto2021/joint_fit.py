@@ -1,8 +1,10 @@
-"""Least squares on two kinds of constraint at once: columns add up over the tree, every row lies in a set of its own.
+"""Least squares on two kinds of constraint at once: columns add up over the tree, every row lies in
+a set of its own.
 
-Projecting on either alone takes linear time. The alternating direction method of multipliers (ADMM) combines the two into the
-nearest table on both, with no solver. Rows of all levels are constrained although those of the leaves imply the others: it
-converges faster and gives the repair a good table of each level's own.
+Projecting on either alone takes linear time. The alternating direction method of multipliers (ADMM)
+combines the two into the nearest table on both, with no solver. Rows of all levels are constrained
+although those of the leaves imply the others: it converges faster and gives the repair a good table
+of each level's own.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from tallytree.kernels.trees.rounding_down import round_down_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
 
-# ADMM stops when neither the distance between its two copies nor the last step exceeds this part of the distance between fit
-# and noisy table (all root mean squares); about 30 rounds. The weight of the agreement against the fit was chosen on
-# housing-like data: with 1 twice as many rounds are needed, with 4 fewer, but they stop a tenth short at the root.
+# ADMM stops when neither the distance between its two copies nor the last step exceeds this part of
+# the distance between fit and noisy table (all root mean squares); about 30 rounds. The weight of
+# the agreement against the fit was chosen on housing-like data: with 1 twice as many rounds are
+# needed, with 4 fewer, but they stop a tenth short at the root.
 MAX_ROUNDS = 60
 CLOSE_ENOUGH = 5e-4
 PENALTY = 2.0
@@ -29,7 +32,9 @@ PENALTY = 2.0
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """A real table whose rows lie in their sets and whose columns add up but for ``gap`` (root mean square per cell)."""
+    """A real table whose rows lie in their sets and whose columns add up but for ``gap`` (root mean
+    square per cell).
+    """
 
     table: FloatArray
     rounds: int
@@ -73,7 +78,9 @@ def fit_rows_on_tree(
 
 
 def bounds_of(hierarchy: Hierarchy, totals: IntArray | int) -> IntArray:
-    """Largest number of groups per region: its public total, or the root's where only that is public."""
+    """Largest number of groups per region: its public total, or the root's where only that is
+    public.
+    """
     bound = np.broadcast_to(np.asarray(totals, dtype=np.int64), (hierarchy.n_regions,))
     if bound.min() < 0:
         raise InputError("Public totals are at least 0.")
@@ -84,15 +91,18 @@ def check_table(hierarchy: Hierarchy, noisy: IntArray) -> None:
     """One row per region, at least one column."""
     if noisy.ndim != 2 or noisy.shape[0] != hierarchy.n_regions or noisy.shape[1] == 0:
         raise InputError(
-            f"Give one row for each of the {hierarchy.n_regions} regions and one column per size, got {noisy.shape}."
+            f"Give one row for each of the {hierarchy.n_regions} regions and one column per size, "
+            f"got {noisy.shape}."
         )
 
 
 def make_whole(hierarchy: Hierarchy, cumulative: FloatArray, totals: IntArray | int) -> IntArray:
-    """Whole counts by size, ``(n_regions, n_sizes)``, from real cumulative counts with nondecreasing rows.
+    """Whole counts by size, ``(n_regions, n_sizes)``, from real cumulative counts with
+    nondecreasing rows.
 
-    Keeps all that a release promises: nonnegative, tree sums, the public total of the root or of every region. The root is
-    rounded first, then each level under the one above (:func:`round_down_tree`).
+    Keeps all that a release promises: nonnegative, tree sums, the public total of the root or of
+    every region. The root is rounded first, then each level under the one above
+    (:func:`round_down_tree`).
     """
     root_only = np.ndim(totals) == 0
     bound = bounds_of(hierarchy, totals)

@@ -1,11 +1,13 @@
 """Table 7 and Figures 7, 8 and 9 of fioretto2021 §11, theirs beside ours.
 
-The paper's Census data and its taxi data of 2014 are not public in the form it used. Ours are county housing of 2010 with a
-SYNTHETIC tail up to 999 people (or the built-in generator), and the taxi file of kuo2018 (2013, 28 neighbourhoods): rows
-compare in kind, not in number. Figures are plots without printed numbers; their cells have no figure of the paper.
+The paper's Census data and its taxi data of 2014 are not public in the form it used. Ours are
+county housing of 2010 with a SYNTHETIC tail up to 999 people (or the built-in generator), and the
+taxi file of kuo2018 (2013, 28 neighbourhoods): rows compare in kind, not in number. Figures are
+plots without printed numbers; their cells have no figure of the paper.
 
-The chain M_c^ch is shown twice. With the noise of the paper it is not ε-differentially private: the column "ε spent" gives its
-true loss. With its true sensitivity it is sound, and useless. See the page on the chain's privacy error.
+The chain M_c^ch is shown twice. With the noise of the paper it is not ε-differentially private: the
+column "ε spent" gives its true loss. With its true sensitivity it is sound, and useless. See the
+page on the chain's privacy error.
 """
 
 from __future__ import annotations
@@ -18,14 +20,22 @@ from pathlib import Path
 from tallytree.errors import MissingExtraError
 from tallytree.papers import datasets
 from tallytree.papers.cells import Cell, mean_of_runs
-from tallytree.papers.fioretto2021.runs import MECHANISMS, Exact, Noisy, epsilon_spent_by_chain, exact_table, run
+from tallytree.papers.fioretto2021.runs import (
+    MECHANISMS,
+    Exact,
+    Noisy,
+    epsilon_spent_by_chain,
+    exact_table,
+    run,
+)
 from tallytree.papers.fioretto2021.scaling import scaling_cells, synthetic_taxis
 from tallytree.papers.housing import housing_counts
 from tallytree.releases.progress import Progress, silent
 
 OUTLIERS = (10, 1_000)
 HOUSING_SIZES = 1_000
-# Table 7: L1 errors of levels 1 to 3 (Census in thousands, taxi in ten thousands) and constraint violations.
+# Table 7: L1 errors of levels 1 to 3 (Census in thousands, taxi in ten thousands) and constraint
+# violations.
 TABLE_7 = {
     ("census", "0.1"): {
         "M_H^r rounded": (40.3, 54.3, 802.1, 1966),
@@ -94,12 +104,12 @@ class Scale:
 
 FULL = Scale(10, 117_000_000, HOUSING_SIZES, ("0.1", "0.5", "1.0"), (5, 10, 20, 30, 40, 50), 120.0)
 QUICK = Scale(2, 1_000_000, HOUSING_SIZES, ("0.1", "1.0"), (5, 10), 10.0)
-CUTS = (
-    "2 runs instead of 10 (the paper: 30), no ε = 0.5, Figure 7 up to 10 sizes instead of 50, solvers stop after 10 s"
-)
+CUTS = "2 runs instead of 10 (the paper: 30), no ε = 0.5, Figure 7 up to 10 sizes instead of 50, solvers stop after 10 s"
 
 
-def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:
+def reproduce(
+    *, data: Path | None = None, quick: bool = False, progress: Progress = silent
+) -> list[Cell]:
     """All cells of §11, from real data where ``data`` is given."""
     scale = QUICK if quick else FULL
     sets = data_sets(data, scale)
@@ -113,28 +123,42 @@ def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progre
             done += 1
     progress(done, steps, "run time against the number of sizes")
     try:
-        cells += list(scaling_cells(sets.get("taxi", synthetic_taxis()), scale.sweep, scale.solver_seconds))
+        cells += list(
+            scaling_cells(sets.get("taxi", synthetic_taxis()), scale.sweep, scale.solver_seconds)
+        )
     except MissingExtraError:
-        cells.append(Cell("Figure 7", "skipped: install tallytree[solvers]", "N = 5", None, None, "seconds"))
+        cells.append(
+            Cell("Figure 7", "skipped: install tallytree[solvers]", "N = 5", None, None, "seconds")
+        )
     return cells
 
 
 def data_sets(data: Path | None, scale: Scale) -> dict[str, Exact]:
     """Housing with sizes up to 999, and taxis where real data is given."""
     if data is None:
-        return {"census": exact_table(housing_counts(scale.households, outliers=OUTLIERS), scale.n_sizes - 1)}
-    sets = {"census": exact_table(datasets.county_housing(data, outliers=OUTLIERS), scale.n_sizes - 1)}
+        return {
+            "census": exact_table(
+                housing_counts(scale.households, outliers=OUTLIERS), scale.n_sizes - 1
+            )
+        }
+    sets = {
+        "census": exact_table(datasets.county_housing(data, outliers=OUTLIERS), scale.n_sizes - 1)
+    }
     taxis = datasets.taxi(data)
     sets["taxi"] = exact_table(taxis, int(taxis.leaf_counts.largest_size().max()))
     return sets
 
 
 def _cells_of(name: str, exact: Exact, epsilon: str, scale: Scale) -> Iterator[Cell]:
-    """Table 7, Figures 8 and 9, and our own table of earth mover's distances, for one data set and ε."""
+    """Table 7, Figures 8 and 9, and our own table of earth mover's distances, for one data set and
+    ε.
+    """
     printed = TABLE_7.get((name, epsilon), {})
     levels = range(exact.hierarchy.n_levels)
     for mechanism in MECHANISMS.values():
-        outcomes = [run(mechanism, Noisy(exact, Fraction(epsilon), seed)) for seed in range(scale.runs)]
+        outcomes = [
+            run(mechanism, Noisy(exact, Fraction(epsilon), seed)) for seed in range(scale.runs)
+        ]
         l1, emd = (
             [mean_of_runs(level) for level in zip(*runs)]
             for runs in ([o.l1 for o in outcomes], [o.emd for o in outcomes])
@@ -146,12 +170,33 @@ def _cells_of(name: str, exact: Exact, epsilon: str, scale: Scale) -> Iterator[C
             mean, spread = l1[level]
             shown = None if spread is None else spread / SCALES[name]
             column = f"level {level + 1}"
-            yield Cell(f"Table 7, {name}", row, column, theirs, mean / SCALES[name], UNITS[name], shown)
-            yield Cell(f"Table 7, {name}: EMD", row, column, None, emd[level][0], "EMD per region", emd[level][1])
+            yield Cell(
+                f"Table 7, {name}", row, column, theirs, mean / SCALES[name], UNITS[name], shown
+            )
+            yield Cell(
+                f"Table 7, {name}: EMD",
+                row,
+                column,
+                None,
+                emd[level][0],
+                "EMD per region",
+                emd[level][1],
+            )
         violations, spread = mean_of_runs([float(outcome.violations) for outcome in outcomes])
-        yield Cell(f"Table 7, {name}", row, "#CV", float(paper[3]) if paper else None, violations, "violations", spread)
-        yield Cell(f"Table 7, {name}", row, "ε spent", None, _spent(mechanism.name, exact, epsilon), "ε")
-        # The first run compiles kernels and fills caches; the best of the others is the mechanism's own time.
+        yield Cell(
+            f"Table 7, {name}",
+            row,
+            "#CV",
+            float(paper[3]) if paper else None,
+            violations,
+            "violations",
+            spread,
+        )
+        yield Cell(
+            f"Table 7, {name}", row, "ε spent", None, _spent(mechanism.name, exact, epsilon), "ε"
+        )
+        # The first run compiles kernels and fills caches; the best of the others is the mechanism's
+        # own time.
         seconds = min(outcome.seconds for outcome in outcomes)
         yield Cell(f"Figure 8, {name}", mechanism.name, f"ε = {epsilon}", None, seconds, "seconds")
         yield Cell(
@@ -165,4 +210,8 @@ def _cells_of(name: str, exact: Exact, epsilon: str, scale: Scale) -> Iterator[C
 
 
 def _spent(mechanism: str, exact: Exact, epsilon: str) -> float:
-    return epsilon_spent_by_chain(exact.hierarchy, float(epsilon)) if "NOT" in mechanism else float(epsilon)
+    return (
+        epsilon_spent_by_chain(exact.hierarchy, float(epsilon))
+        if "NOT" in mechanism
+        else float(epsilon)
+    )

@@ -1,7 +1,8 @@
 """One run of one mechanism of fioretto2021 on exact tables: noise, fit, time and errors.
 
-The experiments need what no release may give: rounded relaxations that do not add up, and the chain with the noise of the
-paper, which is not ε-differentially private. So they work on plain tables, with seeded noise; nothing here is private.
+The experiments need what no release may give: rounded relaxations that do not add up, and the chain
+with the noise of the paper, which is not ε-differentially private. So they work on plain tables,
+with seeded noise; nothing here is private.
 """
 
 from __future__ import annotations
@@ -66,7 +67,13 @@ class Noisy:
         stream = KeyStream.from_insecure_seed(self.seed)
         n_levels = len(values)
         return [
-            add_noise(table, DiscreteLaplace(n_levels * sensitivity / self.epsilon), stream, level=level, query=query)
+            add_noise(
+                table,
+                DiscreteLaplace(n_levels * sensitivity / self.epsilon),
+                stream,
+                level=level,
+                query=query,
+            )
             for level, (table, sensitivity) in enumerate(zip(values, sensitivities))
         ]
 
@@ -110,25 +117,44 @@ def _rounded_cumulative(exact: Exact, noisy: IntArray) -> IntArray:
 
 
 def _joint(exact: Exact, noisy: IntArray) -> IntArray:
-    return make_whole(exact.hierarchy, relax_cumulative(exact.hierarchy, noisy, exact.totals).table, exact.totals)
+    return make_whole(
+        exact.hierarchy, relax_cumulative(exact.hierarchy, noisy, exact.totals).table, exact.totals
+    )
 
 
-# In the setting of the paper only the root's total is public; the last two also keep those of all regions.
+# In the setting of the paper only the root's total is public; the last two also keep those of all
+# regions.
 MECHANISMS: dict[str, Mechanism] = {
     m.name: m
     for m in (
-        Mechanism("M_H^r rounded", Noisy.counts, lambda e, y: _whole(relax_counts(e.hierarchy, y, e.total))),
+        Mechanism(
+            "M_H^r rounded",
+            Noisy.counts,
+            lambda e, y: _whole(relax_counts(e.hierarchy, y, e.total)),
+        ),
         Mechanism("M_H^dp", Noisy.counts, lambda e, y: allocate_over_tree(e.hierarchy, y, e.total)),
         Mechanism("M_c^r rounded", Noisy.cumulative, _rounded_cumulative),
-        Mechanism("M_c^dp", Noisy.cumulative, lambda e, y: fit_cumulative_then_tree(e.hierarchy, y, e.total)),
-        Mechanism("M_c^ch sound", lambda n: n.chains(sound=True), lambda e, y: fit_chains(e.hierarchy, y, e.total)),
+        Mechanism(
+            "M_c^dp",
+            Noisy.cumulative,
+            lambda e, y: fit_cumulative_then_tree(e.hierarchy, y, e.total),
+        ),
+        Mechanism(
+            "M_c^ch sound",
+            lambda n: n.chains(sound=True),
+            lambda e, y: fit_chains(e.hierarchy, y, e.total),
+        ),
         Mechanism(
             "M_c^ch NOT ε-DP",
             lambda n: n.chains(sound=False),
             lambda e, y: fit_chains(e.hierarchy, y, e.total),
         ),
         Mechanism("TopDown", Noisy.counts, lambda e, y: fit_top_down(e.hierarchy, y, e.total)),
-        Mechanism("TopDown, every total", Noisy.counts, lambda e, y: fit_top_down(e.hierarchy, y, e.totals)),
+        Mechanism(
+            "TopDown, every total",
+            Noisy.counts,
+            lambda e, y: fit_top_down(e.hierarchy, y, e.totals),
+        ),
         Mechanism("M_c^r repaired, every total", Noisy.cumulative, _joint),
     )
 }

@@ -1,7 +1,9 @@
-"""Figure 7 of fioretto2021: run time against the number of sizes, exact programs through open solvers beside our own.
+"""Figure 7 of fioretto2021: run time against the number of sizes, exact programs through open
+solvers beside our own.
 
-The solvers are the best open ones at hand: HiGHS for the integer programs, with squares written as chords, OSQP for the
-relaxation. Each gets the same noisy tables and a time limit; a row stops where the limit is reached.
+The solvers are the best open ones at hand: HiGHS for the integer programs, with squares written as
+chords, OSQP for the relaxation. Each gets the same noisy tables and a time limit; a row stops where
+the limit is reached.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ MOST_PICKUPS = 64
 
 
 def synthetic_taxis(seed: int = 0) -> Exact:
-    """Taxis by number of pickups in each of 263 zones, SYNTHETIC, for the sweep where no taxi data is at hand."""
+    """Taxis by number of pickups in each of 263 zones, SYNTHETIC, for the sweep where no taxi data
+    is at hand.
+    """
     rng = np.random.default_rng(seed)
     leaves = [(borough, f"zone {zone:02d}") for borough, n in ZONES.items() for zone in range(n)]
     hierarchy = hierarchy_from_leaves(["borough", "zone"], leaves, root="New York")
@@ -61,7 +65,9 @@ def fast_programs(exact: Exact, noisy: Noisy) -> dict[str, Callable[[], Any]]:
         "M_H^dp (tree-dp)": lambda: allocate_over_tree(tree, counts, total),
         "M_H^r (tree-relaxed)": lambda: relax_counts(tree, counts, total),
         "M_c^dp (cumulative-dp)": lambda: fit_cumulative_then_tree(tree, cumulative, total),
-        "M_c^r (cumulative-relaxed)": lambda: make_whole(tree, relax_cumulative(tree, cumulative, total).table, total),
+        "M_c^r (cumulative-relaxed)": lambda: make_whole(
+            tree, relax_cumulative(tree, cumulative, total).table, total
+        ),
         "M_c^ch (chain)": lambda: fit_chains(tree, chains, total),
         "TopDown": lambda: fit_top_down(tree, counts, total),
     }
@@ -73,10 +79,18 @@ def solver_programs(exact: Exact, noisy: Noisy, seconds: float) -> dict[str, Cal
     counts, cumulative = noisy.counts(), noisy.cumulative()
     half_width = 3 * int(2 * (2 * tree.n_levels / EPSILON) ** 2)
     return {
-        "M_H (tree-exact), HiGHS": lambda: solve_counts(tree, counts, total, time_limit=seconds).optimal,
-        "M_H^r, OSQP": lambda: relax_by_solver(counts_program(tree, counts, total, None)) is not None,
-        "M_c (cumulative-exact), HiGHS": lambda: solve_cumulative(tree, cumulative, total, time_limit=seconds).optimal,
-        "M_c^r, OSQP": lambda: relax_by_solver(cumulative_program(tree, cumulative, total, None)) is not None,
+        "M_H (tree-exact), HiGHS": lambda: (
+            solve_counts(tree, counts, total, time_limit=seconds).optimal
+        ),
+        "M_H^r, OSQP": lambda: (
+            relax_by_solver(counts_program(tree, counts, total, None)) is not None
+        ),
+        "M_c (cumulative-exact), HiGHS": lambda: (
+            solve_cumulative(tree, cumulative, total, time_limit=seconds).optimal
+        ),
+        "M_c^r, OSQP": lambda: (
+            relax_by_solver(cumulative_program(tree, cumulative, total, None)) is not None
+        ),
         "M_dp^OP (tree-program), HiGHS": lambda: (
             solve_by_cost_tables(tree, counts, total, half_width, time_limit=seconds).optimal
         ),
@@ -102,9 +116,13 @@ def scaling_cells(exact: Exact, sweep: Sequence[int], solver_seconds: float) -> 
         small = exact.cut(n_sizes)
         noisy = Noisy(small, EPSILON, seed=0)
         for name, work in fast_programs(small, noisy).items():
-            yield Cell("Figure 7", name, f"N = {n_sizes}", None, seconds_of(work, REPEATS)[0], "seconds")
+            yield Cell(
+                "Figure 7", name, f"N = {n_sizes}", None, seconds_of(work, REPEATS)[0], "seconds"
+            )
         for name, work in solver_programs(small, noisy, solver_seconds).items():
             seconds, solved = (None, False) if name in given_up else seconds_of(work, 1)
             if not solved:
                 given_up.add(name)
-            yield Cell("Figure 7", name, f"N = {n_sizes}", None, seconds if solved else None, "seconds")
+            yield Cell(
+                "Figure 7", name, f"N = {n_sizes}", None, seconds if solved else None, "seconds"
+            )

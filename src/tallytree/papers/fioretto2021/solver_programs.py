@@ -1,12 +1,15 @@
-"""The exact programs of fioretto2021, Models 1 and 2, through an open solver: the oracle for everything faster.
+"""The exact programs of fioretto2021, Models 1 and 2, through an open solver: the oracle for
+everything faster.
 
-Both minimise a sum of squares of whole unknowns. On whole numbers a square is a convex piecewise linear function with a break
-at every integer, so a mixed-integer *linear* solver (HiGHS) finds the exact optimum: each unknown x gets a cost c above all
-chords of its square, and chords are added where the solution needs them until none is missing. Nothing is approximated.
-Chords are collected without integrality first, which warm-started simplex does fast; the tree sums of Model 1 form a network,
-so its solution is then whole already. Model 2 goes on with branch and bound.
+Both minimise a sum of squares of whole unknowns. On whole numbers a square is a convex piecewise
+linear function with a break at every integer, so a mixed-integer *linear* solver (HiGHS) finds the
+exact optimum: each unknown x gets a cost c above all chords of its square, and chords are added
+where the solution needs them until none is missing. Nothing is approximated. Chords are collected
+without integrality first, which warm-started simplex does fast; the tree sums of Model 1 form a
+network, so its solution is then whole already. Model 2 goes on with branch and bound.
 
-Needs the extra ``solvers``. The relaxed programs go to a quadratic solver (OSQP), for comparison with our own method.
+Needs the extra ``solvers``. The relaxed programs go to a quadratic solver (OSQP), for comparison
+with our own method.
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ class Solved:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise Σ weight (x − target)² over whole x with ``lower ≤ matrix · x ≤ upper`` and ``0 ≤ x ≤ bound``."""
+    """Minimise Σ weight (x − target)² over whole x with ``lower ≤ matrix · x ≤ upper`` and ``0 ≤ x
+    ≤ bound``.
+    """
 
     target: IntArray
     weight: IntArray
@@ -68,10 +73,16 @@ def solve_counts(
     weights: IntArray | None = None,
     time_limit: float | None = None,
 ) -> Solved:
-    """Model 1 exactly (M_H): whole counts that add up over the tree and to the public totals, closest to noisy ones."""
+    """Model 1 exactly (M_H): whole counts that add up over the tree and to the public totals,
+    closest to noisy ones.
+    """
     check_table(hierarchy, noisy)
     require_solver()
-    start = make_whole(hierarchy, np.cumsum(relax_counts(hierarchy, noisy, totals, weights=weights), axis=1), totals)
+    start = make_whole(
+        hierarchy,
+        np.cumsum(relax_counts(hierarchy, noisy, totals, weights=weights), axis=1),
+        totals,
+    )
     program = counts_program(hierarchy, noisy, totals, weights)
     return _solve(program, start, time_limit)
 
@@ -84,7 +95,8 @@ def solve_cumulative(
     weights: IntArray | None = None,
     time_limit: float | None = None,
 ) -> Solved:
-    """Model 2 exactly (M_c): whole cumulative counts that rise and add up, closest to noisy ones; returned as counts.
+    """Model 2 exactly (M_c): whole cumulative counts that rise and add up, closest to noisy ones;
+    returned as counts.
 
     With totals per region the last column of ``noisy`` is not read.
     """
@@ -99,14 +111,18 @@ def solve_cumulative(
     return replace(solved, table=np.diff(solved.table, axis=1, prepend=0))
 
 
-def counts_program(hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, weights: IntArray | None) -> Program:
+def counts_program(
+    hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, weights: IntArray | None
+) -> Program:
     """Model 1; erratum (H2): the total holds at the root, or in every region with its own total."""
     import scipy.sparse as sp
 
     n_regions, n_sizes = noisy.shape
     bound = bounds_of(hierarchy, totals)
     sums = sp.kron(_tree_sums(hierarchy), sp.identity(n_sizes))
-    rows = sp.kron(sp.identity(n_regions) if np.ndim(totals) else _first(n_regions), np.ones((1, n_sizes)))
+    rows = sp.kron(
+        sp.identity(n_regions) if np.ndim(totals) else _first(n_regions), np.ones((1, n_sizes))
+    )
     of_rows = bound if np.ndim(totals) else bound[:1]
     right = np.concatenate([np.zeros(sums.shape[0]), of_rows]).astype(np.float64)
     return Program(
@@ -122,15 +138,22 @@ def counts_program(hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int
 def cumulative_program(
     hierarchy: Hierarchy, noisy: IntArray, totals: IntArray | int, weights: IntArray | None
 ) -> Program:
-    """Model 2; erratum (C2): with public totals of all regions every last cumulative count is fixed."""
+    """Model 2; erratum (C2): with public totals of all regions every last cumulative count is
+    fixed.
+    """
     import scipy.sparse as sp
 
     n_regions, n_sizes = noisy.shape
     bound = bounds_of(hierarchy, totals)
     sums = sp.kron(_tree_sums(hierarchy), sp.identity(n_sizes))
-    steps = sp.diags([-np.ones(n_sizes - 1), np.ones(n_sizes - 1)], [0, 1], shape=(n_sizes - 1, n_sizes))
+    steps = sp.diags(
+        [-np.ones(n_sizes - 1), np.ones(n_sizes - 1)], [0, 1], shape=(n_sizes - 1, n_sizes)
+    )
     rises = sp.kron(sp.identity(n_regions), steps)
-    last = sp.kron(sp.identity(n_regions) if np.ndim(totals) else _first(n_regions), _first(n_sizes, place=n_sizes - 1))
+    last = sp.kron(
+        sp.identity(n_regions) if np.ndim(totals) else _first(n_regions),
+        _first(n_sizes, place=n_sizes - 1),
+    )
     of_last = (bound if np.ndim(totals) else bound[:1]).astype(np.float64)
     lower = np.concatenate([np.zeros(sums.shape[0] + rises.shape[0]), of_last])
     upper = np.concatenate([np.zeros(sums.shape[0]), np.full(rises.shape[0], np.inf), of_last])
@@ -184,7 +207,9 @@ def require_solver() -> Any:
 
 
 def _solve(program: Program, start: IntArray, time_limit: float | None) -> Solved:
-    """Add chords until the solution of the linear program has its true cost; the best table seen is always kept."""
+    """Add chords until the solution of the linear program has its true cost; the best table seen is
+    always kept.
+    """
     began = time.perf_counter()
     limit = DEFAULT_SECONDS if time_limit is None else float(time_limit)
     best = start.ravel()
@@ -204,12 +229,15 @@ def _solve(program: Program, start: IntArray, time_limit: float | None) -> Solve
         whole = np.rint(values).astype(np.int64)
         if np.abs(values - whole).max() < 1e-6 and _cost(program, whole) < best_cost:
             best, best_cost = whole, _cost(program, whole)
-        # The solver's costs are a lower bound for every table; within less than 1 of a true cost they prove it optimal.
+        # The solver's costs are a lower bound for every table; within less than 1 of a true cost
+        # they prove it optimal.
         optimal = best_cost - float(costs.sum()) < OPTIMAL_GAP
         if not optimal and not solver.add_missing_chords(values, costs):
             solver.ask_for_whole_numbers()
     detail = {"solver": f"HiGHS {solver.version}", "rounds": rounds, "time limit": limit}
-    return Solved(best.reshape(start.shape), best_cost, optimal, time.perf_counter() - began, detail)
+    return Solved(
+        best.reshape(start.shape), best_cost, optimal, time.perf_counter() - began, detail
+    )
 
 
 def _cost(program: Program, whole: IntArray) -> int:
@@ -226,7 +254,9 @@ class _LinearSolver:
         self._program = program
         n = len(program.target)
         self._n = n
-        matrix = sp.csc_matrix(sp.hstack([program.matrix, sp.csr_matrix((program.matrix.shape[0], n))]))
+        matrix = sp.csc_matrix(
+            sp.hstack([program.matrix, sp.csr_matrix((program.matrix.shape[0], n))])
+        )
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = 2 * n, matrix.shape[0]
         lp.col_cost_ = np.concatenate([np.zeros(n), np.ones(n)])
@@ -234,7 +264,11 @@ class _LinearSolver:
         lp.col_upper_ = np.concatenate([program.bound.astype(np.float64), np.full(n, np.inf)])
         lp.row_lower_, lp.row_upper_ = program.lower, program.upper
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = (
+            matrix.indptr,
+            matrix.indices,
+            matrix.data,
+        )
         self._integer = int(highspy.HighsVarType.kInteger)
         self._highs = highspy.Highs()
         self._highs.setOptionValue("output_flag", False)
@@ -248,19 +282,31 @@ class _LinearSolver:
     def ask_for_whole_numbers(self) -> None:
         """From now on branch and bound."""
         unknowns = np.arange(self._n, dtype=np.int32)
-        self._highs.changeColsIntegrality(self._n, unknowns, np.full(self._n, self._integer, dtype=np.uint8))
+        self._highs.changeColsIntegrality(
+            self._n, unknowns, np.full(self._n, self._integer, dtype=np.uint8)
+        )
 
     def add_missing_chords(self, values: FloatArray, costs: FloatArray) -> bool:
         """Add the chords that the solution lies below; False when there is none."""
-        lowest = np.clip(np.floor(values + 1e-9), 0, np.maximum(self._program.bound - 1, 0)).astype(np.int64)
+        lowest = np.clip(np.floor(values + 1e-9), 0, np.maximum(self._program.bound - 1, 0)).astype(
+            np.int64
+        )
         weight, y = self._program.weight, self._program.target
         chord = weight * ((lowest - y) ** 2 + (2 * lowest + 1 - 2 * y) * (values - lowest))
         short = np.flatnonzero(costs < chord - 1e-6)
-        return self.add_chords(short, lowest[short]) + self.add_chords(short, np.maximum(lowest[short] - 1, 0)) > 0
+        return (
+            self.add_chords(short, lowest[short])
+            + self.add_chords(short, np.maximum(lowest[short] - 1, 0))
+            > 0
+        )
 
     def add_chords(self, unknowns: IntArray, base: IntArray) -> int:
-        """Bound the cost of each unknown from below by the chord of its square from ``base`` to ``base + 1``."""
-        fresh = [(int(i), int(k)) for i, k in zip(unknowns, base) if (int(i), int(k)) not in self._seen]
+        """Bound the cost of each unknown from below by the chord of its square from ``base`` to
+        ``base + 1``.
+        """
+        fresh = [
+            (int(i), int(k)) for i, k in zip(unknowns, base) if (int(i), int(k)) not in self._seen
+        ]
         if not fresh:
             return 0
         self._seen.update(fresh)
@@ -272,7 +318,9 @@ class _LinearSolver:
         index = np.column_stack([i, self._n + i]).ravel().astype(np.int32)
         value = np.column_stack([-slope, np.ones(len(i))]).ravel().astype(np.float64)
         starts = (2 * np.arange(len(i))).astype(np.int32)
-        self._highs.addRows(len(i), right, np.full(len(i), np.inf), len(index), starts, index, value)
+        self._highs.addRows(
+            len(i), right, np.full(len(i), np.inf), len(index), starts, index, value
+        )
         return len(fresh)
 
     def run(self, seconds: float) -> tuple[FloatArray, FloatArray] | None:
@@ -304,5 +352,9 @@ def _first(n: int, place: int = 0) -> sp.csr_matrix:
 
 
 def _weight_per_cell(hierarchy: Hierarchy, n_sizes: int, weights: IntArray | None) -> IntArray:
-    per_level = np.ones(hierarchy.n_levels, dtype=np.int64) if weights is None else np.asarray(weights, dtype=np.int64)
+    per_level = (
+        np.ones(hierarchy.n_levels, dtype=np.int64)
+        if weights is None
+        else np.asarray(weights, dtype=np.int64)
+    )
     return np.repeat(per_level[hierarchy.level_of], n_sizes)

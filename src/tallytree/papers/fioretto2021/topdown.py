@@ -1,9 +1,10 @@
-"""The TopDown baseline (fioretto2021 §10, §11): one level after another, each fitted under the finished one above.
+"""The TopDown baseline (fioretto2021 §10, §11): one level after another, each fitted under the
+finished one above.
 
-Per parent: nonnegative least squares of the children with the parent's counts as sums, then controlled rounding. With the
-root's total alone each size is a projection on a simplex, solved in whole numbers directly. With every region's total the
-children form a table with given row and column sums: fitted in real numbers, then rounded in cumulative form, which keeps
-both.
+Per parent: nonnegative least squares of the children with the parent's counts as sums, then
+controlled rounding. With the root's total alone each size is a projection on a simplex, solved in
+whole numbers directly. With every region's total the children form a table with given row and
+column sums: fitted in real numbers, then rounded in cumulative form, which keeps both.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def _with_parents_only(hierarchy: Hierarchy, noisy: IntArray, root: IntArray) ->
     return table
 
 
-def _with_totals(hierarchy: Hierarchy, noisy: IntArray, root: IntArray, bound: IntArray) -> IntArray:
+def _with_totals(
+    hierarchy: Hierarchy, noisy: IntArray, root: IntArray, bound: IntArray
+) -> IntArray:
     cumulative = np.empty(noisy.shape, dtype=np.int64)
     cumulative[0] = np.cumsum(root)
     target = np.empty(noisy.shape)
@@ -59,7 +62,9 @@ def _with_totals(hierarchy: Hierarchy, noisy: IntArray, root: IntArray, bound: I
         here, above = hierarchy.level_slice(level), hierarchy.level_slice(level - 1)
         offsets = np.append(hierarchy.child_starts[above], here.stop) - here.start
         parents = np.diff(cumulative[above], axis=1, prepend=0).astype(np.float64)
-        fit = fit_margins(noisy[here].astype(np.float64), offsets, bound[here].astype(np.float64), parents)
+        fit = fit_margins(
+            noisy[here].astype(np.float64), offsets, bound[here].astype(np.float64), parents
+        )
         np.cumsum(fit, axis=1, out=target[here])
         round_level_in_place(hierarchy, level, target[:, :-1], bound, cumulative[:, :-1])
         cumulative[here, -1] = bound[here]

@@ -1,7 +1,9 @@
-"""The theorems of hay2010, measured: Theorem 2 and Appendix E bound errors, Theorem 4 (iv) states what consistency gains.
+"""The theorems of hay2010, measured: Theorem 2 and Appendix E bound errors, Theorem 4 (iv) states
+what consistency gains.
 
-Theorem 2 has constants that the paper does not give: shown is the least constant c = c₁ = c₂ with which its bound holds.
-Appendix E prints its condition on ε without the number of records N; an absolute error of at most ε N is what it means.
+Theorem 2 has constants that the paper does not give: shown is the least constant c = c₁ = c₂ with
+which its bound holds. Appendix E prints its condition on ε without the number of records N; an
+absolute error of at most ε N is what it means.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ THEOREM_2_EPSILON = Fraction(1, 10)
 def binary_plan(n_bins: int, epsilon: Fraction) -> HistogramPlan:
     """The paper's tree: binary, the whole domain counted too, the same noise on every level."""
     tree = RangeTree.regular(n_bins, 2, count_total=True)
-    return plan_histogram(TreeStrategy("hierarchical", tree, equal_shares(tree.n_levels)), Budget("pure", epsilon))
+    return plan_histogram(
+        TreeStrategy("hierarchical", tree, equal_shares(tree.n_levels)), Budget("pure", epsilon)
+    )
 
 
 def tree_errors(plan: HistogramPlan) -> TreeErrors:
@@ -44,9 +48,11 @@ def tree_errors(plan: HistogramPlan) -> TreeErrors:
 
 
 def theorem_2(sequences: Mapping[str, IntArray], runs: int) -> list[Cell]:
-    """Squared error of S̄, the plain least-squares fit, times ε², beside Σ (ln³ n_i + 1) over the d distinct counts.
+    """Squared error of S̄, the plain least-squares fit, times ε², beside Σ (ln³ n_i + 1) over the d
+    distinct counts.
 
-    Equal counts, d = 1, show how the error grows with their number: like a power of its logarithm, not like n.
+    Equal counts, d = 1, show how the error grows with their number: like a power of its logarithm,
+    not like n.
     """
     noise, epsilon = DiscreteLaplace(1 / THEOREM_2_EPSILON), float(THEOREM_2_EPSILON)
     equal = {f"{n:,} equal counts": np.full(n, 50) for n in (100, 10_000, 100_000)}
@@ -54,14 +60,23 @@ def theorem_2(sequences: Mapping[str, IntArray], runs: int) -> list[Cell]:
     for name, counts in {**equal, **sequences}.items():
         exact, squared = np.sort(counts), 0.0
         for run in range(runs):
-            noisy = add_noise(exact, noise, KeyStream.from_insecure_seed(run), level=0, query="sorted")
+            noisy = add_noise(
+                exact, noise, KeyStream.from_insecure_seed(run), level=0, query="sorted"
+            )
             squared += float(np.square(isotonic_l2(noisy) - exact).sum()) * epsilon**2 / runs
         alike = np.unique(exact, return_counts=True)[1]
         bound = float((np.log(alike) ** 3 + 1).sum())
         cells += [
             Cell(table, name, "distinct counts d", None, float(len(alike)), "number"),
             Cell(table, name, "error of S̄, measured", None, squared, "squared error times ε²"),
-            Cell(table, name, "error of S̃", None, noise.variance * len(exact) * epsilon**2, "squared error times ε²"),
+            Cell(
+                table,
+                name,
+                "error of S̃",
+                None,
+                noise.variance * len(exact) * epsilon**2,
+                "squared error times ε²",
+            ),
             Cell(table, name, "Σ (ln³ n_i + 1)", None, bound, "bound for c = 1"),
             Cell(table, name, "least c", None, squared / bound, "constant"),
         ]
@@ -69,7 +84,9 @@ def theorem_2(sequences: Mapping[str, IntArray], runs: int) -> list[Cell]:
 
 
 def appendix_e(n_bins: int, runs: int, delta: float = 0.05) -> list[Cell]:
-    """Largest error of all ranges at once, beside 16 ℓ^(3/2) ln(2n²/δ)/α, which holds with probability 1 − δ at least."""
+    """Largest error of all ranges at once, beside 16 ℓ^(3/2) ln(2n²/δ)/α, which holds with
+    probability 1 − δ at least.
+    """
     table, cells = f"Appendix E, {n_bins:,} bins, δ = {delta:g}", []
     first, last = np.triu_indices(n_bins + 1, k=1)
     for alpha in (Fraction(1), Fraction(1, 10)):
@@ -101,14 +118,23 @@ def appendix_e(n_bins: int, runs: int, delta: float = 0.05) -> list[Cell]:
                 float(np.quantile(consistent, 1 - delta)),
                 "absolute error",
             ),
-            Cell(table, "runs of H̃ within the bound", column, None, float(np.mean(noisy <= bound)), "share"),
+            Cell(
+                table,
+                "runs of H̃ within the bound",
+                column,
+                None,
+                float(np.mean(noisy <= bound)),
+                "share",
+            ),
             Cell(table, "records for an error of 1 %", column, None, 100 * bound, "number N"),
         ]
     return cells
 
 
 def empty_tree(errors: TreeErrors, noise: DiscreteLaplace, seed: int) -> list[IntArray]:
-    """Noisy blocks of a tree without entities, so that every answer is its own error: noise does not depend on the counts."""
+    """Noisy blocks of a tree without entities, so that every answer is its own error: noise does
+    not depend on the counts.
+    """
     stream = KeyStream.from_insecure_seed(seed)
     return [
         add_noise(np.zeros(n, dtype=np.int64), noise, stream, level=level, query="block")
@@ -116,8 +142,12 @@ def empty_tree(errors: TreeErrors, noise: DiscreteLaplace, seed: int) -> list[In
     ]
 
 
-def measured_theorem_4(errors: TreeErrors, first: IntArray, last: IntArray, runs: int) -> tuple[float, float]:
-    """Mean squared errors of one range over seeded runs, from the fewest noisy blocks and after inference."""
+def measured_theorem_4(
+    errors: TreeErrors, first: IntArray, last: IntArray, runs: int
+) -> tuple[float, float]:
+    """Mean squared errors of one range over seeded runs, from the fewest noisy blocks and after
+    inference.
+    """
     noise, squared = DiscreteLaplace(Fraction(len(errors.variance))), np.zeros(2)
     for run in range(runs):
         levels = empty_tree(errors, noise, run)
@@ -128,7 +158,8 @@ def measured_theorem_4(errors: TreeErrors, first: IntArray, last: IntArray, runs
 
 
 def theorem_4(height: int = 16, runs: int = 400) -> list[Cell]:
-    """The range of all leaves but the first and the last, in a binary tree of 16 levels: H̄ against H̃, exactly.
+    """The range of all leaves but the first and the last, in a binary tree of 16 levels: H̄ against
+    H̃, exactly.
 
     The paper bounds the gain from below by (2(ℓ − 1)(k − 1) − k)/3 = 9.33; the true gain is larger.
     """
@@ -144,7 +175,21 @@ def theorem_4(height: int = 16, runs: int = 400) -> list[Cell]:
     measured = f"gain of H̄ over H̃, measured in {runs} runs"
     return [
         Cell(table, measured, column, None, noisy / consistent, "ratio of mean squared errors"),
-        Cell(table, "H̄: measured over predicted", column, None, consistent / float(inferred[0]), "ratio"),
+        Cell(
+            table,
+            "H̄: measured over predicted",
+            column,
+            None,
+            consistent / float(inferred[0]),
+            "ratio",
+        ),
         Cell(table, "gain of H̄ over H̃, at least", column, 9.33, bound, "ratio of variances"),
-        Cell(table, "gain of H̄ over H̃, exactly", column, None, float(without[0] / inferred[0]), "ratio of variances"),
+        Cell(
+            table,
+            "gain of H̄ over H̃, exactly",
+            column,
+            None,
+            float(without[0] / inferred[0]),
+            "ratio of variances",
+        ),
     ]

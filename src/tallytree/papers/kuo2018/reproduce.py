@@ -1,9 +1,10 @@
 """Tables and figures of kuo2018 §6, theirs beside ours.
 
-The paper's partially synthetic housing data and its race data by block are not public in full, so rows on them compare
-in kind, not in number: ours run on county housing with a synthetic tail (or on the built-in generator), on the authors' own
-taxi file and on their national Hawaiian histogram. Figures are plots without printed numbers; their cells have no figure of the
-paper. Its race data of whites are not at hand at all: these cells have no figure of ours.
+The paper's partially synthetic housing data and its race data by block are not public in full, so
+rows on them compare in kind, not in number: ours run on county housing with a synthetic tail (or on
+the built-in generator), on the authors' own taxi file and on their national Hawaiian histogram.
+Figures are plots without printed numbers; their cells have no figure of the paper. Its race data of
+whites are not at hand at all: these cells have no figure of ours.
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ from tallytree.papers.housing import housing_counts
 from tallytree.releases.progress import Progress, silent
 
 # §6.2.1 and §6.2.2, total ε = 1: mean earth mover's distance per region.
-NAIVE = {"housing": 4_462_728_374.0, "White": 4_809_679_734.0, "Hawaiian": 4_027_891_692.0, "taxi": 208_977_518.0}
+NAIVE = {
+    "housing": 4_462_728_374.0,
+    "White": 4_809_679_734.0,
+    "Hawaiian": 4_027_891_692.0,
+    "taxi": 208_977_518.0,
+}
 BOTTOM_UP = {
     "housing": (78_459.0, 1_512.2, 24.9),
     "White": (448_909.0, 8_722.0, 152.3),
@@ -63,7 +69,9 @@ QUICK = Scale(runs=2, max_size=10_000, households=1_000_000, epsilons=(0.1, 1.0)
 CUTS = "2 runs instead of 10, K = 10,000 instead of 100,000, no ε = 0.5 per level"
 
 
-def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:
+def reproduce(
+    *, data: Path | None = None, quick: bool = False, progress: Progress = silent
+) -> list[Cell]:
     """All cells of the paper's evaluation, from real data where ``data`` is given."""
     scale = QUICK if quick else FULL
     steps = (
@@ -86,10 +94,16 @@ def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progre
 def _data_sets(data: Path | None, scale: Scale) -> dict[str, ConfidentialCounts]:
     if data is None:
         return {"housing": housing_counts(scale.households)}
-    return {"housing": datasets.county_housing(data), "Hawaiian": datasets.hawaiian(data), "taxi": datasets.taxi(data)}
+    return {
+        "housing": datasets.county_housing(data),
+        "Hawaiian": datasets.hawaiian(data),
+        "taxi": datasets.taxi(data),
+    }
 
 
-def _mean_errors(counts: ConfidentialCounts, scale: Scale, **options: Any) -> list[tuple[float, float | None]]:
+def _mean_errors(
+    counts: ConfidentialCounts, scale: Scale, **options: Any
+) -> list[tuple[float, float | None]]:
     """Mean EMD per region of each level over seeded runs, and one standard deviation of it."""
     runs = []
     for seed in range(scale.runs):
@@ -107,7 +121,9 @@ def _naive_table(sets: dict[str, ConfidentialCounts], scale: Scale) -> Iterator[
 
 
 def _bottom_up_table(sets: dict[str, ConfidentialCounts], scale: Scale) -> Iterator[Cell]:
-    """§6.2.2: bottom-up against cumulative counts at every level, total ε = 1; our hybrid beside them."""
+    """§6.2.2: bottom-up against cumulative counts at every level, total ε = 1; our hybrid beside
+    them.
+    """
     methods = {
         "BU": (BOTTOM_UP, {"mechanism": "bottom-up", "view": "cumulative"}),
         "H_c": (CUMULATIVE, {"view": "cumulative"}),
@@ -115,11 +131,22 @@ def _bottom_up_table(sets: dict[str, ConfidentialCounts], scale: Scale) -> Itera
     }
     for name, counts in sets.items():
         for method, (printed, options) in methods.items():
-            for level, (error, spread) in enumerate(_mean_errors(counts, scale, epsilon=1, **options)):
-                # Three levels share ε in the paper; the national Hawaiian histogram here has one level, with all of it.
+            for level, (error, spread) in enumerate(
+                _mean_errors(counts, scale, epsilon=1, **options)
+            ):
+                # Three levels share ε in the paper; the national Hawaiian histogram here has one
+                # level, with all of it.
                 same = name in printed and counts.hierarchy.n_levels == len(printed[name])
                 paper = printed[name][level] if same else None
-                yield Cell(BOTTOM_UP_TABLE, f"{name} {method}", f"level {level}", paper, error, UNIT, spread)
+                yield Cell(
+                    BOTTOM_UP_TABLE,
+                    f"{name} {method}",
+                    f"level {level}",
+                    paper,
+                    error,
+                    UNIT,
+                    spread,
+                )
     for method, printed in (("BU", BOTTOM_UP), ("H_c", CUMULATIVE)):
         for level, paper in enumerate(printed["White"]):
             yield Cell(BOTTOM_UP_TABLE, f"White {method}", f"level {level}", paper, None, NO_DATA)
@@ -133,18 +160,23 @@ def _places_figure(sets: dict[str, ConfidentialCounts], scale: Scale) -> Iterato
         for view in ("sizes", "cumulative"):
             runs = []
             for seed in range(scale.runs):
-                made = release(root, max_size=scale.max_size, insecure_seed=seed, epsilon=1, view=view)
+                made = release(
+                    root, max_size=scale.max_size, insecure_seed=seed, epsilon=1, view=view
+                )
                 runs.append(errors_by_place(truth, made.counts.region(0)))
             for part, values in enumerate(zip(*runs)):
                 column = f"groups {PARTS[part]:.4g} to {PARTS[part + 1]:.4g}, by size"
                 mean, spread = mean_of_runs(values)
-                yield Cell(f"Figure 1, {name}", view, column, None, mean, "mean |error of a size|", spread)
+                yield Cell(
+                    f"Figure 1, {name}", view, column, None, mean, "mean |error of a size|", spread
+                )
 
 
 def errors_by_place(truth: CountsBySize, estimate: CountsBySize) -> list[float]:
     """Mean absolute error of sorted sizes over parts of the groups, the smallest first.
 
-    Both lists are constant over runs of groups of one size, so that only the ends of runs are looked at.
+    Both lists are constant over runs of groups of one size, so that only the ends of runs are
+    looked at.
     """
     ends = [np.cumsum(side.count) for side in (truth, estimate)]
     n_groups = int(ends[0][-1])
@@ -191,10 +223,24 @@ def _alone_figure(sets: dict[str, ConfidentialCounts], scale: Scale) -> Iterator
         for name, whole in _with_levels(sets, 3):
             for epsilon in scale.epsilons:
                 for level in range(3):
-                    how: dict[str, Any] = {"mechanism": "bottom-up", "view": view, "epsilon": str(epsilon)}
-                    error, spread = _mean_errors(upper_levels(whole, level + 1), scale, **how)[level]
+                    how: dict[str, Any] = {
+                        "mechanism": "bottom-up",
+                        "view": view,
+                        "epsilon": str(epsilon),
+                    }
+                    error, spread = _mean_errors(upper_levels(whole, level + 1), scale, **how)[
+                        level
+                    ]
                     column = f"level {level}, ε = {epsilon:g} per level"
-                    yield Cell("Figure 6", f"{name} {view} without consistency", column, None, error, UNIT, spread)
+                    yield Cell(
+                        "Figure 6",
+                        f"{name} {view} without consistency",
+                        column,
+                        None,
+                        error,
+                        UNIT,
+                        spread,
+                    )
 
 
 def _sweep(
@@ -209,13 +255,25 @@ def _sweep(
     for name, cut in _with_levels(sets, len(views)):
         for epsilon in scale.epsilons:
             for merge in merges:
-                errors = _mean_errors(cut, scale, epsilon=str(len(views) * epsilon), view=views, merge=merge)
+                errors = _mean_errors(
+                    cut, scale, epsilon=str(len(views) * epsilon), view=views, merge=merge
+                )
                 row = f"{name} {'×'.join(views)} {merge}"
                 for level, (error, spread) in enumerate(errors):
-                    yield Cell(figure, row, f"level {level}, ε = {epsilon:g} per level", None, error, UNIT, spread)
+                    yield Cell(
+                        figure,
+                        row,
+                        f"level {level}, ε = {epsilon:g} per level",
+                        None,
+                        error,
+                        UNIT,
+                        spread,
+                    )
 
 
-def _omniscient(figure: str, sets: dict[str, ConfidentialCounts], scale: Scale, *, n_levels: int) -> Iterator[Cell]:
+def _omniscient(
+    figure: str, sets: dict[str, ConfidentialCounts], scale: Scale, *, n_levels: int
+) -> Iterator[Cell]:
     """The reference of every figure: noise on the sizes that exist (§6.2)."""
     for name, cut in _with_levels(sets, n_levels):
         distinct = np.diff(cut.counts_on_levels.offsets)
@@ -223,10 +281,19 @@ def _omniscient(figure: str, sets: dict[str, ConfidentialCounts], scale: Scale, 
             for level in range(n_levels):
                 sizes = float(distinct[cut.hierarchy.level_slice(level)].mean())
                 column = f"level {level}, ε = {epsilon:g} per level"
-                yield Cell(figure, f"{name} omniscient", column, None, omniscient_error(sizes, epsilon), UNIT)
+                yield Cell(
+                    figure,
+                    f"{name} omniscient",
+                    column,
+                    None,
+                    omniscient_error(sizes, epsilon),
+                    UNIT,
+                )
 
 
-def _with_levels(sets: dict[str, ConfidentialCounts], n_levels: int) -> Iterator[tuple[str, ConfidentialCounts]]:
+def _with_levels(
+    sets: dict[str, ConfidentialCounts], n_levels: int
+) -> Iterator[tuple[str, ConfidentialCounts]]:
     """Data sets with at least so many levels, those below cut off."""
     for name, counts in sets.items():
         if counts.hierarchy.n_levels >= n_levels:
@@ -245,6 +312,10 @@ def upper_levels(counts: ConfidentialCounts, n_levels: int) -> ConfidentialCount
         tree.parent[:n_regions].copy(),
         tree.labels[:n_regions].copy(),
     )
-    target = np.repeat(np.arange(cut.n_leaves), (tree.leaf_ends - tree.leaf_starts)[tree.level_slice(n_levels - 1)])
+    target = np.repeat(
+        np.arange(cut.n_leaves), (tree.leaf_ends - tree.leaf_starts)[tree.level_slice(n_levels - 1)]
+    )
     leaf_counts = sum_over_regions(counts.leaf_counts, target, cut.n_leaves)
-    return ConfidentialCounts(cut, leaf_counts, leaf_counts.n_groups(), unit=counts.unit, group=counts.group)
+    return ConfidentialCounts(
+        cut, leaf_counts, leaf_counts.n_groups(), unit=counts.unit, group=counts.group
+    )

@@ -1,7 +1,7 @@
 """Figures 2, 3 and 4 of qardaji2013 in numbers; the paper plots them without printing any.
 
-Figures 2 and 4 are exact. Figure 3 runs the mechanisms. Its methods add noise that does not depend on the data, so without a
-folder of real data they run on empty histograms of the paper's sizes.
+Figures 2 and 4 are exact. Figure 3 runs the mechanisms. Its methods add noise that does not depend
+on the data, so without a folder of real data they run on empty histograms of the paper's sizes.
 """
 
 from __future__ import annotations
@@ -44,17 +44,25 @@ def figure_2(*, quick: bool) -> list[Cell]:
     for exponent in (8, 12) if quick else (8, 10, 12, 16):
         for branching in BRANCHINGS:
             for name, consistent, allocation in METHODS_2:
-                error = regular_tree_error(2**exponent, branching, consistent=consistent, allocation=allocation)
-                cells.append(Cell(f"Figure 2, N = 2^{exponent}", name, f"b = {branching}", None, error, UNIT))
+                error = regular_tree_error(
+                    2**exponent, branching, consistent=consistent, allocation=allocation
+                )
+                cells.append(
+                    Cell(f"Figure 2, N = 2^{exponent}", name, f"b = {branching}", None, error, UNIT)
+                )
     return cells
 
 
 def figure_4(*, quick: bool) -> list[Cell]:
-    """Error against the branching factor per axis in two and three dimensions, beside the flat method."""
+    """Error against the branching factor per axis in two and three dimensions, beside the flat
+    method.
+    """
     cells = []
     for panel, dimensions, per_axis in (("a", 2, 32), ("b", 2, 64), ("c", 2, 128), ("d", 3, 16)):
         table = f"Figure 4 ({panel}), d = {dimensions}, n = {per_axis}"
-        for branching in (b for b in (*BRANCHINGS, 128) if b < per_axis or (b == per_axis and not quick)):
+        for branching in (
+            b for b in (*BRANCHINGS, 128) if b < per_axis or (b == per_axis and not quick)
+        ):
             widths = RangeTree.regular(per_axis, branching).widths
             variances = [2.0 * len(widths) ** 2] * len(widths)
             column, shape = f"b = {branching}", [per_axis] * dimensions
@@ -62,15 +70,19 @@ def figure_4(*, quick: bool) -> list[Cell]:
             cells += [
                 Cell(table, "F", column, None, flat_grid_error(shape), UNIT),
                 Cell(table, "H_b", column, None, blocks, UNIT),
-                Cell(table, "H_b^c", column, None, grid_range_error(shape, widths, variances), UNIT),
+                Cell(
+                    table, "H_b^c", column, None, grid_range_error(shape, widths, variances), UNIT
+                ),
             ]
     return cells
 
 
 def figure_3(data: Path | None, *, quick: bool) -> list[Cell]:
-    """Absolute error by range size of F, W_H, SF and H_b^c at ε = 1, with our choice beside them; candlesticks over all sizes.
+    """Absolute error by range size of F, W_H, SF and H_b^c at ε = 1, with our choice beside them;
+    candlesticks over all sizes.
 
-    SF, the structure-first of the slides, takes cubic time and is shown for few bins alone, as in the paper.
+    SF, the structure-first of the slides, takes cubic time and is shown for few bins alone, as in
+    the paper.
     """
     cells = []
     for name, counts in _histograms(data, quick=quick).items():
@@ -79,7 +91,9 @@ def figure_3(data: Path | None, *, quick: bool) -> list[Cell]:
         methods: dict[str, Release] = {
             "F": partial(_estimates, mechanism="flat"),
             "W_H": partial(_estimates, mechanism="wavelet"),
-            "H_b^c": partial(_estimates, mechanism="hierarchical", branching=best_branching(len(counts))),
+            "H_b^c": partial(
+                _estimates, mechanism="hierarchical", branching=best_branching(len(counts))
+            ),
             "auto (ours)": partial(_estimates, mechanism="auto"),
         }
         if len(counts) <= MOST_BINS_OF_SF:
@@ -88,11 +102,24 @@ def figure_3(data: Path | None, *, quick: bool) -> list[Cell]:
             errors = query_errors(counts, sizes, estimate, runs=3 if quick else 20)
             for place, size in enumerate(sizes):
                 mean, spread = mean_of_runs(errors[:, place].mean(axis=1).tolist())
-                cells.append(Cell(table, method, f"size = {size}", None, mean, f"mean {ERROR}", spread))
+                cells.append(
+                    Cell(table, method, f"size = {size}", None, mean, f"mean {ERROR}", spread)
+                )
             for share in (25, 50, 75, 95):
                 value = float(np.percentile(errors, share))
-                cells.append(Cell(f"Candlesticks of {table}", method, f"{share} % of the queries", None, value, ERROR))
-            cells.append(Cell(f"Candlesticks of {table}", method, "mean", None, float(errors.mean()), ERROR))
+                cells.append(
+                    Cell(
+                        f"Candlesticks of {table}",
+                        method,
+                        f"{share} % of the queries",
+                        None,
+                        value,
+                        ERROR,
+                    )
+                )
+            cells.append(
+                Cell(f"Candlesticks of {table}", method, "mean", None, float(errors.mean()), ERROR)
+            )
     return cells
 
 
@@ -112,25 +139,36 @@ def query_errors(counts: IntArray, sizes: IntArray, estimate: Release, *, runs: 
 
 
 def _estimates(counts: IntArray, seed: int, **options: Any) -> FloatArray:
-    made = histogram(counts=counts, epsilon=1, nonnegative=False, integers=False, insecure_seed=seed, **options)
+    made = histogram(
+        counts=counts, epsilon=1, nonnegative=False, integers=False, insecure_seed=seed, **options
+    )
     return made.estimates
 
 
 def _structure_first(counts: IntArray, seed: int) -> FloatArray:
     made = spatial(
-        counts=counts, mechanism="structure-first", epsilon=1, nonnegative=False, integers=False, insecure_seed=seed
+        counts=counts,
+        mechanism="structure-first",
+        epsilon=1,
+        nonnegative=False,
+        integers=False,
+        insecure_seed=seed,
     )
     return made.surface.density
 
 
 def _histograms(data: Path | None, *, quick: bool) -> dict[str, IntArray]:
-    """DPBench's vectors where there is a folder of data, else empty histograms of the paper's sizes."""
+    """DPBench's vectors where there is a folder of data, else empty histograms of the paper's
+    sizes.
+    """
     if data is None:
         sizes = {name: n for name, n in PAPER_SIZES.items() if not quick or n < 5000}
         return {f"size of {name} data": np.zeros(n, dtype=np.int64) for name, n in sizes.items()}
     file = data / "dpbench_1d" / "dpbench_1d.npz"
     if not file.is_file():
-        raise StorageError(f"No file {file.name} in {file.parent}; see the description of the data sets.")
+        raise StorageError(
+            f"No file {file.name} in {file.parent}; see the description of the data sets."
+        )
     with np.load(file) as arrays:
         found = {name: arrays[name].astype(np.int64) for name in ("HEPTH", "INCOME")}
     return found | {"HEPTH in fewer bins": found["HEPTH"].reshape(MOST_BINS_OF_SF, -1).sum(axis=1)}

@@ -1,4 +1,6 @@
-"""Tables and figures of qardaji2013, theirs beside ours; see the two modules for what agrees and what does not."""
+"""Tables and figures of qardaji2013, theirs beside ours; see the two modules for what agrees and
+what does not.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from tallytree.releases.progress import Progress, silent
 CUTS = "low-rank up to 64 bins and optimised up to 256 in Table 3, Figure 2 for two sizes, 3 runs instead of 20 in Figure 3"
 
 
-def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:
+def reproduce(
+    *, data: Path | None = None, quick: bool = False, progress: Progress = silent
+) -> list[Cell]:
     """All cells; ``quick`` leaves out the slowest matrix mechanisms and the largest figures."""
     steps: list[tuple[str, Callable[[], list[Cell]]]] = [
         ("table 1", tables.table_1),

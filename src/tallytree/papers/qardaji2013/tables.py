@@ -1,9 +1,11 @@
-"""Tables 1, 2 and 3 of qardaji2013, the conditions of §5.3 and the sizes named in §3.4 and §5.3, theirs beside ours.
+"""Tables 1, 2 and 3 of qardaji2013, the conditions of §5.3 and the sizes named in §3.4 and §5.3,
+theirs beside ours.
 
-All of ours are exact, also where the paper sampled ranges (2^10 and 2^11) or had no figure (constrained inference beyond
-2^11). Known differences: on trees with short blocks ours is true least squares, the paper keeps the weights of a perfect
-tree (a further row computes that too); its Algorithm 2 on such trees, its wavelet figures in the middle and its two matrix
-mechanisms could not be matched; Table 2 prints b = 32 beside the errors of b = 11 for N = 2^10 (ERRATA).
+All of ours are exact, also where the paper sampled ranges (2^10 and 2^11) or had no figure
+(constrained inference beyond 2^11). Known differences: on trees with short blocks ours is true
+least squares, the paper keeps the weights of a perfect tree (a further row computes that too); its
+Algorithm 2 on such trees, its wavelet figures in the middle and its two matrix mechanisms could not
+be matched; Table 2 prints b = 32 beside the errors of b = 11 for N = 2^10 (ERRATA).
 """
 
 from __future__ import annotations
@@ -58,9 +60,19 @@ RATIOS_1: dict[int, tuple[float | None, ...]] = {
     14: (4.65, None, None), 15: (4.58, None, None), 16: (4.60, None, None), 17: (4.49, None, None), 18: (4.55, None, None),
     19: (4.51, None, None), 20: (4.52, None, None),
 }  # fmt: skip
-RATIOS_2 = {4: 1.00, 5: 1.00, 6: 1.81, 7: 1.90, 8: 1.91, 9: 1.94, 10: 2.05, 11: 2.34}  # H_b over H_b^c
+RATIOS_2 = {
+    4: 1.00,
+    5: 1.00,
+    6: 1.81,
+    7: 1.90,
+    8: 1.91,
+    9: 1.94,
+    10: 2.05,
+    11: 2.34,
+}  # H_b over H_b^c
 
-# Table 2: exponent of N → b, h, V*[H_b^c], V^ex[H_b^c], V^ex[H_b]. The last two of 2^10 belong to b = 11.
+# Table 2: exponent of N → b, h, V*[H_b^c], V^ex[H_b^c], V^ex[H_b]. The last two of 2^10 belong to b
+# = 11.
 TABLE_2: dict[int, tuple[float, ...]] = {
     4: (16, 1, 12.00, 12.00, 12.00),
     5: (32, 1, 22.67, 22.67, 22.67),
@@ -105,13 +117,26 @@ def table_1() -> list[Cell]:
             regular_tree_error(n, 2),
             regular_tree_error(n, b),
         )
-        names = ("V*[H_2]", "V^ex[H_2]", "b", "h", "V*[H_b]", "V^ex[H_b]", "V^ex[H_2^c]", "V^ex[H_b^c]")
+        names = (
+            "V*[H_2]",
+            "V^ex[H_2]",
+            "b",
+            "h",
+            "V*[H_b]",
+            "V^ex[H_b]",
+            "V^ex[H_2^c]",
+            "V^ex[H_b^c]",
+        )
         for name, paper, value in zip(names, printed, ours):
             unit = {"b": "branching factor", "h": "levels"}.get(name, UNIT)
             cells.append(Cell("Table 1", f"2^{exponent}", name, paper, value, unit))
         ratios = (ours[1] / ours[5], ours[1] / ours[6], ours[5] / ours[7])
-        for name, paper, value in zip(("H_2 / H_b", "H_2 / H_2^c", "H_b / H_b^c"), RATIOS_1[exponent], ratios):
-            cells.append(Cell("Table 1, ratios", f"2^{exponent}", name, paper, value, "ratio of V^ex"))
+        for name, paper, value in zip(
+            ("H_2 / H_b", "H_2 / H_2^c", "H_b / H_b^c"), RATIOS_1[exponent], ratios
+        ):
+            cells.append(
+                Cell("Table 1, ratios", f"2^{exponent}", name, paper, value, "ratio of V^ex")
+            )
     return cells
 
 
@@ -144,25 +169,61 @@ def table_2() -> list[Cell]:
         without = 32 if exponent == 10 else ours
         ratio = regular_tree_error(n, without, consistent=False) / regular_tree_error(n, ours)
         cells.append(
-            Cell("Table 2, ratios", f"2^{exponent}", "H_b / H_b^c", RATIOS_2[exponent], ratio, "ratio of V^ex")
+            Cell(
+                "Table 2, ratios",
+                f"2^{exponent}",
+                "H_b / H_b^c",
+                RATIOS_2[exponent],
+                ratio,
+                "ratio of V^ex",
+            )
         )
     for b, (estimate, consistent) in SIDE_TABLE.items():
         row = f"2^10, b = {b}"
-        cells.append(Cell("Table 2, side table", row, "V*[H_b^c]", estimate, consistent_error_estimate(1024, b), UNIT))
-        cells.append(Cell("Table 2, side table", row, "V^ex[H_b^c]", consistent, regular_tree_error(1024, b), UNIT))
+        cells.append(
+            Cell(
+                "Table 2, side table",
+                row,
+                "V*[H_b^c]",
+                estimate,
+                consistent_error_estimate(1024, b),
+                UNIT,
+            )
+        )
+        cells.append(
+            Cell(
+                "Table 2, side table",
+                row,
+                "V^ex[H_b^c]",
+                consistent,
+                regular_tree_error(1024, b),
+                UNIT,
+            )
+        )
     return cells
 
 
-def _exact_pair(row: str, branching: int, consistent: float | None, blocks: float | None) -> list[Cell]:
+def _exact_pair(
+    row: str, branching: int, consistent: float | None, blocks: float | None
+) -> list[Cell]:
     n = 2 ** int(row.removeprefix("2^").split()[0])
     return [
         Cell("Table 2", row, "V^ex[H_b^c]", consistent, regular_tree_error(n, branching), UNIT),
-        Cell("Table 2", row, "V^ex[H_b]", blocks, regular_tree_error(n, branching, consistent=False), UNIT),
+        Cell(
+            "Table 2",
+            row,
+            "V^ex[H_b]",
+            blocks,
+            regular_tree_error(n, branching, consistent=False),
+            UNIT,
+        ),
     ]
 
 
 def table_3(*, quick: bool) -> list[Cell]:
-    """All data-independent methods, the paper's weights on short blocks, and our optimised strategy."""
+    """All data-independent methods, the paper's weights on short blocks, and our optimised
+    strategy.
+    """
     methods: dict[str, Callable[[int], float]] = {
         "F": flat_range_error,
         "H_12": lambda n: regular_tree_error(n, 12, consistent=False),
@@ -185,7 +246,9 @@ def table_3(*, quick: bool) -> list[Cell]:
     }
     cells = []
     for name, error in methods.items():
-        printed = TABLE_3.get(name.removesuffix(", the paper's weights"), (None,) * len(EXPONENTS_3))
+        printed = TABLE_3.get(
+            name.removesuffix(", the paper's weights"), (None,) * len(EXPONENTS_3)
+        )
         for exponent, paper in zip(EXPONENTS_3, printed):
             ours = error(2**exponent) if 2**exponent <= largest.get(name, 2**exponent) else None
             if paper is not None or ours is not None:
@@ -194,10 +257,12 @@ def table_3(*, quick: bool) -> list[Cell]:
 
 
 def perfect_weights_error(n_bins: int, branching: int) -> float:
-    """H_b^c as the paper computes it on a tree with short blocks (§3.3 and §3.4): perfect-tree weights everywhere.
+    """H_b^c as the paper computes it on a tree with short blocks (§3.3 and §3.4): perfect-tree
+    weights everywhere.
 
-    Every node's noise is a row of coefficients over all nodes. Weighted averaging uses the weights of a full block of its
-    level, mean consistency divides by the children that there are. On perfect trees this is least squares.
+    Every node's noise is a row of coefficients over all nodes. Weighted averaging uses the weights
+    of a full block of its level, mean consistency divides by the children that there are. On
+    perfect trees this is least squares.
     """
     tree, b = RangeTree.regular(n_bins, branching), branching
     blocks = [tree.n_blocks(level) for level in reversed(range(tree.n_levels))]  # the bins first
@@ -223,13 +288,19 @@ def _sums_of_children(rows: FloatArray, branching: int) -> FloatArray:
 
 
 def when_flat_is_best() -> list[Cell]:
-    """§3.4 and §5.3: up to which size the flat method is best, in one dimension exactly, in more by the conditions."""
+    """§3.4 and §5.3: up to which size the flat method is best, in one dimension exactly, in more by
+    the conditions.
+    """
     table = "§5.3 and §3.4: when flat is best"
     cells = [
         Cell(table, "d = 1", "largest N, H_b", 187, _largest_flat(consistent=False), "bins"),
         Cell(table, "d = 1", "largest N, H_b^c", 45, _largest_flat(consistent=True), "bins"),
     ]
-    for dimensions, (b, n, total) in {2: (8, 64, 4096), 3: (11, 121, 11**6), 4: (6, 216, 6**12)}.items():
+    for dimensions, (b, n, total) in {
+        2: (8, 64, 4096),
+        3: (11, 121, 11**6),
+        4: (6, 216, 6**12),
+    }.items():
         found = smallest_useful_grid(dimensions)
         row = f"d = {dimensions}"
         cells += [
@@ -243,6 +314,8 @@ def when_flat_is_best() -> list[Cell]:
 def _largest_flat(*, consistent: bool) -> int:
     """The largest N up to which no tree beats the flat method."""
     n = 3
-    while all(regular_tree_error(n, b, consistent=consistent) >= flat_range_error(n) for b in range(2, n)):
+    while all(
+        regular_tree_error(n, b, consistent=consistent) >= flat_range_error(n) for b in range(2, n)
+    ):
         n += 1
     return n - 1

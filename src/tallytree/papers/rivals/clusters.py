@@ -1,8 +1,9 @@
-"""AHP (Zhang, Chen, Xu, Meng, Xie 2014): cells of about the same noisy count are put together, wherever they lie, and
-counted again.
+"""AHP (Zhang, Chen, Xu, Meng, Xie 2014): cells of about the same noisy count are put together,
+wherever they lie, and counted again.
 
-Clusters are no boxes. They follow from the noisy counts of the cells, so that nothing but their noisy sums is kept: every
-cell holds that of its cluster, and whoever has the noisy cells finds the clusters again.
+Clusters are no boxes. They follow from the noisy counts of the cells, so that nothing but their
+noisy sums is kept: every cell holds that of its cluster, and whoever has the noisy cells finds the
+clusters again.
 """
 
 from __future__ import annotations
@@ -19,26 +20,33 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import BoxTree
 from tallytree.options.maps import MethodOptions
 
-# As in DPBench: the share of the first question, and the threshold below which counts are taken as 0, in units of ln n / ε₁.
+# As in DPBench: the share of the first question, and the threshold below which counts are taken as
+# 0, in units of ln n / ε₁.
 FOR_ORDER, THRESHOLD = Fraction(17, 20), 0.35
 
 
 def ahp(draft: Draft, options: MethodOptions) -> None:
-    """The first question orders the cells by their noisy counts, the second counts clusters of neighbours in that order.
+    """The first question orders the cells by their noisy counts, the second counts clusters of
+    neighbours in that order.
 
-    One entity lies in one cell and in one cluster, so each question is a histogram. Departures: the least cost of a count
-    that begins a cluster is looked for among sizes 1, 2, 4, 8 …; ties keep the order in which cells were asked.
+    One entity lies in one cell and in one cluster, so each question is a histogram. Departures: the
+    least cost of a count that begins a cluster is looked for among sizes 1, 2, 4, 8 …; ties keep
+    the order in which cells were asked.
     """
     check_nodes(math.prod(draft.shape) * 1.4, "Choose a lower resolution.")
     cells, _ = draft.split_grid(draft.root, max(draft.shape))
     noisy, for_counts = draft.count(cells, FOR_ORDER, "cell"), 1 - FOR_ORDER
-    cluster = clusters_of(noisy, draft.survey.variance(FOR_ORDER), draft.survey.variance(for_counts))
+    cluster = clusters_of(
+        noisy, draft.survey.variance(FOR_ORDER), draft.survey.variance(for_counts)
+    )
     sums = draft.survey.sums(*draft.boxes(cells), cluster, for_counts, CLUSTER)
     draft.record(cells, sums[cluster], for_counts, CLUSTER)
 
 
 def clusters_of(noisy: IntArray, variance: float, later: float) -> IntArray:
-    """The cluster of every cell, numbered from the fullest, by noisy counts and the variances of both questions."""
+    """The cluster of every cell, numbered from the fullest, by noisy counts and the variances of
+    both questions.
+    """
     least = THRESHOLD * math.log(max(2, len(noisy))) * math.sqrt(variance / 2)
     kept = np.where(noisy < least, 0.0, noisy)
     order = np.argsort(-kept, kind="stable")
@@ -48,8 +56,12 @@ def clusters_of(noisy: IntArray, variance: float, later: float) -> IntArray:
     return found
 
 
-def clustered_cells(tree: BoxTree, measurements: Sequence[Measurement], *, nonnegative: bool) -> FloatArray:
-    """Every cell with the mean of its cluster, the other nodes with 0; clusters are found again from the noisy cells."""
+def clustered_cells(
+    tree: BoxTree, measurements: Sequence[Measurement], *, nonnegative: bool
+) -> FloatArray:
+    """Every cell with the mean of its cluster, the other nodes with 0; clusters are found again
+    from the noisy cells.
+    """
     clusters, cluster = _found_again(measurements)
     sums = np.maximum(clusters.values, 0) if nonnegative else clusters.values
     found = np.zeros(tree.n_nodes)
@@ -75,10 +87,12 @@ def _found_again(measurements: Sequence[Measurement]) -> tuple[Measurement, IntA
 
 
 def cluster_edges(falling: FloatArray, variance: float) -> IntArray:
-    """Ends of clusters of falling counts, greedily (Algorithm 2): a count joins where that costs less than to begin a cluster.
+    """Ends of clusters of falling counts, greedily (Algorithm 2): a count joins where that costs
+    less than to begin a cluster.
 
-    A cluster of c counts costs their squared deviations and variance / c, its noise in all. To join one with mean m adds
-    (x − m)² c/(c + 1) to the first and takes variance/(c(c + 1)) off the second.
+    A cluster of c counts costs their squared deviations and variance / c, its noise in all. To join
+    one with mean m adds (x − m)² c/(c + 1) to the first and takes variance/(c(c + 1)) off the
+    second.
     """
     begins = costs_of_beginning(falling, variance)
     edges, total, size = [0], 0.0, 0
@@ -94,7 +108,8 @@ def cluster_edges(falling: FloatArray, variance: float) -> IntArray:
 
 
 def costs_of_beginning(falling: FloatArray, variance: float) -> FloatArray:
-    """The least that each count can cost in a cluster that it begins: (x − mean)² + variance/c² over c = 1, 2, 4, 8 … counts.
+    """The least that each count can cost in a cluster that it begins: (x − mean)² + variance/c²
+    over c = 1, 2, 4, 8 … counts.
 
     The paper tries every c until it no longer pays.
     """

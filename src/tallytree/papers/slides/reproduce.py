@@ -1,9 +1,11 @@
-"""The second half of the slides, "Lacking Suitable Partitioning", measured: they print no figures, so all cells are ours.
+"""The second half of the slides, "Lacking Suitable Partitioning", measured: they print no figures,
+so all cells are ours.
 
-Maps: error of random boxes over the data sets of DPBench, |answer − truth| / N on average. Every method is evaluated twice from
-the same noisy counts: as the slides have it, by least squares alone, and as we publish it, nonnegative too. ``auto`` is
-always as published. The ablations also make every method nonnegative the way ``adaptive-tree`` is. Lines: mean squared
-error per bin of merged bins.
+Maps: error of random boxes over the data sets of DPBench, |answer − truth| / N on average. Every
+method is evaluated twice from the same noisy counts: as the slides have it, by least squares alone,
+and as we publish it, nonnegative too. ``auto`` is always as published. The ablations also make
+every method nonnegative the way ``adaptive-tree`` is. Lines: mean squared error per bin of merged
+bins.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ NAMED = (
 )  # fmt: skip
 CUTS = "2 runs instead of 20, four maps instead of all"
 N_BOXES = 2000
-# The exact program behind structure-first takes cubic time: all four ways to merge bins are compared on fewer bins.
+# The exact program behind structure-first takes cubic time: all four ways to merge bins are
+# compared on fewer bins.
 N_BINS, FEWER_BINS = 4096, 1024
 PRUNE = 32.0
 UNIT = "mean |error| / N"
@@ -63,8 +66,12 @@ class Truth(Confidential):
         return float(np.abs(answers - self.counts).mean() / max(1, int(self.grid.counts.sum())))
 
 
-def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progress = silent) -> list[Cell]:
-    """All cells. ``data`` holds ``dpbench_2d`` and ``dpbench_1d``; without it synthetic sets stand in."""
+def reproduce(
+    *, data: Path | None = None, quick: bool = False, progress: Progress = silent
+) -> list[Cell]:
+    """All cells. ``data`` holds ``dpbench_2d`` and ``dpbench_1d``; without it synthetic sets stand
+    in.
+    """
     runs = 2 if quick else 20
     truths = [truth_of(name, counts) for name, counts in maps(data, quick=quick).items()]
     lines_of_data = lines(data)
@@ -76,12 +83,21 @@ def reproduce(*, data: Path | None = None, quick: bool = False, progress: Progre
             cells += map_cells(truth, epsilon, runs)
     progress(total - 2, total, "ablations")
     chosen = [truth for truth in truths if truth.name in ABLATION_SETS] or truths[:1]
-    cells += [cell for truth in chosen for epsilon in EPSILONS for cell in ablation_cells(truth, epsilon, runs)]
+    cells += [
+        cell
+        for truth in chosen
+        for epsilon in EPSILONS
+        for cell in ablation_cells(truth, epsilon, runs)
+    ]
     progress(total - 1, total, "merged bins")
     for name, counts in lines_of_data.items():
         cells += [cell for epsilon in EPSILONS for cell in line_cells(name, counts, epsilon, runs)]
     for name, counts in lines(data, FEWER_BINS).items():
-        cells += [cell for epsilon in EPSILONS for cell in line_cells(name, counts, epsilon, runs, methods=LINE)]
+        cells += [
+            cell
+            for epsilon in EPSILONS
+            for cell in line_cells(name, counts, epsilon, runs, methods=LINE)
+        ]
     return cells + summary_cells(cells)
 
 
@@ -91,7 +107,10 @@ def maps(data: Path | None, *, quick: bool) -> dict[str, IntArray]:
         return {"two towns (synthetic)": two_towns()}
     file = data / "dpbench_2d" / "dpbench_2d.npz"
     if not file.is_file():
-        raise StorageError(f"{file} is missing. Point --data at the folder that holds the data sets, or leave it out.")
+        raise StorageError(
+            f"{file} is missing. Point --data at the folder that holds the data sets, or leave it "
+            "out."
+        )
     with np.load(file) as arrays:
         names = [name for name in arrays if not quick or name in ABLATION_SETS]
         return {name: arrays[name].astype(np.int64) for name in names}
@@ -100,23 +119,33 @@ def maps(data: Path | None, *, quick: bool) -> dict[str, IntArray]:
 def two_towns() -> IntArray:
     """A made-up map: two towns and scattered points."""
     rng = np.random.default_rng(1)
-    towns = [rng.normal(centre, spread, size=(n, 2)) for centre, spread, n in [(80, 6, 20_000), (170, 15, 15_000)]]
+    towns = [
+        rng.normal(centre, spread, size=(n, 2))
+        for centre, spread, n in [(80, 6, 20_000), (170, 15, 15_000)]
+    ]
     points = np.concatenate([*towns, rng.uniform(0, 256, size=(5000, 2))])
-    return bin_points(list(points.clip(0, 256).T), Frame(((0.0, 256.0),) * 2, (256, 256))).settle("error")
+    return bin_points(list(points.clip(0, 256).T), Frame(((0.0, 256.0),) * 2, (256, 256))).settle(
+        "error"
+    )
 
 
 def lines(data: Path | None, n_bins: int = N_BINS) -> dict[str, IntArray]:
     """One-dimensional data sets: two made of steps, and two real ones where there is data."""
     rng = np.random.default_rng(3)
-    edges = np.concatenate([[0], np.sort(rng.choice(np.arange(1, n_bins), 24, replace=False)), [n_bins]])
+    edges = np.concatenate(
+        [[0], np.sort(rng.choice(np.arange(1, n_bins), 24, replace=False)), [n_bins]]
+    )
     found = {
-        f"25 steps up to {top:,} (synthetic)": np.repeat(rng.integers(0, top, size=25), np.diff(edges))
+        f"25 steps up to {top:,} (synthetic)": np.repeat(
+            rng.integers(0, top, size=25), np.diff(edges)
+        )
         for top in (2000, 200)
     }
     if data is not None:
         with np.load(data / "dpbench_1d" / "dpbench_1d.npz") as arrays:
             found |= {
-                name: arrays[name].astype(np.int64).reshape(n_bins, -1).sum(axis=1) for name in ("HEPTH", "SEARCHLOGS")
+                name: arrays[name].astype(np.int64).reshape(n_bins, -1).sum(axis=1)
+                for name in ("HEPTH", "SEARCHLOGS")
             }
     return found
 
@@ -127,19 +156,27 @@ def truth_of(name: str, counts: IntArray) -> Truth:
     ends = [np.sort(rng.integers(0, n + 1, size=(4 * N_BOXES, 2)), axis=1) for n in counts.shape]
     fits = np.all([pair[:, 0] < pair[:, 1] for pair in ends], axis=0)
     low, high = (np.stack([pair[fits, end][:N_BOXES] for pair in ends], axis=1) for end in (0, 1))
-    grid = ConfidentialGrid(counts, tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim])
+    grid = ConfidentialGrid(
+        counts, tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim]
+    )
     return Truth(name, grid, low, high, box_sums(grid.sums, low, high))
 
 
 def measured(truth: Truth, options: MethodOptions, epsilon: str, seed: int) -> NoisyMap:
     """One run of a method."""
-    return measure_map(truth.grid, Budget("pure", Fraction(epsilon)), options, KeyStream.from_insecure_seed(seed))
+    return measure_map(
+        truth.grid, Budget("pure", Fraction(epsilon)), options, KeyStream.from_insecure_seed(seed)
+    )
 
 
 def published_map(noisy: NoisyMap) -> MapEstimates:
     """The map as it is published: nonnegative and whole, in the way of its method."""
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
-    cells = clustered_cells(noisy.tree, noisy.measurements, nonnegative=True) if noisy.method in CLUSTERED else None
+    cells = (
+        clustered_cells(noisy.tree, noisy.measurements, nonnegative=True)
+        if noisy.method in CLUSTERED
+        else None
+    )
     return estimate_map(
         noisy.tree,
         values,
@@ -152,7 +189,12 @@ def published_map(noisy: NoisyMap) -> MapEstimates:
 
 
 def box_error(
-    truth: Truth, noisy: NoisyMap, *, nonnegative: bool, prune: float | None = None, sparse: bool | None = None
+    truth: Truth,
+    noisy: NoisyMap,
+    *,
+    nonnegative: bool,
+    prune: float | None = None,
+    sparse: bool | None = None,
 ) -> float:
     """Error after constrained inference; ``sparse`` where that is not left to the method."""
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
@@ -167,7 +209,9 @@ def box_error(
         sparse=noisy.method in SPARSE if sparse is None else sparse,
         smoothed=sparse is None and noisy.method in SMOOTHED,
     )
-    return truth.error(MapSurface(estimates).answer(truth.low.astype(float), truth.high.astype(float)))
+    return truth.error(
+        MapSurface(estimates).answer(truth.low.astype(float), truth.high.astype(float))
+    )
 
 
 def map_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
@@ -175,20 +219,41 @@ def map_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     cells = []
     best = np.inf
     for method in NAMED:
-        noisy = [measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)]  # type: ignore[arg-type]
+        noisy = [
+            measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)
+        ]  # type: ignore[arg-type]
         plain, published = (
-            float(np.mean([box_error(truth, one, nonnegative=rule) for one in noisy])) for rule in (False, True)
+            float(np.mean([box_error(truth, one, nonnegative=rule) for one in noisy]))
+            for rule in (False, True)
         )
-        cells.append(Cell(f"Boxes, epsilon {epsilon}, least squares", truth.name, method, None, plain, UNIT))
-        cells.append(Cell(f"Boxes, epsilon {epsilon}, nonnegative", truth.name, method, None, published, UNIT))
+        cells.append(
+            Cell(f"Boxes, epsilon {epsilon}, least squares", truth.name, method, None, plain, UNIT)
+        )
+        cells.append(
+            Cell(
+                f"Boxes, epsilon {epsilon}, nonnegative", truth.name, method, None, published, UNIT
+            )
+        )
         best = min(best, plain, published)
     automatic = [
-        box_error(truth, measured(truth, MethodOptions(), epsilon, seed), nonnegative=True) for seed in range(runs)
+        box_error(truth, measured(truth, MethodOptions(), epsilon, seed), nonnegative=True)
+        for seed in range(runs)
     ]
     auto = float(np.mean(automatic))
     for rule in ("least squares", "nonnegative"):
-        cells.append(Cell(f"Boxes, epsilon {epsilon}, {rule}", truth.name, "auto", None, auto, UNIT))
-    cells.append(Cell("auto over the best named method", truth.name, f"epsilon {epsilon}", None, auto / best, "ratio"))
+        cells.append(
+            Cell(f"Boxes, epsilon {epsilon}, {rule}", truth.name, "auto", None, auto, UNIT)
+        )
+    cells.append(
+        Cell(
+            "auto over the best named method",
+            truth.name,
+            f"epsilon {epsilon}",
+            None,
+            auto / best,
+            "ratio",
+        )
+    )
     return cells
 
 
@@ -203,34 +268,58 @@ def ablation_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     ways: Mapping[str, Callable[[NoisyMap], float]] = {
         "no inference": without_inference,
         "least squares": lambda noisy: box_error(truth, noisy, nonnegative=False),
-        f"pruned at {PRUNE:g}": lambda noisy: box_error(truth, noisy, nonnegative=False, prune=PRUNE),
+        f"pruned at {PRUNE:g}": lambda noisy: box_error(
+            truth, noisy, nonnegative=False, prune=PRUNE
+        ),
         "nonnegative": lambda noisy: box_error(truth, noisy, nonnegative=True, sparse=False),
         "sparse": lambda noisy: box_error(truth, noisy, nonnegative=True, sparse=True),
     }
     table = f"Ablation, {truth.name}, epsilon {epsilon}"
     cells = []
-    for method in ("quadtree", "quad-opt", "kd-tree", "kd-hybrid", "adaptive-grid", "adaptive-tree"):
-        noisy = [measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)]
+    for method in (
+        "quadtree",
+        "quad-opt",
+        "kd-tree",
+        "kd-hybrid",
+        "adaptive-grid",
+        "adaptive-tree",
+    ):
+        noisy = [
+            measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)
+        ]
         for way, error in ways.items():
-            cells.append(Cell(table, method, way, None, float(np.mean([error(one) for one in noisy])), UNIT))
+            cells.append(
+                Cell(table, method, way, None, float(np.mean([error(one) for one in noisy])), UNIT)
+            )
     return cells
 
 
 def line_cells(
-    name: str, counts: IntArray, epsilon: str, runs: int, methods: Sequence[str] = ("noisy-merge", "structure-merge")
+    name: str,
+    counts: IntArray,
+    epsilon: str,
+    runs: int,
+    methods: Sequence[str] = ("noisy-merge", "structure-merge"),
 ) -> list[Cell]:
     """Merged bins against single ones: mean squared error per bin."""
     truth = truth_of(name, counts)
     flat = float(np.exp(-float(epsilon)))
     table = f"Merged bins, {len(counts):,} of them, epsilon {epsilon}"
-    cells = [Cell(table, name, "flat (exact)", None, 2 * flat / (1 - flat) ** 2, "mean squared error")]
+    cells = [
+        Cell(table, name, "flat (exact)", None, 2 * flat / (1 - flat) ** 2, "mean squared error")
+    ]
     for method in methods:
         errors = []
         for seed in range(runs):
             noisy = measured(truth, MethodOptions(mechanism=method), epsilon, seed)  # type: ignore[arg-type]
             values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
             estimates = estimate_map(
-                noisy.tree, values, variances, leaves=noisy.leaves, nonnegative=False, integers=False
+                noisy.tree,
+                values,
+                variances,
+                leaves=noisy.leaves,
+                nonnegative=False,
+                integers=False,
             )
             errors.append(float(((MapSurface(estimates).density - counts) ** 2).mean()))
         cells.append(Cell(table, name, method, None, float(np.mean(errors)), "mean squared error"))
@@ -248,9 +337,29 @@ def summary_cells(cells: Sequence[Cell]) -> list[Cell]:
             if column == "adaptive-grid" and table.startswith("Boxes") and table.endswith(rule)
         ]
         share = float(np.mean([adaptive <= uniform for adaptive, uniform in pairs]))
-        found.append(Cell("Summary", "adaptive-grid at or below uniform-grid", rule, None, share, "share of cells"))
+        found.append(
+            Cell(
+                "Summary",
+                "adaptive-grid at or below uniform-grid",
+                rule,
+                None,
+                share,
+                "share of cells",
+            )
+        )
     ratios = [value for (table, _, _), value in ours.items() if table.startswith("auto over")]
     within = float(np.mean([ratio <= 1.05 for ratio in ratios]))
-    found.append(Cell("Summary", "auto within 5 % of the best named method", "all", None, within, "share of cells"))
-    found.append(Cell("Summary", "auto over the best named method", "worst", None, max(ratios), "ratio"))
+    found.append(
+        Cell(
+            "Summary",
+            "auto within 5 % of the best named method",
+            "all",
+            None,
+            within,
+            "share of cells",
+        )
+    )
+    found.append(
+        Cell("Summary", "auto over the best named method", "worst", None, max(ratios), "ratio")
+    )
     return found

@@ -1,1 +1,3 @@
-"""Releases in the formats of others: spreadsheets, statistical cubes, data packages, maps. From released numbers alone."""
+"""Releases in the formats of others: spreadsheets, statistical cubes, data packages, maps. From
+released numbers alone.
+"""

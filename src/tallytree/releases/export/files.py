@@ -16,11 +16,15 @@ from tallytree.storage.folder import MANIFEST
 
 @contextmanager
 def writing(out: str | Path, *, folder: bool, overwrite: bool) -> Iterator[Path]:
-    """A new file or folder beside its place, moved there when all is written; nothing is left behind otherwise."""
+    """A new file or folder beside its place, moved there when all is written; nothing is left
+    behind otherwise.
+    """
     target = Path(out)
     for place in (target.absolute(), *target.absolute().parents):
         if (place / MANIFEST).is_file():
-            raise RequestError(f"{place} is a release, to which nothing is added. Name another place (--out).")
+            raise RequestError(
+                f"{place} is a release, to which nothing is added. Name another place (--out)."
+            )
     if target.exists() and not overwrite:
         raise RequestError(f"{target} exists already. Name another place, or say --overwrite.")
     if target.exists() and target.is_dir() != folder:
@@ -49,7 +53,9 @@ def _remove(place: Path) -> None:
 
 
 def write_table(file: Path, table: pa.Table) -> None:
-    """CSV as in RFC 4180, UTF-8. Texts are quoted, which tells careful readers that 01001 is a code; nulls are empty."""
+    """CSV as in RFC 4180, UTF-8. Texts are quoted, which tells careful readers that 01001 is a
+    code; nulls are empty.
+    """
     from pyarrow import csv as arrow_csv
 
     flat = pa.table({name: decoded(table[name]) for name in table.column_names})

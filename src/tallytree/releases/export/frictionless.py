@@ -1,4 +1,6 @@
-"""A Frictionless data package: CSV files with a description that programs read. Format: https://specs.frictionlessdata.io"""
+"""A Frictionless data package: CSV files with a description that programs read. Format:
+https://specs.frictionlessdata.io
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tallytree.releases.export.sheet import Sheet
 
 
 def write_frictionless(sheet: Sheet, folder: Path) -> None:
-    """``datapackage.json`` beside the rows of every table and, where there are any, the regions that they name."""
+    """``datapackage.json`` beside the rows of every table and, where there are any, the regions
+    that they name.
+    """
     has_regions = sheet.regions is not None
     resources = [_rows(folder, table, has_regions=has_regions) for table in (sheet, *sheet.beside)]
     if sheet.regions is not None:
@@ -22,7 +26,9 @@ def write_frictionless(sheet: Sheet, folder: Path) -> None:
         write_table(file, sheet.regions)
         fields = [_field(field, "", field.name == "region") for field in sheet.regions.schema]
         resources.append(
-            _resource(file, "Regions", {"fields": fields, "primaryKey": ["region"], "missingValues": [""]})
+            _resource(
+                file, "Regions", {"fields": fields, "primaryKey": ["region"], "missingValues": [""]}
+            )
         )
     package = {
         "profile": "tabular-data-package",
@@ -48,7 +54,9 @@ def _rows(folder: Path, sheet: Sheet, *, has_regions: bool) -> dict[str, Any]:
         "missingValues": [""],
     }
     if has_regions:
-        schema["foreignKeys"] = [{"fields": "region", "reference": {"resource": "regions", "fields": "region"}}]
+        schema["foreignKeys"] = [
+            {"fields": "region", "reference": {"resource": "regions", "fields": "region"}}
+        ]
     return _resource(file, sheet.title, schema)
 
 
@@ -76,4 +84,8 @@ def _field(field: pa.Field, title: str, needed: bool) -> dict[str, Any]:
     elif pa.types.is_floating(kind):
         name = "number"
     facts: dict[str, Any] = {"name": field.name, "type": name}
-    return facts | ({"description": title} if title else {}) | ({"constraints": {"required": True}} if needed else {})
+    return (
+        facts
+        | ({"description": title} if title else {})
+        | ({"constraints": {"required": True}} if needed else {})
+    )

@@ -49,12 +49,15 @@ class Features:
 
 
 def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Features:
-    """One row per region: its path, its labels, groups, and per size its count, standard error and flag."""
+    """One row per region: its path, its labels, groups, and per size its count, standard error and
+    flag.
+    """
     tree, regions = release.hierarchy, shaped.regions
     sizes = np.array(sheet.codes["size"].values)
     if len(sizes) > MOST_SIZES:
         raise RequestError(
-            f"The release has {len(sizes):,} sizes, a column each here; at most {MOST_SIZES} make a map. Release classes "
+            f"The release has {len(sizes):,} sizes, a column each here; at most {MOST_SIZES} make "
+            "a map. Release classes "
             "(--classes), or join csv with the outlines by region."
         )
     columns: dict[str, Any] = {"region": pa.array(tree.paths[regions], pa.string())}
@@ -71,15 +74,25 @@ def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Feat
         values = np.full((len(sizes), len(regions)), 0 if name == "count" else None, dtype=object)
         values[size, of_run[kept]] = np.array(sheet.table[name].to_pylist(), dtype=object)[kept]
         for place, number in enumerate(sheet.codes["size"].labels):
-            columns[f"{name}_{number}"] = pa.array(values[place].tolist(), _plain_type(sheet.table[name].type))
+            columns[f"{name}_{number}"] = pa.array(
+                values[place].tolist(), _plain_type(sheet.table[name].type)
+            )
     return Features(pa.table(columns), shaped.polygons, sheet.about)
 
 
 def box_features(release: SpatialRelease, sheet: Sheet) -> Features:
-    """One row per box that tiles the map; the first column is the longitude or easting, the second the other one."""
+    """One row per box that tiles the map; the first column is the longitude or easting, the second
+    the other one.
+    """
     if len(release.columns) != 2:
-        raise RequestError(f"A map of {len(release.columns)} columns has no boxes in a plane; take csv or parquet.")
-    ends = [np.asarray(sheet.table[f"{end}_{name}"]) for name in release.columns for end in ("low", "high")]
+        raise RequestError(
+            f"A map of {len(release.columns)} columns has no boxes in a plane; take csv or parquet."
+        )
+    ends = [
+        np.asarray(sheet.table[f"{end}_{name}"])
+        for name in release.columns
+        for end in ("low", "high")
+    ]
     shapes = []
     for west, east, south, north in zip(*ends):
         corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]
@@ -89,7 +102,9 @@ def box_features(release: SpatialRelease, sheet: Sheet) -> Features:
 
 
 def write_geojson(features: Features, file: Path) -> None:
-    """A FeatureCollection as in RFC 7946; in other coordinates than WGS 84 with the member that GeoJSON had for them before."""
+    """A FeatureCollection as in RFC 7946; in other coordinates than WGS 84 with the member that
+    GeoJSON had for them before.
+    """
     rows = features.table.to_pylist()
     made = {
         "type": "FeatureCollection",
@@ -107,7 +122,9 @@ def write_geojson(features: Features, file: Path) -> None:
 def _named_system(crs: str) -> dict[str, Any]:
     authority, colon, code = crs.partition(":")
     if crs and not colon:
-        raise RequestError(f"GeoJSON has no words for the coordinate system {crs!r}; take geoparquet or csv.")
+        raise RequestError(
+            f"GeoJSON has no words for the coordinate system {crs!r}; take geoparquet or csv."
+        )
     name = f"urn:ogc:def:crs:{authority}::{code}"
     return {"crs": {"type": "name", "properties": {"name": name}}} if crs else {}
 
@@ -126,8 +143,9 @@ def geometry(shape: tuple[Polygon, ...]) -> dict[str, Any]:
 
 
 def write_geoparquet(features: Features, file: Path) -> None:
-    """GeoParquet 1.1: the rows and a column of well-known binary. Other coordinates than longitude and latitude are marked as
-    unknown, since the format wants their full definition; their name stands beside.
+    """GeoParquet 1.1: the rows and a column of well-known binary. Other coordinates than longitude
+    and latitude are marked as unknown, since the format wants their full definition; their name
+    stands beside.
     """
     import pyarrow.parquet as pq
 
@@ -137,11 +155,17 @@ def write_geoparquet(features: Features, file: Path) -> None:
         np.min([ring.min(axis=0) for ring in corners], axis=0),
         np.max([ring.max(axis=0) for ring in corners], axis=0),
     )
-    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": kinds, "bbox": [*low.tolist(), *high.tolist()]}
+    column: dict[str, Any] = {
+        "encoding": "WKB",
+        "geometry_types": kinds,
+        "bbox": [*low.tolist(), *high.tolist()],
+    }
     if features.crs:
         column["crs"] = None
     facts = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
-    table = features.table.append_column("geometry", pa.array([_binary(shape) for shape in features.shapes]))
+    table = features.table.append_column(
+        "geometry", pa.array([_binary(shape) for shape in features.shapes])
+    )
     named = {"geo": json.dumps(facts), "about": "\n".join(features.about)}
     named |= {"crs": features.crs} if features.crs else {}
     pq.write_table(table.replace_schema_metadata(named), file, compression="zstd")
@@ -158,7 +182,10 @@ def _binary(shape: tuple[Polygon, ...]) -> bytes:
 
 
 def _json_ready(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in row.items()}
+    return {
+        name: None if isinstance(value, float) and not np.isfinite(value) else value
+        for name, value in row.items()
+    }
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

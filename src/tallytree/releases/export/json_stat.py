@@ -14,16 +14,20 @@ MEASURE = "measure"
 
 
 def write_json_stat(sheet: Sheet, file: Path) -> None:
-    """One data set: every key is a dimension, the measures are the last one; flags are the status of the values."""
+    """One data set: every key is a dimension, the measures are the last one; flags are the status
+    of the values.
+    """
     file.write_text(
-        json.dumps(json_stat(sheet), ensure_ascii=False, allow_nan=False, separators=(",", ":")), encoding="utf-8"
+        json.dumps(json_stat(sheet), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
+        encoding="utf-8",
     )
 
 
 def json_stat(sheet: Sheet) -> dict[str, Any]:
     """The data set as JSON-ready facts.
 
-    Rows that a sheet leaves out are counts of 0; standard errors and ends of intervals of such counts are null.
+    Rows that a sheet leaves out are counts of 0; standard errors and ends of intervals of such
+    counts are null.
     """
     keys, measures = sheet.names("key"), sheet.names("value", "error")
     size = [len(sheet.codes[key].values) for key in keys] + [len(measures)]
@@ -44,13 +48,19 @@ def json_stat(sheet: Sheet) -> dict[str, Any]:
         "size": size,
         "role": {"metric": [MEASURE]} | ({"geo": ["region"]} if "region" in keys else {}),
         "dimension": {key: _dimension(sheet.title_of(key), sheet.codes[key]) for key in keys}
-        | {MEASURE: _dimension("measure", Codes(measures, [sheet.title_of(name) for name in measures]))},
+        | {
+            MEASURE: _dimension(
+                "measure", Codes(measures, [sheet.title_of(name) for name in measures])
+            )
+        },
         "value": values.ravel().tolist(),
     }
     flags = sheet.names("flag")
     if flags:
         words = sheet.table[flags[0]].to_pylist()
-        facts["status"] = {str(cell * len(measures)): word for cell, word in zip(cells.tolist(), words) if word}
+        facts["status"] = {
+            str(cell * len(measures)): word for cell, word in zip(cells.tolist(), words) if word
+        }
     return facts
 
 

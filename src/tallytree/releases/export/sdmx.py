@@ -1,7 +1,8 @@
-"""SDMX-CSV 2.0 with its structure as SDMX-ML 3.0: code lists, concepts, data structure and dataflow.
+"""SDMX-CSV 2.0 with its structure as SDMX-ML 3.0: code lists, concepts, data structure and
+dataflow.
 
-The formats are those of https://sdmx.org (SDMX 3.0). Identifiers there are letters, digits, ``_``, ``@``, ``$`` and ``-``: a
-region's is its path in these, its own name and path stand beside it.
+The formats are those of https://sdmx.org (SDMX 3.0). Identifiers there are letters, digits, ``_``,
+``@``, ``$`` and ``-``: a region's is its path in these, its own name and path stand beside it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def write_sdmx(sheet: Sheet, folder: Path) -> None:
 
 
 def identifiers_of(codes: Codes) -> list[str]:
-    """SDMX identifiers of codes: what is not allowed becomes ``_``, and those that then clash are numbered.
+    """SDMX identifiers of codes: what is not allowed becomes ``_``, and those that then clash are
+    numbered.
 
     Examples
     --------
@@ -83,25 +85,43 @@ def _component(name: str) -> str:
 
 
 def _attributes(sheet: Sheet) -> list[str]:
-    """Columns that go along as attributes of an observation; labels of keys stand in the code lists."""
+    """Columns that go along as attributes of an observation; labels of keys stand in the code
+    lists.
+    """
     return [*sheet.names("value")[1:], *sheet.names("error")]
 
 
 def _head(sheet: Sheet) -> list[str]:
     flags = [STATUS, "RELIABILITY"] if sheet.names("flag") else []
     keys = [_component(key) for key in sheet.names("key")]
-    return ["STRUCTURE", "STRUCTURE_ID", "ACTION", *keys, OBSERVED, *map(_component, _attributes(sheet)), *flags]
+    return [
+        "STRUCTURE",
+        "STRUCTURE_ID",
+        "ACTION",
+        *keys,
+        OBSERVED,
+        *map(_component, _attributes(sheet)),
+        *flags,
+    ]
 
 
 def _rows(sheet: Sheet, identifiers: dict[str, list[str]]) -> Iterator[list[object]]:
     fixed = ["dataflow", f"{AGENCY}:{_dataflow(sheet)}({VERSION})", "I"]
     keys = [[identifiers[key][place] for place in sheet.places(key)] for key in sheet.names("key")]
-    plain = sheet.table.select([*sheet.names("value")[:1], *_attributes(sheet), *sheet.names("flag")])
+    plain = sheet.table.select(
+        [*sheet.names("value")[:1], *_attributes(sheet), *sheet.names("flag")]
+    )
     has_flags, done = bool(sheet.names("flag")), 0
     for batch in plain.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        for place, row in enumerate(zip(*(column.to_pylist() for column in batch.columns)), start=done):
+        for place, row in enumerate(
+            zip(*(column.to_pylist() for column in batch.columns)), start=done
+        ):
             own = [*row[:-1], STATUS_CODES[row[-1]], row[-1]] if has_flags else list(row)
-            yield [*fixed, *(key[place] for key in keys), *("" if value is None else value for value in own)]
+            yield [
+                *fixed,
+                *(key[place] for key in keys),
+                *("" if value is None else value for value in own),
+            ]
         done += batch.num_rows
 
 
@@ -113,26 +133,35 @@ def structure(sheet: Sheet, identifiers: dict[str, list[str]]) -> Element:
     header = SubElement(root, _tag("message", "Header"))
     SubElement(header, _tag("message", "ID")).text = flow_id
     SubElement(header, _tag("message", "Test")).text = "false"
-    SubElement(header, _tag("message", "Prepared")).text = datetime.now(UTC).isoformat(timespec="seconds")
+    SubElement(header, _tag("message", "Prepared")).text = datetime.now(UTC).isoformat(
+        timespec="seconds"
+    )
     SubElement(header, _tag("message", "Sender"), id=AGENCY)
     structures = SubElement(root, _tag("message", "Structures"))
     lists = SubElement(structures, _tag("structure", "Codelists"))
     for key in keys:
-        _codelist(lists, f"CL_{_component(key)}", sheet.title_of(key), sheet.codes[key], identifiers[key])
+        _codelist(
+            lists, f"CL_{_component(key)}", sheet.title_of(key), sheet.codes[key], identifiers[key]
+        )
     if has_flags:
         _codelist(lists, f"CL_{STATUS}", "Observation status", _STATUS, list(_STATUS.values))
     titles = {_component(key): sheet.title_of(key) for key in keys}
     titles |= {OBSERVED: sheet.title_of(sheet.names("value")[0])}
     titles |= {_component(name): sheet.title_of(name) for name in _attributes(sheet)}
     if has_flags:
-        titles |= {STATUS: "Observation status", "RELIABILITY": sheet.title_of(sheet.names("flag")[0])}
+        titles |= {
+            STATUS: "Observation status",
+            "RELIABILITY": sheet.title_of(sheet.names("flag")[0]),
+        }
     schemes = SubElement(structures, _tag("structure", "ConceptSchemes"))
     scheme = _maintained(schemes, "ConceptScheme", f"CS_{flow_id}", "Concepts of the release")
     for name, title in titles.items():
         _named(SubElement(scheme, _tag("structure", "Concept"), id=name), title)
     flows = SubElement(structures, _tag("structure", "Dataflows"))
     flow = _maintained(flows, "Dataflow", flow_id, sheet.title, "\n".join(sheet.about))
-    SubElement(flow, _tag("structure", "Structure")).text = _urn("datastructure.DataStructure", f"{flow_id}_STRUCTURE")
+    SubElement(flow, _tag("structure", "Structure")).text = _urn(
+        "datastructure.DataStructure", f"{flow_id}_STRUCTURE"
+    )
     _data_structure(structures, sheet, titles)
     return root
 
@@ -142,15 +171,23 @@ def _data_structure(structures: Element, sheet: Sheet, titles: dict[str, str]) -
     flow_id = _dataflow(sheet)
     definition = _maintained(made, "DataStructure", f"{flow_id}_STRUCTURE", sheet.title)
     components = SubElement(definition, _tag("structure", "DataStructureComponents"))
-    dimensions = SubElement(components, _tag("structure", "DimensionList"), id="DimensionDescriptor")
+    dimensions = SubElement(
+        components, _tag("structure", "DimensionList"), id="DimensionDescriptor"
+    )
     keys = [_component(key) for key in sheet.names("key")]
     for position, name in enumerate(keys, start=1):
-        dimension = SubElement(dimensions, _tag("structure", "Dimension"), id=name, position=str(position))
+        dimension = SubElement(
+            dimensions, _tag("structure", "Dimension"), id=name, position=str(position)
+        )
         _represented(dimension, flow_id, name, listed=True)
-    attributes = SubElement(components, _tag("structure", "AttributeList"), id="AttributeDescriptor")
+    attributes = SubElement(
+        components, _tag("structure", "AttributeList"), id="AttributeDescriptor"
+    )
     for name in titles:
         if name not in (*keys, OBSERVED):
-            attribute = SubElement(attributes, _tag("structure", "Attribute"), id=name, usage="optional")
+            attribute = SubElement(
+                attributes, _tag("structure", "Attribute"), id=name, usage="optional"
+            )
             _represented(attribute, flow_id, name, listed=name == STATUS)
             relation = SubElement(attribute, _tag("structure", "AttributeRelationship"))
             SubElement(relation, _tag("structure", "Observation"))
@@ -187,7 +224,9 @@ def _represented(component: Element, flow: str, name: str, *, listed: bool) -> N
     identity.text = f"{_urn('conceptscheme.Concept', f'CS_{flow}')}.{name}"
     if listed:
         representation = SubElement(component, _tag("structure", "LocalRepresentation"))
-        SubElement(representation, _tag("structure", "Enumeration")).text = _urn("codelist.Codelist", f"CL_{name}")
+        SubElement(representation, _tag("structure", "Enumeration")).text = _urn(
+            "codelist.Codelist", f"CL_{name}"
+        )
 
 
 def _urn(kind: str, name: str) -> str:

@@ -16,7 +16,8 @@ from tallytree.releases.reliability import RULE, reliability
 
 Role = Literal["key", "label", "value", "error", "flag"]
 
-# A cube holds every combination of its keys, so that a zero is a number and not a gap; a larger one is of no use to anyone.
+# A cube holds every combination of its keys, so that a zero is a number and not a gap; a larger one
+# is of no use to anyone.
 MOST_CELLS = 20_000_000
 
 FLAG = "reliability"
@@ -31,8 +32,9 @@ class Column:
     name
         As in the table.
     role
-        ``key``: with the other keys it names the row; ``label``: follows from the keys; ``value``: a released number;
-        ``error``: how uncertain the first value is; ``flag``: how far it can be relied on.
+        ``key``: with the other keys it names the row; ``label``: follows from the keys; ``value``:
+        a released number; ``error``: how uncertain the first value is; ``flag``: how far it can be
+        relied on.
     title
         What the column holds, in words.
     """
@@ -118,7 +120,9 @@ class Sheet:
         column = self.table[key]
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        return np.asarray(pc.index_in(column, value_set=pa.array(codes.values, column.type)), dtype=np.int64)
+        return np.asarray(
+            pc.index_in(column, value_set=pa.array(codes.values, column.type)), dtype=np.int64
+        )
 
     def cells(self) -> IntArray:
         """Place of every row in the cube of all combinations of keys, the last key running fastest."""
@@ -126,17 +130,28 @@ class Sheet:
         n_cells = int(np.prod(np.array(shape, dtype=object)))
         if n_cells > MOST_CELLS:
             raise RequestError(
-                f"A cube of {' x '.join(f'{n:,}' for n in shape)} cells is too large for this format. Take csv, parquet or "
+                f"A cube of {' x '.join(f'{n:,}' for n in shape)} cells is too large for this "
+                "format. Take csv, parquet or "
                 "frictionless, which leave empty cells out."
             )
         places = [self.places(key) for key in self.names("key")]
-        return np.ravel_multi_index(places, shape) if shape else np.zeros(len(self.table), dtype=np.int64)
+        return (
+            np.ravel_multi_index(places, shape)
+            if shape
+            else np.zeros(len(self.table), dtype=np.int64)
+        )
 
 
 def with_errors(
-    table: dict[str, Any], columns: list[Column], value: str, errors: Mapping[str, FloatArray | IntArray], note: str
+    table: dict[str, Any],
+    columns: list[Column],
+    value: str,
+    errors: Mapping[str, FloatArray | IntArray],
+    note: str,
 ) -> tuple[dict[str, Any], list[Column]]:
-    """A table and its columns with standard errors, ends of intervals and the flag that follows from them."""
+    """A table and its columns with standard errors, ends of intervals and the flag that follows
+    from them.
+    """
     titles = {
         "std_error": f"standard error of {value}{note}",
         "low": f"lower end of the interval of {value}",
@@ -145,8 +160,15 @@ def with_errors(
     if not errors:
         return table, columns
     more = {name: errors[name] for name in titles if name in errors}
-    flags = reliability(np.asarray(table[value], dtype=np.float64), np.asarray(errors["std_error"], dtype=np.float64))
+    flags = reliability(
+        np.asarray(table[value], dtype=np.float64),
+        np.asarray(errors["std_error"], dtype=np.float64),
+    )
     return (
         {**table, **more, FLAG: pa.array(flags)},
-        [*columns, *(Column(name, "error", titles[name]) for name in more), Column(FLAG, "flag", RULE)],
+        [
+            *columns,
+            *(Column(name, "error", titles[name]) for name in more),
+            Column(FLAG, "flag", RULE),
+        ],
     )

@@ -24,29 +24,47 @@ from tallytree.releases.export.sheet import Codes, Column, Sheet, with_errors
 from tallytree.releases.published import Published
 from tallytree.streams.release import StreamRelease
 
-READING = "Every number contains noise. Differences smaller than a few standard errors mean nothing."
+READING = (
+    "Every number contains noise. Differences smaller than a few standard errors mean nothing."
+)
 LEVEL = "level"
 
 
 def group_sizes_sheet(release: Release) -> Sheet:
-    """Level, one column per level with the labels as they were given, region (its path), attributes, size, count, errors, flag.
+    """Level, one column per level with the labels as they were given, region (its path),
+    attributes, size, count, errors, flag.
 
-    A region above a level has no label there. Counts of 0 are left out, as in the release itself. Every table by attributes of
-    groups is there; where one is not by an attribute, its value is ``all``.
+    A region above a level has no label there. Counts of 0 are left out, as in the release itself.
+    Every table by attributes of groups is there; where one is not by an attribute, its value is
+    ``all``.
     """
     hierarchy, counts = release.hierarchy, release.all_counts
-    rows, columns, codes = _placed(release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots))
+    rows, columns, codes = _placed(
+        release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots)
+    )
     classes = release.classes
     rows |= {**sized_columns(counts.size, classes), "count": counts.count}
-    what = "entities in a group" if classes is None else "smallest number of entities in a group of the class"
+    what = (
+        "entities in a group"
+        if classes is None
+        else "smallest number of entities in a group of the class"
+    )
     columns += [
         Column("size", "key", what),
         *([] if classes is None else [Column("class", "label", "class of sizes")]),
         Column("count", "value", "groups of that size"),
     ]
     intervals = release.intervals
-    errors = {} if intervals is None else {name: getattr(intervals, name) for name in ("std_error", "low", "high")}
-    note = "" if intervals is None else f"; its interval holds with confidence {intervals.confidence:g}"
+    errors = (
+        {}
+        if intervals is None
+        else {name: getattr(intervals, name) for name in ("std_error", "low", "high")}
+    )
+    note = (
+        ""
+        if intervals is None
+        else f"; its interval holds with confidence {intervals.confidence:g}"
+    )
     rows, columns = with_errors(rows, columns, "count", errors, note)
     sizes = np.unique(counts.size).tolist() if classes is None else list(classes.lows)
     names = [str(size) for size in sizes] if classes is None else list(classes.labels)
@@ -55,17 +73,30 @@ def group_sizes_sheet(release: Release) -> Sheet:
     about = (*_about(release), "Sizes that a region has no row for have a count of 0.")
     beside = () if release.people is None else (people_sheet(release, release.people),)
     return Sheet(
-        "counts", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,), _regions(release), beside
+        "counts",
+        title,
+        about,
+        pa.table(rows),
+        tuple(columns),
+        codes,
+        True,
+        (LEVEL,),
+        _regions(release),
+        beside,
     )
 
 
 def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
-    """Level, one column per level, region, attributes of groups, classes of entities, count; as for group sizes."""
+    """Level, one column per level, region, attributes of groups, classes of entities, count; as for
+    group sizes.
+    """
     region, slot = np.nonzero(counted.slots)
     rows, columns, codes = _placed(counted.lattice, region, slot, counted.people.classes.names)
     rows["count"] = pa.array(counted.slots[region, slot])
     columns.append(Column("count", "value", "entities of that class"))
-    title = f"Entities by {', '.join(counted.people.classes.names)} of {release.hierarchy.labels[0]}"
+    title = (
+        f"Entities by {', '.join(counted.people.classes.names)} of {release.hierarchy.labels[0]}"
+    )
     about = (*_about(release), "Classes that a region has no row for have a count of 0.")
     return Sheet("people", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,))
 
@@ -73,23 +104,29 @@ def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
 def _placed(
     lattice: Lattice, region: IntArray, slot: IntArray, classes: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[Column], dict[str, Codes]]:
-    """The columns that say where rows lie, and what these may hold: level, one per level, region, one per attribute.
+    """The columns that say where rows lie, and what these may hold: level, one per level, region,
+    one per attribute.
 
-    ``slot`` says which values each row is about; attributes named in ``classes`` are of entities, all others of groups.
+    ``slot`` says which values each row is about; attributes named in ``classes`` are of entities,
+    all others of groups.
     """
     hierarchy, attributes = lattice.hierarchy, lattice.attributes
     rows: dict[str, Any] = {LEVEL: _level_names(hierarchy).take(pa.array(region))}
     columns = [Column(LEVEL, "label", "name of the region's level")]
     for level, (name, labels) in enumerate(labels_by_level(hierarchy, attributes.names).items()):
         rows[name] = labels.take(pa.array(region))
-        columns.append(Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is"))
+        columns.append(
+            Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is")
+        )
     paths = path_array(hierarchy).cast(pa.string())
     rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
     columns.append(Column("region", "key", "path of the region from the root"))
     codes = {"region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent)}
     for name, values, place in zip(attributes.names, attributes.values, lattice.slot_values(slot)):
         known = [_all_of(values), *values]
-        rows[name] = pa.DictionaryArray.from_arrays(pa.array((place + 1).astype(np.int32)), pa.array(known))
+        rows[name] = pa.DictionaryArray.from_arrays(
+            pa.array((place + 1).astype(np.int32)), pa.array(known)
+        )
         whose = "entities" if name in classes else "groups"
         columns.append(Column(name, "key", f"{name} of the {whose}, or {known[0]}"))
         codes[name] = Codes(known, known, np.minimum(np.arange(len(known)), 1) - 1)
@@ -117,12 +154,26 @@ def _regions(release: Release) -> pa.Table:
     )
 
 
-def labels_by_level(hierarchy: Hierarchy, names: Sequence[str] = ()) -> dict[str, pa.DictionaryArray]:
-    """Per level, by the name of its column, the label that each region has there; null for regions above it.
+def labels_by_level(
+    hierarchy: Hierarchy, names: Sequence[str] = ()
+) -> dict[str, pa.DictionaryArray]:
+    """Per level, by the name of its column, the label that each region has there; null for regions
+    above it.
 
     ``names`` are those of further columns.
     """
-    taken = {LEVEL, "region", "size", "class", "count", "std_error", "low", "high", "reliability", *names}
+    taken = {
+        LEVEL,
+        "region",
+        "size",
+        "class",
+        "count",
+        "std_error",
+        "low",
+        "high",
+        "reliability",
+        *names,
+    }
     found = {}
     for level, name in enumerate(hierarchy.level_names):
         here = hierarchy.level_slice(level)
@@ -135,7 +186,9 @@ def labels_by_level(hierarchy: Hierarchy, names: Sequence[str] = ()) -> dict[str
         while name in taken:
             name += "_"
         taken.add(name)
-        found[name] = pa.DictionaryArray.from_arrays(codes, pa.array(hierarchy.labels[here], pa.string()))
+        found[name] = pa.DictionaryArray.from_arrays(
+            codes, pa.array(hierarchy.labels[here], pa.string())
+        )
     return found
 
 
@@ -158,14 +211,22 @@ def histogram_sheet(histogram: RangeHistogram) -> Sheet:
     rows, columns = _counted(rows, columns, made, np.asarray(made["standard_error"]))
     codes = {"bin": Codes(list(range(bins.n_bins)), _bin_labels(bins))}
     return Sheet(
-        "counts", f"Histogram of {bins.n_bins:,} bins", _about(histogram), pa.table(rows), tuple(columns), codes
+        "counts",
+        f"Histogram of {bins.n_bins:,} bins",
+        _about(histogram),
+        pa.table(rows),
+        tuple(columns),
+        codes,
     )
 
 
 def degrees_sheet(sequence: DegreeSequence) -> Sheet:
     """Degree and how many nodes have it."""
     made = sequence.table()
-    columns = (Column("degree", "key", "degree of a node"), Column("count", "value", "nodes of that degree"))
+    columns = (
+        Column("degree", "key", "degree of a node"),
+        Column("count", "value", "nodes of that degree"),
+    )
     degrees = made["degree"].to_pylist()
     codes = {"degree": Codes(degrees, [str(degree) for degree in degrees])}
     about = (*_about(sequence), "Degrees without a row have a count of 0.")
@@ -184,11 +245,20 @@ def stream_sheet(release: StreamRelease) -> Sheet:
     names = steps.to_pylist()
     codes = {"step": Codes(names, [str(name) for name in names])}
     about = (*_about(release), "Counts are of all steps so far.")
-    return Sheet("counts", f"Stream of {release.n_steps:,} steps", about, pa.table(rows), tuple(columns), codes)
+    return Sheet(
+        "counts",
+        f"Stream of {release.n_steps:,} steps",
+        about,
+        pa.table(rows),
+        tuple(columns),
+        codes,
+    )
 
 
 def map_sheet(release: SpatialRelease) -> Sheet:
-    """The boxes that tile the map: number, ends per column, count, unbiased estimate, standard error, flag."""
+    """The boxes that tile the map: number, ends per column, count, unbiased estimate, standard
+    error, flag.
+    """
     estimates, made = release.estimates, release.table()
     variance = variances_from_below(estimates.variances, estimates.tree.child_starts)
     leaves = np.flatnonzero(estimates.leaves)
@@ -200,13 +270,19 @@ def map_sheet(release: SpatialRelease) -> Sheet:
             rows[f"{end}_{name}"] = made[f"{end}_{name}"]
             columns.append(Column(f"{end}_{name}", "label", f"{word} end of the box in {name}"))
     rows, columns = _counted(rows, columns, made, np.sqrt(variance[leaves]))
-    ends = [(name, np.asarray(rows[f"low_{name}"]), np.asarray(rows[f"high_{name}"])) for name in release.columns]
+    ends = [
+        (name, np.asarray(rows[f"low_{name}"]), np.asarray(rows[f"high_{name}"]))
+        for name in release.columns
+    ]
     labels = [
-        ", ".join(f"{name} {low[box]:g} to {high[box]:g}" for name, low, high in ends) for box in range(len(leaves))
+        ", ".join(f"{name} {low[box]:g} to {high[box]:g}" for name, low, high in ends)
+        for box in range(len(leaves))
     ]
     codes = {"box": Codes(leaves.tolist(), labels)}
     title = f"Map by {' and '.join(release.columns)}"
-    return Sheet("counts", title, (*_about(release), release.note), pa.table(rows), tuple(columns), codes)
+    return Sheet(
+        "counts", title, (*_about(release), release.note), pa.table(rows), tuple(columns), codes
+    )
 
 
 def _counted(
@@ -229,9 +305,13 @@ def _bin_labels(bins: Bins) -> list[str]:
 
 
 def _about(release: Published) -> tuple[str, ...]:
-    """What every copy of a release says: the guarantee, or that there is none, and how to read numbers."""
+    """What every copy of a release says: the guarantee, or that there is none, and how to read
+    numbers.
+    """
     privacy = release.manifest["privacy"]
     warning = (
-        () if privacy["private"] else ("NOT PRIVATE: made with an insecure seed, for tests and experiments only.",)
+        ()
+        if privacy["private"]
+        else ("NOT PRIVATE: made with an insecure seed, for tests and experiments only.",)
     )
     return (*warning, privacy["statement"], READING)

@@ -24,11 +24,15 @@ def write_csv(sheet: Sheet, file: Path) -> None:
 
 
 def write_parquet(sheet: Sheet, folder: Path) -> None:
-    """A folder of files, split by the sheet's partition (``level=county/…``); what the columns mean is in the schema."""
+    """A folder of files, split by the sheet's partition (``level=county/…``); what the columns mean
+    is in the schema.
+    """
     from pyarrow import dataset
 
     fields = [
-        sheet.table.schema.field(column.name).with_metadata({"title": column.title, "role": column.role})
+        sheet.table.schema.field(column.name).with_metadata(
+            {"title": column.title, "role": column.role}
+        )
         for column in sheet.columns
     ]
     schema = pa.schema(fields, {"title": sheet.title, "about": "\n".join(sheet.about)})
@@ -37,11 +41,15 @@ def write_parquet(sheet: Sheet, folder: Path) -> None:
     for name in sheet.partition:
         table = table.set_column(table.column_names.index(name), name, decoded(table[name]))
     partitioning = dataset.partitioning(kinds, flavor="hive") if sheet.partition else None
-    dataset.write_dataset(table, folder, format="parquet", partitioning=partitioning, existing_data_behavior="error")
+    dataset.write_dataset(
+        table, folder, format="parquet", partitioning=partitioning, existing_data_behavior="error"
+    )
 
 
 def write_excel(sheet: Sheet, file: Path) -> None:
-    """A workbook: a worksheet per table, and a last one on what they are. Codes are texts, so that none loses its zeros."""
+    """A workbook: a worksheet per table, and a last one on what they are. Codes are texts, so that
+    none loses its zeros.
+    """
     try:
         from openpyxl import Workbook
         from openpyxl.cell import WriteOnlyCell
@@ -51,7 +59,10 @@ def write_excel(sheet: Sheet, file: Path) -> None:
     tables = (sheet, *sheet.beside)
     most = max(len(each.table) for each in tables)
     if most >= MOST_ROWS:
-        raise RequestError(f"A worksheet holds {MOST_ROWS - 1:,} rows, this release has {most:,}. Take csv or parquet.")
+        raise RequestError(
+            f"A worksheet holds {MOST_ROWS - 1:,} rows, this release has {most:,}. Take csv or "
+            "parquet."
+        )
     book = Workbook(write_only=True)
     for each in tables:
         rows = book.create_sheet(each.name)
@@ -68,7 +79,9 @@ def write_excel(sheet: Sheet, file: Path) -> None:
     about = book.create_sheet("about")
     for each in tables:
         facts = chain([(each.title, None)], ((line, None) for line in each.about), [(None, None)])
-        for line in chain(facts, ((column.name, column.title) for column in each.columns), [(None, None)]):
+        for line in chain(
+            facts, ((column.name, column.title) for column in each.columns), [(None, None)]
+        ):
             about.append([None if text is None else _text(about, text) for text in line])
     book.save(file)
 

@@ -36,16 +36,22 @@ ALL_IN_ONE: tuple[ExportFormat, ...] = ("xlsx", "frictionless")
 ENDINGS: dict[str, ExportFormat] = {".csv": "csv", ".xlsx": "xlsx", ".geojson": "geojson"}
 
 
-def write_export(sheet: Sheet, options: ExportOptions, features: Callable[[Sheet], Features]) -> Path:
+def write_export(
+    sheet: Sheet, options: ExportOptions, features: Callable[[Sheet], Features]
+) -> Path:
     """Write a sheet; formats with shapes ask for them."""
     if options.out is None:
         raise RequestError("Say where the export goes (out=, --out), outside the release folder.")
     target = Path(options.out)
     chosen = options.format or ENDINGS.get(target.suffix.lower())
     if chosen is None:
-        raise RequestError(f"The ending of {target} does not tell the format. Say --format: {names(ExportFormat)}.")
+        raise RequestError(
+            f"The ending of {target} does not tell the format. Say --format: {names(ExportFormat)}."
+        )
     if options.shapes is not None and chosen not in WITH_SHAPES:
-        raise RequestError(f"Outlines (--shapes) go with geojson and geoparquet; {chosen} holds no shapes.")
+        raise RequestError(
+            f"Outlines (--shapes) go with geojson and geoparquet; {chosen} holds no shapes."
+        )
     found = features(sheet) if chosen in WITH_SHAPES else None
     if found is not None:
         with writing(target, folder=False, overwrite=options.overwrite) as place:
@@ -54,7 +60,9 @@ def write_export(sheet: Sheet, options: ExportOptions, features: Callable[[Sheet
     alone = () if chosen in ALL_IN_ONE else sheet.beside
     with ExitStack() as stack:  # nothing is moved to its place before everything is written
         for table, where in [(sheet, target), *((each, beside(target, each)) for each in alone)]:
-            place = stack.enter_context(writing(where, folder=chosen in FOLDERS, overwrite=options.overwrite))
+            place = stack.enter_context(
+                writing(where, folder=chosen in FOLDERS, overwrite=options.overwrite)
+            )
             {**FILES, **FOLDERS}[chosen](table, place)
     return target
 

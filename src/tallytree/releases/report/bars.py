@@ -1,4 +1,6 @@
-"""Counts as a picture for notebooks: a bar each, thin lines for intervals. The page of a report draws its own."""
+"""Counts as a picture for notebooks: a bar each, thin lines for intervals. The page of a report
+draws its own.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +51,17 @@ def bars_svg(bars: Bars) -> str:
     top = max([1e-9, *counts, *(high for _, high in ends)])
     step = (WIDTH - LEFT - 12) / max(len(names), 1)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+        f'height="{HEIGHT}" role="img" '
         f'aria-label="{escape(bars.title)}" font-family="system-ui, sans-serif" font-size="12">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
         _text(LEFT, 22, bars.title, colour=_INK, size=15),
     ]
     for tick in ticks(top):
         y = _height(tick, top)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 12}" y1="{y:.1f}" y2="{y:.1f}" stroke="{_LINE}"/>')
+        parts.append(
+            f'<line x1="{LEFT}" x2="{WIDTH - 12}" y1="{y:.1f}" y2="{y:.1f}" stroke="{_LINE}"/>'
+        )
         parts.append(_text(LEFT - 6, y + 4, plain(tick), anchor="end"))
     every = max(1, -(-max(9 * max(map(len, names), default=1), 24) // max(int(step), 1)))
     for place, (name, count) in enumerate(zip(names, counts)):
@@ -64,11 +69,16 @@ def bars_svg(bars: Bars) -> str:
         said = f", {plain(ends[place][0])} to {plain(ends[place][1])}" if ends else ""
         title = f"<title>{escape(f'{name}: {plain(count)}{said}')}</title>"
         size = f'width="{step * 0.8:.1f}" height="{_height(0, top) - y:.1f}"'
-        parts.append(f'<rect x="{x + step * 0.1:.1f}" y="{y:.1f}" {size} fill="{_MAIN}">{title}</rect>')
+        parts.append(
+            f'<rect x="{x + step * 0.1:.1f}" y="{y:.1f}" {size} fill="{_MAIN}">{title}</rect>'
+        )
         if ends:
             low, high = (_height(max(0.0, end), top) for end in ends[place])
             middle = f"{x + step / 2:.1f}"
-            parts.append(f'<line x1="{middle}" x2="{middle}" y1="{low:.1f}" y2="{high:.1f}" stroke="{_INK}"/>')
+            parts.append(
+                f'<line x1="{middle}" x2="{middle}" y1="{low:.1f}" y2="{high:.1f}" '
+                f'stroke="{_INK}"/>'
+            )
         if place % every == 0:
             parts.append(_text(x + step / 2, HEIGHT - BOTTOM + 16, name, anchor="middle"))
     left_out = len(bars.names) - len(names)
@@ -80,7 +90,9 @@ def bars_svg(bars: Bars) -> str:
 def ticks(top: float) -> list[float]:
     """Round numbers from 0 up to a height, at most seven."""
     power = 10.0 ** (len(f"{top / 5:.0f}") - 1) if top >= 5 else 1.0
-    step = next(multiple * power for multiple in (1, 2, 2.5, 5, 10, 20) if multiple * power >= top / 6)
+    step = next(
+        multiple * power for multiple in (1, 2, 2.5, 5, 10, 20) if multiple * power >= top / 6
+    )
     return [step * place for place in range(int(top / step) + 1)]
 
 
@@ -88,7 +100,7 @@ def _height(value: float, top: float) -> float:
     return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * max(0.0, value) / top
 
 
-def _text(x: float, y: float, text: str, *, anchor: str = "start", colour: str = _SOFT, size: int = 12) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}">{escape(text)}</text>'
-    )
+def _text(
+    x: float, y: float, text: str, *, anchor: str = "start", colour: str = _SOFT, size: int = 12
+) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}">{escape(text)}</text>'

@@ -1,4 +1,6 @@
-"""The words of a page: what groups, levels and entities are called, what is protected, how to read and to cite it."""
+"""The words of a page: what groups, levels and entities are called, what is protected, how to read
+and to cite it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def several(word: str) -> str:
         return f"{word[:-1]}ies"
     if word.endswith(("ss", "x", "ch", "sh")):
         return f"{word}es"
-    return word if word.endswith("s") else f"{word}s"  # names of columns are often words for several things
+    return (
+        word if word.endswith("s") else f"{word}s"
+    )  # names of columns are often words for several things
 
 
 def plural(manifest: dict[str, Any]) -> str:
@@ -45,7 +49,8 @@ def group_names(told: str | None) -> tuple[str, str]:
 
 
 def level_words(told: Sequence[str], level_names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """What one region and several of each level are called: as told (``fips=county/counties``), else after its column.
+    """What one region and several of each level are called: as told (``fips=county/counties``),
+    else after its column.
 
     Examples
     --------
@@ -77,9 +82,11 @@ def reading(drawn: str, entities: str, *, whiskers: bool, adds_up: bool) -> list
     ends = " The thin line on a bar shows how far off it may be." if whiskers else ""
     return [
         f"{drawn}{ends}",
-        f"To protect privacy, every number was changed a little at random. Whether any one of the {entities} is in the "
+        "To protect privacy, every number was changed a little at random. Whether any one of the "
+        f"{entities} is in the "
         "data or not, the numbers would look about the same.",
-        "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a 9. Prefer larger "
+        "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a "
+        "9. Prefer larger "
         "numbers where you can.",
         *(["Numbers fit together: parts add up to the whole."] if adds_up else []),
     ]
@@ -97,7 +104,8 @@ def citation(title: str, source: str | None, manifest: dict[str, Any]) -> str:
 # What checks and notes are called on pages, where their own names are those of the program.
 _CHECKS = {
     "counts are nonnegative integers": "counts are whole numbers, none below zero",
-    "numbers of people are nonnegative integers": "numbers of people are whole numbers, none below zero",
+    "numbers of people are nonnegative integers": "numbers of people are whole numbers, none below "
+    "zero",
     "group totals hold": "every region has as many groups as it should",
 }
 _NOTES = {"hierarchy": "regions", "group_totals": "numbers of groups"}
@@ -119,7 +127,9 @@ def check_in_words(name: str, called: Mapping[str, tuple[str, str]], groups: str
 
 
 def note_sentences(notes: Mapping[str, str], groups: str = "groups") -> list[str]:
-    """Notes of a manifest for a page, groups as it calls them, without the options of the program that they name."""
+    """Notes of a manifest for a page, groups as it calls them, without the options of the program
+    that they name.
+    """
     plain = {_NOTES.get(name, name): _OPTIONS.sub("", text) for name, text in notes.items()}
     found = [f"{name.replace('_', ' ').capitalize()}: {text}." for name, text in plain.items()]
     return [_GROUPS.sub(groups, text) for text in found]
@@ -128,7 +138,8 @@ def note_sentences(notes: Mapping[str, str], groups: str = "groups") -> list[str
 def protection(privacy: dict[str, Any]) -> str:
     """What is protected, in plain words, for the head of the page."""
     return (
-        "Protected by differential privacy: chance had a hand in every number, so that hardly anything can be learnt here "
+        "Protected by differential privacy: chance had a hand in every number, so that hardly "
+        "anything can be learnt here "
         f"about {_any(privacy)}."
     )
 
@@ -138,14 +149,17 @@ def _any(privacy: dict[str, Any]) -> str:
 
 
 def in_full(privacy: dict[str, Any]) -> list[str]:
-    """How strong the protection is: as a bet that anyone can picture where the definition allows that, then to the letter."""
+    """How strong the protection is: as a bet that anyone can picture where the definition allows
+    that, then to the letter.
+    """
     budget = budget_of(privacy)
     bet = []
     if budget.definition == "pure" and not budget.replacing:
         # Bayes: with even odds before, the odds are at most e^ε afterwards.
         won = 1 / (1 + math.exp(-float(budget.total)))
         bet.append(
-            f"Take {_any(privacy)}: whoever bets on whether the data include that wins half of the time without these numbers, "
+            f"Take {_any(privacy)}: whoever bets on whether the data include that wins half of the "
+            "time without these numbers, "
             f"and at most {100 * won:.3g} % of the time with them."
         )
     return [*bet, f"To the letter: {privacy['statement']}"]
