@@ -16,7 +16,7 @@ from tallytree.model.arrays import IntArray
 
 
 @serial
-def _at_least(total_a, weight_a, total_b, weight_b):  # type: ignore[no-untyped-def]
+def _at_least(total_a, weight_a, total_b, weight_b):
     """Whether total_a / weight_a ≥ total_b / weight_b, exactly."""
     whole_a = total_a // weight_a
     whole_b = total_b // weight_b
@@ -27,7 +27,7 @@ def _at_least(total_a, weight_a, total_b, weight_b):  # type: ignore[no-untyped-
 
 
 @serial
-def _fit(total, weight, lower, upper, fit):  # type: ignore[no-untyped-def]
+def _fit(total, weight, lower, upper, fit):
     n = len(total)
     block_total = np.empty(n, dtype=np.int64)
     block_weight = np.empty(n, dtype=np.int64)

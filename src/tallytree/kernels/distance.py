@@ -59,7 +59,7 @@ def _distances(a: CountsBySize, b: CountsBySize) -> IntArray:
 
 
 @serial
-def _walk(a_offsets, a_size, a_count, b_offsets, b_size, b_count, found, start, stop):  # type: ignore[no-untyped-def]
+def _walk(a_offsets, a_size, a_count, b_offsets, b_size, b_count, found, start, stop):
     # From the largest size down; `above` is the difference in the number of groups of at least
     # `size`.
     for region in range(start, stop):

@@ -10,7 +10,7 @@ from tallytree.model.arrays import IntArray
 
 
 @serial
-def _satisfies_erdos_gallai(falling):  # type: ignore[no-untyped-def]
+def _satisfies_erdos_gallai(falling):
     """Σ_{i ≤ k} d_i ≤ k(k − 1) + Σ_{i > k} min(d_i, k) for every k, degrees falling; the sum is
     known to be even.
     """
@@ -29,7 +29,7 @@ def _satisfies_erdos_gallai(falling):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _connect(falling, wanted):  # type: ignore[no-untyped-def]
+def _connect(falling, wanted):
     """Connect nodes greedily and lower ``falling``, in place, to the degrees that were reached.
 
     ``wanted`` starts as a copy and holds the ends still missing, always in falling order from the

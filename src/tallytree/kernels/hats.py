@@ -19,7 +19,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 
 @serial
-def _see(matrix, weights):  # type: ignore[no-untyped-def]
+def _see(matrix, weights):
     """Add a bin."""
     for row in range(len(weights)):
         for column in range(len(weights)):
@@ -27,7 +27,7 @@ def _see(matrix, weights):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _forget(matrix, vectors, slot, own, gained):  # type: ignore[no-untyped-def]
+def _forget(matrix, vectors, slot, own, gained):
     """Maximise over the hat of a slot, whose ``own`` part of I is not yet in the matrix, and empty
     the slot.
 
@@ -50,7 +50,7 @@ def _forget(matrix, vectors, slot, own, gained):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _form(matrix, vector):  # type: ignore[no-untyped-def]
+def _form(matrix, vector):
     """vᵀM⁻¹v of a small positive definite matrix, which is used up together with v."""
     total = 0.0
     for pivot in range(len(vector)):
@@ -64,7 +64,7 @@ def _form(matrix, vector):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _sweep(weights, ends, amounts):  # type: ignore[no-untyped-def]
+def _sweep(weights, ends, amounts):
     n_bins, n_slots = weights.shape
     matrix, vectors, gained = np.zeros((n_slots, n_slots)), np.zeros((2, n_slots)), np.zeros(2)
     later = np.zeros(

@@ -196,7 +196,7 @@ def groups_of_cumulative(
 
 
 @serial
-def _longest(places, start, stop):  # type: ignore[no-untyped-def]
+def _longest(places, start, stop):
     longest = 0
     for region in range(start, stop):
         longest = max(longest, places[region + 1] - places[region])
@@ -204,7 +204,7 @@ def _longest(places, start, stop):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _fit_l2(values, weights, places, low, high, fit, start, stop):  # type: ignore[no-untyped-def]
+def _fit_l2(values, weights, places, low, high, fit, start, stop):
     # The block under way stays in local variables. Block b below it has the sum totals[b] and the
     # weight heft[b], and ends before position end[b]; means rise strictly from block to block.
     # Whether a value rises is a toss that processors guess, and a wrong guess costs what it takes
@@ -248,7 +248,7 @@ def _fit_l2(values, weights, places, low, high, fit, start, stop):  # type: igno
 
 
 @serial
-def _runs_l2(values, places, low, high, start, stop):  # type: ignore[no-untyped-def]
+def _runs_l2(values, places, low, high, start, stop):
     # As _fit_l2, with exact sums. np.empty takes memory only where it is written: the stack stays
     # as small as the blocks.
     longest = _longest(places, start, stop) + 1
@@ -304,7 +304,7 @@ def _runs_l2(values, places, low, high, start, stop):  # type: ignore[no-untyped
 
 
 @serial
-def _runs_l1(values, places, low, high, start, stop):  # type: ignore[no-untyped-def]
+def _runs_l1(values, places, low, high, start, stop):
     longest = _longest(places, start, stop)
     lowest = np.empty(longest, dtype=np.int64)
     highest = np.empty(longest, dtype=np.int64)
@@ -343,7 +343,7 @@ def _runs_l1(values, places, low, high, start, stop):  # type: ignore[no-untyped
 
 
 @serial
-def _edges_by_stack(values, lowest, highest, kink, times):  # type: ignore[no-untyped-def]
+def _edges_by_stack(values, lowest, highest, kink, times):
     """Slope trick: from lowest[i] to highest[i] the best fits of values[0..i] may end when nothing
     follows.
 
@@ -391,7 +391,7 @@ def _edges_by_stack(values, lowest, highest, kink, times):  # type: ignore[no-un
 
 
 @serial
-def _spread_kinks(kink, times, top, n):  # type: ignore[no-untyped-def]
+def _spread_kinks(kink, times, top, n):
     """Kinks in falling order, each as often as it counts: a heap with its largest in front, with
     room for n.
     """
@@ -405,7 +405,7 @@ def _spread_kinks(kink, times, top, n):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _edges_by_heap(values, lowest, highest, done, heap):  # type: ignore[no-untyped-def]
+def _edges_by_heap(values, lowest, highest, done, heap):
     """The same as :func:`_edges_by_stack` from value ``done`` on: O(log n) each, whatever the
     values.
 

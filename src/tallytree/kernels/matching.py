@@ -85,7 +85,7 @@ def _groups(runs: Runs) -> IntArray:
 
 
 @serial
-def _match(parents, children, child_starts, weighted, start, stop):  # type: ignore[no-untyped-def]
+def _match(parents, children, child_starts, weighted, start, stop):
     n_runs = np.zeros(child_starts[stop] - child_starts[start], dtype=np.int64)
     n_pairs = 0
     room = 2 * (children.offsets[child_starts[stop]] - children.offsets[child_starts[start]]) + 16
@@ -124,7 +124,7 @@ def _match(parents, children, child_starts, weighted, start, stop):  # type: ign
 
 
 @serial
-def _pair_runs(parents, children, parent, first_child, last_child):  # type: ignore[no-untyped-def]
+def _pair_runs(parents, children, parent, first_child, last_child):
     """Algorithm 2 for one parent: child, run of the parent, run of the child and number of groups
     of each set of pairs.
     """
@@ -179,7 +179,7 @@ def _pair_runs(parents, children, parent, first_child, last_child):  # type: ign
 
 
 @serial
-def _shares(left, block_left, taken):  # type: ignore[no-untyped-def]
+def _shares(left, block_left, taken):
     """Lines 8 to 15: all of a block, or ``taken`` of it split in proportion with largest
     remainders.
     """
@@ -197,7 +197,7 @@ def _shares(left, block_left, taken):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _merge_sizes(parents, children, top_run, bottom_run, weighted):  # type: ignore[no-untyped-def]
+def _merge_sizes(parents, children, top_run, bottom_run, weighted):
     """One size and variance for each set of pairs (eq. 5 and 6), sizes rounded."""
     merged = np.empty(len(top_run), dtype=np.int64)
     spread = np.empty(len(top_run), dtype=np.float64)
@@ -213,7 +213,7 @@ def _merge_sizes(parents, children, top_run, bottom_run, weighted):  # type: ign
 
 
 @serial
-def _write_runs(merged, many, spread, size, count, variance, written):  # type: ignore[no-untyped-def]
+def _write_runs(merged, many, spread, size, count, variance, written):
     """Write runs in the order of their sizes, joining neighbours that are alike, in place from
     ``written`` on.
     """

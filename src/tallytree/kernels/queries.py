@@ -12,7 +12,7 @@ from tallytree.model.count_of_counts import CountsBySize
 
 
 @serial
-def _count_more_than(offsets, size, count, out_offsets, out, start, stop):  # type: ignore[no-untyped-def]
+def _count_more_than(offsets, size, count, out_offsets, out, start, stop):
     for region in range(start, stop):
         first, last = out_offsets[region], out_offsets[region + 1]
         # Walk the runs from the largest size down; `larger` groups have more than `bound` entities.
@@ -49,7 +49,7 @@ def count_more_than(counts: CountsBySize, lengths: IntArray) -> tuple[IntArray, 
 
 
 @serial
-def _largest_sizes(offsets, size, count, floor, out_offsets, out, start, stop):  # type: ignore[no-untyped-def]
+def _largest_sizes(offsets, size, count, floor, out_offsets, out, start, stop):
     for region in range(start, stop):
         place = out_offsets[region + 1] - 1
         run = offsets[region + 1] - 1

@@ -16,7 +16,7 @@ _MOST_WAITING = 64
 
 
 @serial
-def _part(keys, order, low, high):  # type: ignore[no-untyped-def]
+def _part(keys, order, low, high):
     """Hoare's partition around the median of three keys; returns the place of the median, larger
     keys before it.
     """
@@ -42,7 +42,7 @@ def _part(keys, order, low, high):  # type: ignore[no-untyped-def]
 
 
 @serial
-def order_falling(keys, order):  # type: ignore[no-untyped-def]
+def order_falling(keys, order):
     """Write to ``order`` the places of the keys from the largest to the smallest, in place."""
     for i in range(len(keys)):
         order[i] = i

@@ -40,7 +40,7 @@ class TreeNoise(NamedTuple):
 
 
 @serial
-def _siblings(tree, level, node):  # type: ignore[no-untyped-def]
+def _siblings(tree, level, node):
     """First and one past last node of a level below the parent of the given one (nodes counted
     within the level).
     """
@@ -53,7 +53,7 @@ def _siblings(tree, level, node):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _climb(tree, level, node, part, residual):  # type: ignore[no-untyped-def]
+def _climb(tree, level, node, part, residual):
     """A prefix that ends inside a node, seen from its parent.
 
     The prefix restricted to a node is part · (count of the node) plus a remainder that is
@@ -72,7 +72,7 @@ def _climb(tree, level, node, part, residual):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _meet(tree, level, node_a, part_a, node_b, part_b):  # type: ignore[no-untyped-def]
+def _meet(tree, level, node_a, part_a, node_b, part_b):
     """The range between two prefixes that end in different children of one parent: part and added
     residual of the parent.
     """
@@ -88,7 +88,7 @@ def _meet(tree, level, node_a, part_a, node_b, part_b):  # type: ignore[no-untyp
 
 
 @serial
-def _own_cumulant(tree, level, covariance):  # type: ignore[no-untyped-def]
+def _own_cumulant(tree, level, covariance):
     """What a node's own noise adds to the fourth cumulant; its coefficient is covariance /
     variance.
     """
@@ -98,7 +98,7 @@ def _own_cumulant(tree, level, covariance):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _descend(tree, level, node, covariance, parts, inside_left, position):  # type: ignore[no-untyped-def]
+def _descend(tree, level, node, covariance, parts, inside_left, position):
     """Fourth cumulant from the subtree of a node that one end of the range cuts.
 
     ``parts[l]`` is the coefficient of the query on the cut node of level ``l``. Children left of
@@ -131,7 +131,7 @@ def _descend(tree, level, node, covariance, parts, inside_left, position):  # ty
 
 
 @serial
-def _one_range(tree, a, b, share, parts_a, parts_b):  # type: ignore[no-untyped-def]
+def _one_range(tree, a, b, share, parts_a, parts_b):
     """Variance and fourth cumulant of the estimate of bins a … b − 1 less ``share`` times the
     estimate of all bins.
     """
@@ -201,7 +201,7 @@ def _one_range(tree, a, b, share, parts_a, parts_b):  # type: ignore[no-untyped-
 
 
 @serial
-def _many_ranges(tree, first, last, share, variance, cumulant, start, stop):  # type: ignore[no-untyped-def]
+def _many_ranges(tree, first, last, share, variance, cumulant, start, stop):
     parts_a = np.zeros(len(tree.widths))
     parts_b = np.zeros(len(tree.widths))
     for query in range(start, stop):
@@ -234,7 +234,7 @@ def tree_moments(
 
 
 @serial
-def _quartics(child_starts, variance, cumulant, below, quartic):  # type: ignore[no-untyped-def]
+def _quartics(child_starts, variance, cumulant, below, quartic):
     """quartic = below⁴ · (cumulant / variance⁴ + Σ quartic of children / (Σ below of children)⁴),
     leaves first.
     """

@@ -52,7 +52,7 @@ def round_to_totals(values: npt.ArrayLike, offsets: IntArray, totals: npt.ArrayL
 
 
 @serial
-def _round(values, places, totals, rounded, start, stop):  # type: ignore[no-untyped-def]
+def _round(values, places, totals, rounded, start, stop):
     for region in range(start, stop):
         first, last = places[region], places[region + 1]
         n = last - first
@@ -74,7 +74,7 @@ def _round(values, places, totals, rounded, start, stop):  # type: ignore[no-unt
 
 
 @serial
-def raise_largest(key, n_raised, whole):  # type: ignore[no-untyped-def]
+def raise_largest(key, n_raised, whole):
     """Add 1 to the ``n_raised`` (at most len(key)) entries of ``whole`` with the largest keys, in
     place; the first of ties.
     """
@@ -97,7 +97,7 @@ def raise_largest(key, n_raised, whole):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _kth_smallest(key, k):  # type: ignore[no-untyped-def]
+def _kth_smallest(key, k):
     """Entry ``k`` of the sorted keys, by Hoare's quickselect, in place; np.partition takes Numba 6
     seconds to compile.
     """
@@ -126,7 +126,7 @@ def _kth_smallest(key, k):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _lower_smallest(key, n_lowered, whole):  # type: ignore[no-untyped-def]
+def _lower_smallest(key, n_lowered, whole):
     """Take ``n_lowered`` away from positive entries of ``whole``, smallest keys first, round after
     round, in place.
     """

@@ -63,7 +63,7 @@ def _first_row(span: Span) -> int:
 
 
 @serial
-def _fill_counters(span, row, counters):  # type: ignore[no-untyped-def]
+def _fill_counters(span, row, counters):
     offsets = span.offsets
     position = offsets[0] + span.start
     end = offsets[0] + span.stop
@@ -92,7 +92,7 @@ def gather_words_in_place(span: Span, buffer: WordArray) -> WordArray:
 
 
 @serial
-def _gather_words_in_place(span, row, buffer):  # type: ignore[no-untyped-def]
+def _gather_words_in_place(span, row, buffer):
     offsets = span.offsets
     position = offsets[0] + span.start
     end = offsets[0] + span.stop
@@ -143,7 +143,7 @@ def invert(
 
 
 @serial
-def _invert(words, thresholds, bounds, shift, values):  # type: ignore[no-untyped-def]
+def _invert(words, thresholds, bounds, shift, values):
     n_undecided = 0
     for draw in range(len(values)):
         u = words[draw] >> np.uint64(1)
@@ -174,7 +174,7 @@ def sign_in_place(values: IntArray, words: WordArray) -> None:
 
 
 @serial
-def _sign_in_place(values, words):  # type: ignore[no-untyped-def]
+def _sign_in_place(values, words):
     for draw in range(len(values)):
         negative = -np.int64(words[draw] & np.uint64(1))
         values[draw] = (values[draw] ^ negative) - negative
@@ -188,7 +188,7 @@ def add_in_place(noise: IntArray, values: IntArray, limit: int) -> None:
 
 
 @serial
-def _add_in_place(noise, values, limit):  # type: ignore[no-untyped-def]
+def _add_in_place(noise, values, limit):
     for i in range(len(values)):
         value = min(max(values[i], -limit), limit)
         noise[i] = min(max(value + noise[i], -limit), limit)
@@ -241,7 +241,7 @@ def accept_within_block(
 
 
 @serial
-def _upper_half(a, b):  # type: ignore[no-untyped-def]
+def _upper_half(a, b):
     """floor(a b / 2**64) of unsigned 64-bit integers."""
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     a_low, a_high, b_low, b_high = a & mask, a >> half, b & mask, b >> half
@@ -251,7 +251,7 @@ def _upper_half(a, b):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _accept_within_block(blocks, words, shift, tables, magnitudes):  # type: ignore[no-untyped-def]
+def _accept_within_block(blocks, words, shift, tables, magnitudes):
     one = np.uint64(1)
     bits = np.uint64(64) - shift
     width = one << (shift - one)

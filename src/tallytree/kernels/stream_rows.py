@@ -43,7 +43,7 @@ def _weights(n_steps: int) -> IntArray:
 
 
 @serial
-def _fill_weights(weights):  # type: ignore[no-untyped-def]
+def _fill_weights(weights):
     """f_k = f_{k-1} (1 - 1/(2k)) in whole multiples of 2**-62, so that all machines agree; falls
     with k throughout.
     """
@@ -66,7 +66,7 @@ def weighted_rows(weights: IntArray, counts: IntArray, first: int) -> IntArray:
 
 
 @serial
-def _fill_rows(weights, counts, first, rows):  # type: ignore[no-untyped-def]
+def _fill_rows(weights, counts, first, rows):
     mask = (np.int64(1) << _HALF_BITS) - 1
     for t in range(first, len(counts)):
         high, low = np.int64(0), np.int64(0)
@@ -78,7 +78,7 @@ def _fill_rows(weights, counts, first, rows):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _joined(high, low):  # type: ignore[no-untyped-def]
+def _joined(high, low):
     """high 2**20 + low, cut off at 2**61; low is below 2**57."""
     if high >= np.int64(1) << (61 - _HALF_BITS):
         return np.int64(_LIMIT)

@@ -35,7 +35,7 @@ class BoxNoise(NamedTuple):
 
 
 @serial
-def _place(tree, node, low, high):  # type: ignore[no-untyped-def]
+def _place(tree, node, low, high):
     """Whether the box of the query holds a node, misses it or cuts it."""
     held = True
     for axis in range(len(low)):
@@ -46,7 +46,7 @@ def _place(tree, node, low, high):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _find_cut_nodes(tree, low, high, cut, first_cut_child):  # type: ignore[no-untyped-def]
+def _find_cut_nodes(tree, low, high, cut, first_cut_child):
     """Nodes that the query cuts, parents before children; the cut children of one node are
     consecutive. Returns how many.
     """
@@ -66,14 +66,14 @@ def _find_cut_nodes(tree, low, high, cut, first_cut_child):  # type: ignore[no-u
 
 
 @serial
-def _own_cumulant(tree, node, covariance):  # type: ignore[no-untyped-def]
+def _own_cumulant(tree, node, covariance):
     if tree.variance[node] == np.inf:
         return 0.0
     return tree.cumulant[node] * (covariance / tree.variance[node]) ** 4
 
 
 @serial
-def _one_box(tree, low, high, cut, first_cut_child, part, covariance):  # type: ignore[no-untyped-def]
+def _one_box(tree, low, high, cut, first_cut_child, part, covariance):
     """Variance and fourth cumulant of the estimate of one box.
 
     Upwards: the query restricted to a cut node is part · (count of the node) plus a remainder,
@@ -121,7 +121,7 @@ def _one_box(tree, low, high, cut, first_cut_child, part, covariance):  # type: 
 
 
 @serial
-def _many_boxes(tree, lows, highs, variance, cumulant, start, stop):  # type: ignore[no-untyped-def]
+def _many_boxes(tree, lows, highs, variance, cumulant, start, stop):
     n_nodes = len(tree.below)
     cut, first_cut_child = np.empty(n_nodes, dtype=np.int64), np.empty(n_nodes, dtype=np.int64)
     part, covariance = np.empty(n_nodes), np.empty(n_nodes)

@@ -20,7 +20,7 @@ MOST_BINS = 1 << 15
 
 
 @serial
-def _cheapest_squares(values, price, cheapest, start):  # type: ignore[no-untyped-def]
+def _cheapest_squares(values, price, cheapest, start):
     n_bins = len(values)
     total, squares = np.zeros(n_bins + 1), np.zeros(n_bins + 1)
     for i in range(n_bins):
@@ -60,7 +60,7 @@ def merge_by_squares(values: FloatArray, price: float) -> IntArray:
 
 
 @serial
-def _deviations(values, rank, after, before, out):  # type: ignore[no-untyped-def]
+def _deviations(values, rank, after, before, out):
     """out[j] = Σ |value − median| over the first j bins, from the last j down to 1.
 
     ``after`` and ``before`` link all bins in order of value and are used up. The middle bin m moves
@@ -118,7 +118,7 @@ def _deviations(values, rank, after, before, out):  # type: ignore[no-untyped-de
 
 
 @serial
-def _link(order, after, before):  # type: ignore[no-untyped-def]
+def _link(order, after, before):
     """Link bins in the given order."""
     previous = -1
     for bin_ in order:
@@ -160,7 +160,7 @@ def _ordered(counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 @serial
-def _cheapest_cut(prices, starts, best, chosen):  # type: ignore[no-untyped-def]
+def _cheapest_cut(prices, starts, best, chosen):
     n_nodes = len(prices)
     for v in range(n_nodes - 1, -1, -1):
         below = 0
@@ -190,7 +190,7 @@ def cheapest_cut(prices: IntArray, child_starts: IntArray) -> IntArray:
 
 
 @serial
-def _box_deviations(values, starts, out):  # type: ignore[no-untyped-def]
+def _box_deviations(values, starts, out):
     for box in range(len(starts) - 1):
         part = np.sort(values[starts[box] : starts[box + 1]])
         n = len(part)

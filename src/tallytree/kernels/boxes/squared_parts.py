@@ -24,7 +24,7 @@ LARGEST_COUNT = 1 << 18
 
 
 @serial
-def _costs_up_to(counts, end, cost):  # type: ignore[no-untyped-def]
+def _costs_up_to(counts, end, cost):
     """cost[i] = ⌊Σ x² − (Σ x)²/n⌋ over the bins i … end − 1, for every i below ``end``."""
     total, squares = 0, 0
     for i in range(end - 1, -1, -1):
@@ -35,7 +35,7 @@ def _costs_up_to(counts, end, cost):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _cheapest(counts, cost, table):  # type: ignore[no-untyped-def]
+def _cheapest(counts, cost, table):
     """table[j - 1, q] = T(j, q) for q >= j, q by q, so that a row of costs is in use at a time."""
     n_parts, n_bins = table.shape[0], table.shape[1] - 1
     for q in range(1, n_bins + 1):

@@ -18,7 +18,7 @@ from tallytree.model.box_tree import BoxTree
 
 
 @serial
-def _overlap(low, high, node, query_low, query_high, query):  # type: ignore[no-untyped-def]
+def _overlap(low, high, node, query_low, query_high, query):
     """Fraction of a node's volume that lies inside a query."""
     fraction = 1.0
     for axis in range(low.shape[1]):
@@ -31,7 +31,7 @@ def _overlap(low, high, node, query_low, query_high, query):  # type: ignore[no-
 
 
 @serial
-def _uncertainty(boxes, noise, depth, query_low, query_high, found, n_cut, begin, end):  # type: ignore[no-untyped-def]
+def _uncertainty(boxes, noise, depth, query_low, query_high, found, n_cut, begin, end):
     low, high, starts, leaves = boxes
     own, from_below, below, values, loose, edge = noise
     out, by_area, inside_boxes = found
@@ -82,7 +82,7 @@ def _uncertainty(boxes, noise, depth, query_low, query_high, found, n_cut, begin
 @serial
 def _fewest(
     low, high, starts, own, values, depth, query_low, query_high, out, out_variance, begin, end
-):  # type: ignore[no-untyped-def]
+):
     node, child = np.empty(depth + 2, np.int64), np.empty(depth + 2, np.int64)
     for query in range(begin, end):
         total, variance = 0.0, 0.0

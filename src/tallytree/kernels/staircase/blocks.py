@@ -72,7 +72,7 @@ class Predictions(NamedTuple):
 
 
 @serial
-def _cells_between(offsets, size, count, block_offsets, first, ends, out, start, stop):  # type: ignore[no-untyped-def]
+def _cells_between(offsets, size, count, block_offsets, first, ends, out, start, stop):
     for region in range(start, stop):
         run = offsets[region + 1] - 1
         larger = 0
@@ -106,7 +106,7 @@ def cells_between(
 
 
 @serial
-def _next_blocks(prior, height, ended, noise_variance, bounds, ends, places, start, stop):  # type: ignore[no-untyped-def]
+def _next_blocks(prior, height, ended, noise_variance, bounds, ends, places, start, stop):
     """With ``ends`` empty, count blocks into ``places`` and note where regions stop; otherwise
     write them.
     """
@@ -180,7 +180,7 @@ def next_blocks(
 
 
 @serial
-def _advance(prior, height, variance, noise_variance, low, offsets, ends, answers, start, stop):  # type: ignore[no-untyped-def]
+def _advance(prior, height, variance, noise_variance, low, offsets, ends, answers, start, stop):
     for region in range(start, stop):
         shape = prior.row[region]
         size = low

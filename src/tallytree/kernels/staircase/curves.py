@@ -64,7 +64,7 @@ class Curves(NamedTuple):
 @serial
 def _filter(
     groups, fall, fall_variance, stretch, kappa, ends, answers, noise_variance, state, kept, noise
-):  # type: ignore[no-untyped-def]
+):
     """Forward pass; fills ``state[i]`` = predicted (N, sum, 3 covariances) and filtered ones,
     returns the log-likelihood.
     """
@@ -109,7 +109,7 @@ def _filter(
 
 
 @serial
-def _smooth(ends, state, kept, height, variance):  # type: ignore[no-untyped-def]
+def _smooth(ends, state, kept, height, variance):
     """Backward pass: mean and variance of N given all answers."""
     last = ends[-1] - 1
     mean_n, mean_s = state[last, 5], state[last, 6]
@@ -147,7 +147,7 @@ def _smooth(ends, state, kept, height, variance):  # type: ignore[no-untyped-def
 
 
 @serial
-def fit_falling(values, weights, low, high):  # type: ignore[no-untyped-def]
+def fit_falling(values, weights, low, high):
     """Nearest nonincreasing curve in weighted squares, within bounds, in place (pool adjacent
     violators).
     """
@@ -173,7 +173,7 @@ def fit_falling(values, weights, low, high):  # type: ignore[no-untyped-def]
 
 
 @serial
-def fit_falling_by_variance(values, variance, high):  # type: ignore[no-untyped-def]
+def fit_falling_by_variance(values, variance, high):
     """Nearest curve that falls from at most ``high`` to at least 0, by inverse variance, in place."""
     weights = np.empty(len(values))
     for i in range(len(values)):
@@ -182,7 +182,7 @@ def fit_falling_by_variance(values, variance, high):  # type: ignore[no-untyped-
 
 
 @serial
-def _stretches(groups, height, fall, strength, stretch, own, expected):  # type: ignore[no-untyped-def]
+def _stretches(groups, height, fall, strength, stretch, own, expected):
     """ρ per size: falls of a first fit over those of the prior nearby, both raised by ``strength``
     groups.
     """
@@ -202,7 +202,7 @@ def _stretches(groups, height, fall, strength, stretch, own, expected):  # type:
 
 
 @serial
-def _filter_region(groups, prior, stretch, kappa, blocks, region, state, kept, noise):  # type: ignore[no-untyped-def]
+def _filter_region(groups, prior, stretch, kappa, blocks, region, state, kept, noise):
     here = slice(blocks.offsets[region], blocks.offsets[region + 1])
     shape = prior.row[region]
     return _filter(
@@ -221,7 +221,7 @@ def _filter_region(groups, prior, stretch, kappa, blocks, region, state, kept, n
 
 
 @serial
-def _first_fits(groups, prior, blocks, height, variance, start, stop):  # type: ignore[no-untyped-def]
+def _first_fits(groups, prior, blocks, height, variance, start, stop):
     n_sizes = prior.fall.shape[1]
     state, kept, noise, ones = (
         np.empty((n_sizes, 10)),
@@ -242,7 +242,7 @@ def _first_fits(groups, prior, blocks, height, variance, start, stop):  # type: 
 
 
 @serial
-def _stretched_filter(groups, prior, kappa, blocks, first, region, state, kept, noise, scratch):  # type: ignore[no-untyped-def]
+def _stretched_filter(groups, prior, kappa, blocks, first, region, state, kept, noise, scratch):
     last = blocks.ends[blocks.offsets[region + 1] - 1]
     strength = np.sqrt(blocks.noise_variance)
     stretch = scratch[2]
@@ -259,7 +259,7 @@ def _stretched_filter(groups, prior, kappa, blocks, first, region, state, kept, 
 
 
 @serial
-def _likelihood(groups, prior, kappa, blocks, first, sample, start, stop):  # type: ignore[no-untyped-def]
+def _likelihood(groups, prior, kappa, blocks, first, sample, start, stop):
     n_sizes = prior.fall.shape[1]
     state, kept, noise = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes)
     scratch = np.empty((3, n_sizes + 1))
@@ -272,7 +272,7 @@ def _likelihood(groups, prior, kappa, blocks, first, sample, start, stop):  # ty
 
 
 @serial
-def _blocks_with_groups(ends, answers, state, noise_variance):  # type: ignore[no-untyped-def]
+def _blocks_with_groups(ends, answers, state, noise_variance):
     """Number of blocks before a tail that is likelier to be empty than to follow the curve that the
     filter predicts.
     """
@@ -287,7 +287,7 @@ def _blocks_with_groups(ends, answers, state, noise_variance):  # type: ignore[n
 
 
 @serial
-def _final_fits(groups, prior, kappa, blocks, empty_tails, height, variance, falls, start, stop):  # type: ignore[no-untyped-def]
+def _final_fits(groups, prior, kappa, blocks, empty_tails, height, variance, falls, start, stop):
     n_sizes = prior.fall.shape[1]
     state, kept, noise = np.empty((n_sizes, 10)), np.empty(n_sizes), np.empty(n_sizes)
     scratch = np.empty((3, n_sizes + 1))

@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 
 @serial
-def _expected_masses(fall, masses):  # type: ignore[no-untyped-def]
+def _expected_masses(fall, masses):
     """Share of groups of each size in a shape, raised by a little of the mean nearby: no size is
     impossible.
     """
@@ -66,7 +66,7 @@ def _expected_masses(fall, masses):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _beyond(row, first, scale):  # type: ignore[no-untyped-def]
+def _beyond(row, first, scale):
     """Σ exp(−|j − row| / scale) over all j from ``first`` on."""
     ratio = 1.0 - np.exp(-1.0 / scale)
     if row <= first:
@@ -77,7 +77,7 @@ def _beyond(row, first, scale):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _add_row(row, first, masses, scale, weight, unsure, exactly, variance):  # type: ignore[no-untyped-def]
+def _add_row(row, first, masses, scale, weight, unsure, exactly, variance):
     """Add a group whose size was measured with noise of this scale: ``exactly[j]`` gains the
     probability of size j.
 
@@ -104,7 +104,7 @@ def _add_row(row, first, masses, scale, weight, unsure, exactly, variance):  # t
 
 
 @serial
-def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):  # type: ignore[no-untyped-def]
+def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):
     """Add rows past ``first``; returns how many there were.
 
     Rows count until they are as many as expected, and beyond that where they stand clear of noise,
@@ -123,7 +123,7 @@ def _add_clear_rows(first, sizes, expected, masses, scale, exactly, variance):  
 
 
 @serial
-def _add_hidden_groups(first, n_groups, unsure, excess, exactly, variance):  # type: ignore[no-untyped-def]
+def _add_hidden_groups(first, n_groups, unsure, excess, exactly, variance):
     """Add groups of which only the mean excess over ``first`` is known: N falls by the same share
     at every size.
     """
@@ -137,7 +137,7 @@ def _add_hidden_groups(first, n_groups, unsure, excess, exactly, variance):  # t
 
 
 @serial
-def _finish_with_rows(prior, ends, offsets, rows, excess, height, variance, start, stop):  # type: ignore[no-untyped-def]
+def _finish_with_rows(prior, ends, offsets, rows, excess, height, variance, start, stop):
     n_sizes = height.shape[1]
     scale = np.sqrt(rows.noise_variance / 2)
     masses, exactly = np.empty(n_sizes), np.empty(n_sizes + 1)

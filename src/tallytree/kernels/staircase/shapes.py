@@ -11,7 +11,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 
 @serial
-def _smoothed(fall, fall_variance, window, out, out_variance, start, stop):  # type: ignore[no-untyped-def]
+def _smoothed(fall, fall_variance, window, out, out_variance, start, stop):
     n_sizes = fall.shape[1]
     falls, heights, noise = np.empty(n_sizes + 1), np.empty(n_sizes + 1), np.empty(n_sizes + 1)
     falls[0], heights[0], noise[0] = 0.0, 0.0, 0.0
@@ -52,7 +52,7 @@ def smoothed(prior: Prior, window: float) -> Prior:
 
 
 @serial
-def _shapes(groups, height, variance, noise, beyond, fall, fall_variance, excess, start, stop):  # type: ignore[no-untyped-def]
+def _shapes(groups, height, variance, noise, beyond, fall, fall_variance, excess, start, stop):
     n_sizes = height.shape[1]
     for region in range(start, stop):
         before, uncertain = float(groups[region]), 0.0

@@ -20,7 +20,7 @@ from tallytree.tuning.curves import DROP_PLACES, NEGLIGIBLE
 
 
 @serial
-def _forward(level, weight, guess, chance, first, score, mean, variance):  # type: ignore[no-untyped-def]
+def _forward(level, weight, guess, chance, first, score, mean, variance):
     """Fills, for each block t and each place followed up, where the last drop was, the
     log-probability of that given the answers up to t, and the mean and variance of the height
     since. Returns the log-likelihood of all answers.
@@ -71,7 +71,7 @@ def _forward(level, weight, guess, chance, first, score, mean, variance):  # typ
 
 
 @serial
-def _backward(first, score, mean, variance, height, spread, dropping):  # type: ignore[no-untyped-def]
+def _backward(first, score, mean, variance, height, spread, dropping):
     """Mean and variance of the height of every block over all places of drops, and the chance of a
     drop before it.
 
@@ -98,7 +98,7 @@ def _backward(first, score, mean, variance, height, spread, dropping):  # type: 
 
 
 @serial
-def _place_cliff(above, here, below, std, out, out_variance):  # type: ignore[no-untyped-def]
+def _place_cliff(above, here, below, std, out, out_variance):
     """N within a block of known mean that falls once, from ``above`` to ``below``: the mean tells
     where, up to noise.
     """
@@ -113,7 +113,7 @@ def _place_cliff(above, here, below, std, out, out_variance):  # type: ignore[no
 
 
 @serial
-def _fill(groups, ends, height, spread, dropping, out, out_variance):  # type: ignore[no-untyped-def]
+def _fill(groups, ends, height, spread, dropping, out, out_variance):
     """N(i) from the heights of blocks."""
     n = len(height)
     fit_falling_by_variance(height, spread, float(groups))
@@ -140,7 +140,7 @@ def _fill(groups, ends, height, spread, dropping, out, out_variance):  # type: i
 
 
 @serial
-def _last_drops(blocks, first, chance, region):  # type: ignore[no-untyped-def]
+def _last_drops(blocks, first, chance, region):
     """Log-likelihood of a region's answers, and what :func:`_forward` fills in for it."""
     here = slice(blocks.offsets[region], blocks.offsets[region + 1])
     ends, answers = blocks.ends[here], blocks.answers[here]
@@ -167,7 +167,7 @@ def _last_drops(blocks, first, chance, region):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _likelihood(blocks, first, chance, sample, start, stop):  # type: ignore[no-untyped-def]
+def _likelihood(blocks, first, chance, sample, start, stop):
     total = 0.0
     for i in range(start, stop):
         total += _last_drops(blocks, first, chance, sample[i])[0]
@@ -175,7 +175,7 @@ def _likelihood(blocks, first, chance, sample, start, stop):  # type: ignore[no-
 
 
 @serial
-def _fit(groups, blocks, first, chance, height, variance, start, stop):  # type: ignore[no-untyped-def]
+def _fit(groups, blocks, first, chance, height, variance, start, stop):
     for region in range(start, stop):
         _, begins, score, mean, within = _last_drops(blocks, first, chance, region)
         ends = blocks.ends[blocks.offsets[region] : blocks.offsets[region + 1]]

@@ -45,7 +45,7 @@ class Sums(NamedTuple):
 
 
 @serial
-def _as_answered(offsets, ends, answers, noise_variance, height, out, out_variance, start, stop):  # type: ignore[no-untyped-def]
+def _as_answered(offsets, ends, answers, noise_variance, height, out, out_variance, start, stop):
     for region in range(start, stop):
         size = 0
         for block in range(offsets[region], offsets[region + 1]):
@@ -80,7 +80,7 @@ def as_answered(blocks: Blocks, curves: Curves) -> Sums:
 
 
 @serial
-def _sum_children(groups, height, variance, fitted, child_starts, out, out_variance, start, stop):  # type: ignore[no-untyped-def]
+def _sum_children(groups, height, variance, fitted, child_starts, out, out_variance, start, stop):
     for region in range(start, stop):
         first, last = child_starts[region], child_starts[region + 1]
         n_groups = 0.0
@@ -135,7 +135,7 @@ def sum_children(
 
 
 @serial
-def _bias_of_region(groups, fitted, seen, unsure, bias_variance, bias, spread, state):  # type: ignore[no-untyped-def]
+def _bias_of_region(groups, fitted, seen, unsure, bias_variance, bias, spread, state):
     """Mean and variance of what a fitted curve is off by, given noisy answers; returns their
     log-likelihood.
     """
@@ -169,7 +169,7 @@ def _bias_of_region(groups, fitted, seen, unsure, bias_variance, bias, spread, s
 
 
 @serial
-def _bias(groups, fitted, height, variance, bias_variance, bias, spread, start, stop):  # type: ignore[no-untyped-def]
+def _bias(groups, fitted, height, variance, bias_variance, bias, spread, start, stop):
     state = np.empty((fitted.shape[1], 5))
     total, none = 0.0, np.empty(0)
     for region in range(start, stop):

@@ -16,7 +16,7 @@ _HALVINGS = 80
 
 
 @serial
-def _share_out(parent, height, variance, child_starts, start, stop):  # type: ignore[no-untyped-def]
+def _share_out(parent, height, variance, child_starts, start, stop):
     n_sizes = height.shape[1]
     for region in range(start, stop):
         first, last = child_starts[region], child_starts[region + 1]
@@ -45,7 +45,7 @@ def share_out(
 
 
 @serial
-def _make_falling(groups, height, variance, start, stop):  # type: ignore[no-untyped-def]
+def _make_falling(groups, height, variance, start, stop):
     for region in range(start, stop):
         fit_falling_by_variance(height[region], variance[region], float(groups[region]))
 
@@ -60,7 +60,7 @@ def make_falling(groups: IntArray, height: FloatArray, variance: FloatArray) -> 
 
 
 @serial
-def _hand_out(n_units, wish, room, taken, rest, order):  # type: ignore[no-untyped-def]
+def _hand_out(n_units, wish, room, taken, rest, order):
     """Whole numbers 0 ≤ taken ≤ room that add up to ``n_units``, near wish − level with one level
     for all.
 
@@ -97,7 +97,7 @@ def _hand_out(n_units, wish, room, taken, rest, order):  # type: ignore[no-untyp
 
 
 @serial
-def _allocate(parent, groups, least, height, child_starts, out, start, stop):  # type: ignore[no-untyped-def]
+def _allocate(parent, groups, least, height, child_starts, out, start, stop):
     n_sizes = height.shape[1]
     middle = np.empty(n_sizes, dtype=np.int64)
     for region in range(start, stop):

@@ -19,7 +19,7 @@ CLOSE_ENOUGH = 0.05
 
 
 @serial
-def _price_rows(values, row_totals, row_price, column_price):  # type: ignore[no-untyped-def]
+def _price_rows(values, row_totals, row_price, column_price):
     """One Newton step per row; returns the largest miss before it."""
     worst = 0.0
     for row in range(len(values)):
@@ -42,7 +42,7 @@ def _price_rows(values, row_totals, row_price, column_price):  # type: ignore[no
 
 
 @serial
-def _price_columns(values, column_totals, row_price, column_price, total, n_positive, largest):  # type: ignore[no-untyped-def]
+def _price_columns(values, column_totals, row_price, column_price, total, n_positive, largest):
     """One Newton step per column; the last three are room to work in."""
     total[:] = 0.0
     n_positive[:] = 0
@@ -63,7 +63,7 @@ def _price_columns(values, column_totals, row_price, column_price, total, n_posi
 
 
 @serial
-def _fit_blocks(values, offsets, row_totals, column_totals, fit, start, stop):  # type: ignore[no-untyped-def]
+def _fit_blocks(values, offsets, row_totals, column_totals, fit, start, stop):
     n_columns = values.shape[1]
     column_price = np.empty(n_columns)
     total = np.empty(n_columns)

@@ -14,7 +14,7 @@ _SMALLEST = 20_000
 
 
 @serial
-def _blend(target, table, dual, penalty, out, start, stop):  # type: ignore[no-untyped-def]
+def _blend(target, table, dual, penalty, out, start, stop):
     for i in range(start, stop):
         out[i] = (target[i] + penalty * (table[i] - dual[i])) / (1.0 + penalty)
 
@@ -32,7 +32,7 @@ def blend(target: FloatArray, table: FloatArray, dual: FloatArray, penalty: floa
 
 
 @serial
-def _add(a, b, out, start, stop):  # type: ignore[no-untyped-def]
+def _add(a, b, out, start, stop):
     for i in range(start, stop):
         out[i] = a[i] + b[i]
 
@@ -48,7 +48,7 @@ def add(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 @serial
-def _update(dual, additive, table, before, start, stop):  # type: ignore[no-untyped-def]
+def _update(dual, additive, table, before, start, stop):
     apart = 0.0
     step = 0.0
     for i in range(start, stop):

@@ -65,7 +65,7 @@ def _check(offsets: IntArray, n_values: int, totals: npt.NDArray[np.number]) -> 
 
 
 @serial
-def _project(values, places, totals, fit, start, stop):  # type: ignore[no-untyped-def]
+def _project(values, places, totals, fit, start, stop):
     # Condition of optimality: θ = (Σ_{v > θ} v − total) / #{v > θ}. Starting from all cells, θ only
     # rises and cells only leave, so the loop ends when no cell leaves.
     for region in range(start, stop):
@@ -92,7 +92,7 @@ def _project(values, places, totals, fit, start, stop):  # type: ignore[no-untyp
 
 
 @serial
-def _project_whole(values, places, totals, fit, start, stop):  # type: ignore[no-untyped-def]
+def _project_whole(values, places, totals, fit, start, stop):
     # As _project with θ = floor + part / n_kept; a whole number exceeds θ exactly when it exceeds
     # floor(θ).
     for region in range(start, stop):

@@ -40,7 +40,7 @@ LARGEST_WEIGHT = 1000
 
 
 @serial
-def turn_of_size(size):  # type: ignore[no-untyped-def]
+def turn_of_size(size):
     """Where scans over tied siblings start for a size: consecutive sizes are spread evenly
     (multiples of the golden ratio).
     """
@@ -48,7 +48,7 @@ def turn_of_size(size):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _units_of_size(state, size):  # type: ignore[no-untyped-def]
+def _units_of_size(state, size):
     return Units(
         state.shift[size],
         state.extra[size],
@@ -63,7 +63,7 @@ def _units_of_size(state, size):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _settle_sizes(tree, state, child_price, real_value, top_price, start, stop):  # type: ignore[no-untyped-def]
+def _settle_sizes(tree, state, child_price, real_value, top_price, start, stop):
     """Bring each size to the prices of the continuous optimum, bottom up."""
     n_levels = len(tree.level_starts) - 1
     leaf_stretch = 2.0 * tree.weights[n_levels - 1]
@@ -87,12 +87,12 @@ def _settle_sizes(tree, state, child_price, real_value, top_price, start, stop):
 
 
 @serial
-def _next_cost(state, size, adding):  # type: ignore[no-untyped-def]
+def _next_cost(state, size, adding):
     return state.cost_to_add[size, 0] if adding else -state.saved_by_removing[size, 0]
 
 
 @serial
-def _write_sizes(tree, state, start, stop, out):  # type: ignore[no-untyped-def]
+def _write_sizes(tree, state, start, stop, out):
     for size in range(start, stop):
         write_values(tree, _units_of_size(state, size), turn_of_size(size), out[size])
 
@@ -107,7 +107,7 @@ def _new_state(tree: Tree, target: IntArray) -> Units:
 
 
 @serial
-def _reach_total(tree, state, total):  # type: ignore[no-untyped-def]
+def _reach_total(tree, state, total):
     """Add the cheapest or remove the dearest units, over all sizes, until the roots hold ``total``."""
     missing = total - state.value[:, 0].sum()
     adding = missing > 0
@@ -220,7 +220,7 @@ def allocate_over_tree(
 
 
 @serial
-def _leaf_values(tree, target, child_price, start, stop, out):  # type: ignore[no-untyped-def]
+def _leaf_values(tree, target, child_price, start, stop, out):
     n_levels = len(tree.level_starts) - 1
     leaf_stretch = 2.0 * tree.weights[n_levels - 1]
     for size in range(start, stop):

@@ -33,17 +33,17 @@ LEAST = 1e-300
 
 
 @serial
-def _normal(distance, variance):  # type: ignore[no-untyped-def]
+def _normal(distance, variance):
     return math.exp(-0.5 * distance * distance / variance) / math.sqrt(2 * math.pi * variance)
 
 
 @serial
-def _below(z):  # type: ignore[no-untyped-def]
+def _below(z):
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
 @serial
-def _between(noisy, variance, total):  # type: ignore[no-untyped-def]
+def _between(noisy, variance, total):
     """Chance that a normal amount lies in 0 … total, and its mean if it does."""
     scale = math.sqrt(variance)
     a, b = -noisy / scale, (total - noisy) / scale
@@ -53,7 +53,7 @@ def _between(noisy, variance, total):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _likelihoods(noisy, variance, total, share, spreads, row):  # type: ignore[no-untyped-def]
+def _likelihoods(noisy, variance, total, share, spreads, row):
     """Likelihood of a noisy first side under every kind of division, into ``row``."""
     centre, chance = share * total, total * share * (1 - share)
     for k in range(len(spreads)):
@@ -66,7 +66,7 @@ def _likelihoods(noisy, variance, total, share, spreads, row):  # type: ignore[n
 
 
 @serial
-def _fit(noisy, variance, total, share, spreads, prior, weights):  # type: ignore[no-untyped-def]
+def _fit(noisy, variance, total, share, spreads, prior, weights):
     """Expectation and maximisation over evenly spaced divisions; the mixture is written to
     ``weights``.
     """
@@ -90,7 +90,7 @@ def _fit(noisy, variance, total, share, spreads, prior, weights):  # type: ignor
 
 
 @serial
-def _divide(noisy, variance, total, share, spreads, weights, agreeing, result):  # type: ignore[no-untyped-def]
+def _divide(noisy, variance, total, share, spreads, weights, agreeing, result):
     row = np.empty(len(weights))
     for i in range(len(noisy)):
         _likelihoods(noisy[i], variance[i], total[i], share[i], spreads, row)

@@ -17,7 +17,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 
 @serial
-def _spread(variances, child_starts, from_below):  # type: ignore[no-untyped-def]
+def _spread(variances, child_starts, from_below):
     """Variance of the best estimate of each node from the counts at and below it, written to
     ``from_below``.
     """
@@ -37,7 +37,7 @@ def _spread(variances, child_starts, from_below):  # type: ignore[no-untyped-def
 
 
 @serial
-def _combine_upwards(noisy, variances, child_starts, from_below, combined):  # type: ignore[no-untyped-def]
+def _combine_upwards(noisy, variances, child_starts, from_below, combined):
     """The z of hay2010 §4.1: best estimate of each node from the counts at and below it."""
     for node in range(len(noisy) - 1, -1, -1):
         own = variances[node]
@@ -56,7 +56,7 @@ def _combine_upwards(noisy, variances, child_starts, from_below, combined):  # t
 
 
 @serial
-def _distribute_downwards(child_starts, from_below, estimates):  # type: ignore[no-untyped-def]
+def _distribute_downwards(child_starts, from_below, estimates):
     """Mean consistency in place: z becomes the estimate that uses all counts, parents before
     children.
     """

@@ -19,7 +19,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 
 
 @serial
-def _zero_subtrees(child_starts, estimates):  # type: ignore[no-untyped-def]
+def _zero_subtrees(child_starts, estimates):
     for node in range(len(estimates)):
         if estimates[node] <= 0:
             estimates[node] = 0.0
@@ -42,7 +42,7 @@ def zero_subtrees(estimates: FloatArray, child_starts: IntArray) -> FloatArray:
 
 
 @serial
-def rank_ascending(keys, size, ranks):  # type: ignore[no-untyped-def]
+def rank_ascending(keys, size, ranks):
     """Write to ``ranks`` the order in which the first ``size`` keys ascend; ties keep their order."""
     if size > 40:
         ranks[:size] = np.argsort(keys[:size], kind="mergesort")
@@ -56,7 +56,7 @@ def rank_ascending(keys, size, ranks):  # type: ignore[no-untyped-def]
 
 
 @serial
-def share_out(targets, weights, first, last, total, order, ranks, result):  # type: ignore[no-untyped-def]
+def share_out(targets, weights, first, last, total, order, ranks, result):
     """min Σ (x − target)² / weight over x ≥ 0 with Σ x = total ≥ 0, for entries first … last − 1.
 
     x = max(0, target + weight · price). Entries leave zero in the order of −target / weight, so the
@@ -90,7 +90,7 @@ def share_out(targets, weights, first, last, total, order, ranks, result):  # ty
 
 
 @serial
-def _fits_without_bounds(targets, weights, first, last, total, result):  # type: ignore[no-untyped-def]
+def _fits_without_bounds(targets, weights, first, last, total, result):
     """Try the same without x ≥ 0; True when nothing came out negative, which makes it the answer."""
     missing, sum_weights = total, 0.0
     for entry in range(first, last):
@@ -106,7 +106,7 @@ def _fits_without_bounds(targets, weights, first, last, total, result):  # type:
 
 
 @serial
-def _split_downwards(child_starts, targets, weights, most_children, result):  # type: ignore[no-untyped-def]
+def _split_downwards(child_starts, targets, weights, most_children, result):
     order = np.empty(most_children)
     ranks = np.empty(most_children, dtype=np.int64)
     result[0] = max(targets[0], 0.0)
@@ -142,7 +142,7 @@ def split_downwards(
 
 
 @serial
-def _level_demand(noisy, variances, kinks_from, below, demand):  # type: ignore[no-untyped-def]
+def _level_demand(noisy, variances, kinks_from, below, demand):
     """How much each node of one level takes at a price, from the same of its children.
 
     Let f_v(t) be half the least weighted squared distance below and at node v, given its total t ≥
@@ -168,7 +168,7 @@ def _level_demand(noisy, variances, kinks_from, below, demand):  # type: ignore[
 
 
 @serial
-def _slopes_to_steps(kinks_from, demand, steps):  # type: ignore[no-untyped-def]
+def _slopes_to_steps(kinks_from, demand, steps):
     """Prices as they are, slopes as differences, ready to be added up by the level above."""
     steps[0] = demand[0]
     for node in range(len(kinks_from) - 1):
@@ -179,14 +179,14 @@ def _slopes_to_steps(kinks_from, demand, steps):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _take_at_price(demand, start, stop, price):  # type: ignore[no-untyped-def]
+def _take_at_price(demand, start, stop, price):
     """Demand of one node at a price."""
     kink = start + np.searchsorted(demand[0, start:stop], price) - 1
     return demand[1, kink] + demand[2, kink] * (price - demand[0, kink]) if kink >= start else 0.0
 
 
 @serial
-def _pass_prices(noisy, variances, kinks_from, demand, prices, children, fanned):  # type: ignore[no-untyped-def]
+def _pass_prices(noisy, variances, kinks_from, demand, prices, children, fanned):
     """Prices of one level to the prices of the level below: a node's own count takes its part of
     the price.
     """
@@ -269,7 +269,7 @@ def sum_leaves(leaf_values: FloatArray, child_starts: IntArray, n_nodes: int) ->
 
 
 @serial
-def _sum_upwards(child_starts, n_inner, values):  # type: ignore[no-untyped-def]
+def _sum_upwards(child_starts, n_inner, values):
     for node in range(n_inner - 1, -1, -1):
         total = values[child_starts[node]]
         for child in range(child_starts[node] + 1, child_starts[node + 1]):

@@ -48,7 +48,7 @@ class RealFit(NamedTuple):
 
 
 @serial
-def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):  # type: ignore[no-untyped-def]
+def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):
     """Value of each internal region as a line in its children's price: ``intercept + slope ·
     price``, leaves linearised.
     """
@@ -91,7 +91,7 @@ def _sum_up(tree, target, price, start, stop, intercept, slope, n_active):  # ty
 
 
 @serial
-def _hand_down(tree, target, top_price, start, stop, intercept, slope, price):  # type: ignore[no-untyped-def]
+def _hand_down(tree, target, top_price, start, stop, intercept, slope, price):
     """Prices of all internal regions from the price that the roots share."""
     n_internal = tree.level_starts[len(tree.level_starts) - 2]
     for size in range(start, stop):
@@ -106,13 +106,13 @@ def _hand_down(tree, target, top_price, start, stop, intercept, slope, price):  
 
 
 @serial
-def _newton_round(tree, target, top_price, start, stop, intercept, slope, price, n_active):  # type: ignore[no-untyped-def]
+def _newton_round(tree, target, top_price, start, stop, intercept, slope, price, n_active):
     _hand_down(tree, target, top_price, start, stop, intercept, slope, price)
     _sum_up(tree, target, price, start, stop, intercept, slope, n_active)
 
 
 @serial
-def _root_response(tree, target, intercept, slope):  # type: ignore[no-untyped-def]
+def _root_response(tree, target, intercept, slope):
     """Sum of all roots as a line in the price they share."""
     stretch = 2.0 * tree.weights[0]
     total = 0.0
@@ -131,7 +131,7 @@ def sizes_per_chunk(tree: Tree) -> int:
 
 
 @serial
-def _newton_alone(tree, target, total, max_rounds, intercept, slope, price, n_active):  # type: ignore[no-untyped-def]
+def _newton_alone(tree, target, total, max_rounds, intercept, slope, price, n_active):
     """All rounds in one go, for tables too small to be worth threads; returns the roots' price and
     the rounds.
     """
@@ -151,7 +151,7 @@ def _newton_alone(tree, target, total, max_rounds, intercept, slope, price, n_ac
     return top_price, max_rounds
 
 
-def _newton_in_chunks(tree, target, total, max_rounds, intercept, slope, price, n_active):  # type: ignore[no-untyped-def]
+def _newton_in_chunks(tree, target, total, max_rounds, intercept, slope, price, n_active):
     """The same rounds, each spread over threads."""
     n_sizes, smallest = len(target), sizes_per_chunk(tree)
     top_price = np.inf

@@ -21,7 +21,7 @@ NO_COLUMN = -1
 @serial
 def _project_in_place(
     table, child_starts, n_internal, variance, share, fixed_column, fixed_root, start, stop
-):  # type: ignore[no-untyped-def]
+):
     """``share[v]``: weight of a region's own value against its children; ``variance``: after
     combining, per region.
     """

@@ -15,7 +15,7 @@ NEARLY_WHOLE = 1e-6
 
 
 @serial
-def _round_downwards(child_starts, values, most_children, whole):  # type: ignore[no-untyped-def]
+def _round_downwards(child_starts, values, most_children, whole):
     """Children of a node get their floors, and what is missing to the node goes one each to the
     largest fractions.
 

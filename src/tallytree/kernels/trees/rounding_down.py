@@ -20,7 +20,7 @@ BARRED = -1e300
 
 
 @serial
-def _nearest_with_sum(target, lower, upper, total, out, key):  # type: ignore[no-untyped-def]
+def _nearest_with_sum(target, lower, upper, total, out, key):
     """Whole ``out`` nearest to ``target`` with ``lower ≤ out ≤ upper`` and the given sum."""
     n = len(target)
     shift = 0.0
@@ -58,7 +58,7 @@ def _nearest_with_sum(target, lower, upper, total, out, key):  # type: ignore[no
 
 
 @serial
-def _round_children(child_starts, target, bound, table, start, stop):  # type: ignore[no-untyped-def]
+def _round_children(child_starts, target, bound, table, start, stop):
     n_columns = table.shape[1]
     for region in range(start, stop):
         first, last = child_starts[region], child_starts[region + 1]

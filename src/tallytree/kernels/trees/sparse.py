@@ -34,7 +34,7 @@ LEAST_SPREAD = 1e-9
 
 
 @serial
-def _evidence(noisy, total, scale):  # type: ignore[no-untyped-def]
+def _evidence(noisy, total, scale):
     """Likelihood of a noisy count if the child holds nothing, something, everything, each up to one
     common factor.
 
@@ -50,7 +50,7 @@ def _evidence(noisy, total, scale):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _expectation(noisy, total, scale, kinds):  # type: ignore[no-untyped-def]
+def _expectation(noisy, total, scale, kinds):
     """Mean and variance of what a child holds, given its noisy count and how often each kind
     happens.
 
@@ -75,7 +75,7 @@ def _expectation(noisy, total, scale, kinds):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _fit_kinds(evidence, n_fitted, kinds):  # type: ignore[no-untyped-def]
+def _fit_kinds(evidence, n_fitted, kinds):
     """How often each kind happens, by expectation and maximisation, with one made-up child of each
     kind.
     """
@@ -95,7 +95,7 @@ def _fit_kinds(evidence, n_fitted, kinds):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _collect(child_starts, combined, variances, result, parents, evidence):  # type: ignore[no-untyped-def]
+def _collect(child_starts, combined, variances, result, parents, evidence):
     """Evidence of evenly spaced children of the parents first … last − 1 that hold anything;
     returns how many.
     """
@@ -116,7 +116,7 @@ def _collect(child_starts, combined, variances, result, parents, evidence):  # t
 
 
 @serial
-def _split_sparsely(child_starts, layer_starts, combined, variances, most_children, result):  # type: ignore[no-untyped-def]
+def _split_sparsely(child_starts, layer_starts, combined, variances, most_children, result):
     targets, weights = np.zeros_like(result), np.zeros_like(result)
     evidence, kinds = np.empty((3, MOST_FITTED + 1)), np.empty(3)
     order, ranks = np.empty(most_children), np.empty(most_children, dtype=np.int64)

@@ -43,7 +43,7 @@ class Units(NamedTuple):
 
 
 @serial
-def count_eligible(target, first, last, shift):  # type: ignore[no-untyped-def]
+def count_eligible(target, first, last, shift):
     """Leaves among ``first:last`` that may take the next unit at this shift."""
     n_eligible = 0
     for leaf in range(first, last):
@@ -53,7 +53,7 @@ def count_eligible(target, first, last, shift):  # type: ignore[no-untyped-def]
 
 
 @serial
-def level_of_region(tree, region):  # type: ignore[no-untyped-def]
+def level_of_region(tree, region):
     """Level of a region; levels are few."""
     level = 0
     while region >= tree.level_starts[level + 1]:
@@ -62,7 +62,7 @@ def level_of_region(tree, region):  # type: ignore[no-untyped-def]
 
 
 @serial
-def fill_leaves(tree, units, region, total, guess):  # type: ignore[no-untyped-def]
+def fill_leaves(tree, units, region, total, guess):
     """Give ``total`` units to the leaves below ``region``, starting the search for the shift at
     ``guess``.
     """
@@ -95,7 +95,7 @@ def fill_leaves(tree, units, region, total, guess):  # type: ignore[no-untyped-d
 
 
 @serial
-def refresh(tree, units, region, level, turn):  # type: ignore[no-untyped-def]
+def refresh(tree, units, region, level, turn):
     """Recompute what one more or one less unit in a region costs; children of regions above are up
     to date.
 
@@ -135,7 +135,7 @@ def refresh(tree, units, region, level, turn):  # type: ignore[no-untyped-def]
 
 
 @serial
-def _refresh_path(tree, units, bottom, top, step, turn):  # type: ignore[no-untyped-def]
+def _refresh_path(tree, units, bottom, top, step, turn):
     """Carry a change of ``step`` units at ``bottom``, a parent of leaves, up to ``top``."""
     region = bottom
     level = len(tree.level_starts) - 3
@@ -150,7 +150,7 @@ def _refresh_path(tree, units, bottom, top, step, turn):  # type: ignore[no-unty
 
 
 @serial
-def add_unit(tree, units, top, turn):  # type: ignore[no-untyped-def]
+def add_unit(tree, units, top, turn):
     """Add the cheapest unit below ``top``."""
     first_bottom = tree.level_starts[len(tree.level_starts) - 3]
     region = top
@@ -168,7 +168,7 @@ def add_unit(tree, units, top, turn):  # type: ignore[no-untyped-def]
 
 
 @serial
-def remove_unit(tree, units, top, turn):  # type: ignore[no-untyped-def]
+def remove_unit(tree, units, top, turn):
     """Remove the dearest unit below ``top``, which holds at least one."""
     first_bottom = tree.level_starts[len(tree.level_starts) - 3]
     region = top
@@ -186,7 +186,7 @@ def remove_unit(tree, units, top, turn):  # type: ignore[no-untyped-def]
 
 
 @serial
-def settle(tree, units, region, price, turn):  # type: ignore[no-untyped-def]
+def settle(tree, units, region, price, turn):
     """Add every unit below ``region`` that costs at most ``price`` and remove every one that costs
     more.
     """
@@ -197,7 +197,7 @@ def settle(tree, units, region, price, turn):  # type: ignore[no-untyped-def]
 
 
 @serial
-def write_values(tree, units, turn, out):  # type: ignore[no-untyped-def]
+def write_values(tree, units, turn, out):
     """Values of all regions of one size; the extra units of tied leaves are spread evenly, from a
     start that moves.
     """

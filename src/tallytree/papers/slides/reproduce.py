@@ -219,9 +219,8 @@ def map_cells(truth: Truth, epsilon: str, runs: int) -> list[Cell]:
     cells = []
     best = np.inf
     for method in NAMED:
-        noisy = [
-            measured(truth, MethodOptions(mechanism=method), epsilon, seed) for seed in range(runs)
-        ]  # type: ignore[arg-type]
+        options = MethodOptions(mechanism=method)  # type: ignore[arg-type]
+        noisy = [measured(truth, options, epsilon, seed) for seed in range(runs)]
         plain, published = (
             float(np.mean([box_error(truth, one, nonnegative=rule) for one in noisy]))
             for rule in (False, True)
