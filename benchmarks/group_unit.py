@@ -17,7 +17,8 @@ from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.group_sizes.accuracy import protecting_groups
 from tallytree.group_sizes.plan.size_bins import SizeBins
-from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_columns
+from tallytree.group_sizes.reconcile.size_bins import fill_bins
+from tallytree.lattice.whole import whole_columns
 from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.kernels.distance import earth_movers_distance
 from tallytree.kernels.tables.simplex import project_to_simplex

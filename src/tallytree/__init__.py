@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tallytree.extensions import MODULES
+
 if TYPE_CHECKING:
     from tallytree.boxes.release import SpatialRelease
     from tallytree.degree_sequences.publish import degrees
@@ -83,6 +85,10 @@ __all__ = [
     "verify",
     "with_intervals",
 ]
+
+# Mechanisms of papers, which no default chooses; each module is imported when one of them is asked
+# for by name.
+MODULES |= {"group sizes": "tallytree.papers.fioretto2021.mechanisms"}
 
 # Where each public name lives. Its module is imported when the name is first asked for: all of them
 # together load SciPy, Numba, Arrow and DuckDB, ten times as long as NumPy takes.

@@ -15,6 +15,7 @@ from tallytree.boxes.release import load_map
 from tallytree.errors import VerificationError
 from tallytree.group_sizes.manifest import facts_of, mechanism_of
 from tallytree.group_sizes.plan.plan import plan_release
+from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.group_sizes.release.tables import regions_of_folder
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.accounting import (
@@ -106,7 +107,7 @@ def _check_request(folder: Folder) -> Check:
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
     kept = "every region" if plan.totals == "regions" else "root"
     mechanism = mechanism_of(plan)
-    if plan.mechanism == "size-bins" and plan.awaits_look:
+    if plan.awaits_look and traits_of(plan.mechanism).chooses_questions:
         del mechanism["views"]  # chosen after the first look
     expected = {**mechanism, "kept": kept, "regions": hierarchy.fingerprint}
     stated = {

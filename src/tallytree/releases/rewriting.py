@@ -21,15 +21,12 @@ from tallytree.boxes.tables import axes_of_folder
 from tallytree.degree_sequences.release import PlannedQuery, degrees_manifest
 from tallytree.group_sizes.manifest import (
     attributes_of,
-    bins_of,
     facts_of,
     group_sizes_manifest,
     people_of,
-    with_bins,
-    with_split,
 )
-from tallytree.group_sizes.plan.plan import plan_release, with_bins_asked, with_shares
-from tallytree.group_sizes.plan.size_bins import single_sizes
+from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.release.tables import regions_of_folder
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import Attributes
@@ -42,7 +39,7 @@ from tallytree.options.choices import MapMethod
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import measurements, record_from_json
-from tallytree.privacy.budget import Budget, noise_for, written_fraction
+from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.guarantee import budget_of, in_words_of_today, unit_from_json
 from tallytree.ranges.manifest import (
     asks_boxes,
@@ -180,16 +177,8 @@ def group_sizes_again(folder: Folder) -> Manifest:
         people_of(manifest),
     )
     again = group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"] is True)
-    if plan.mechanism == "adaptive":
-        shares = [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]]
-        again = with_split(
-            again, with_shares(plan, facts, shares) if plan.awaits_look else plan, counts
-        )
-    elif plan.mechanism == "size-bins":
-        bins = bins_of(manifest)
-        if plan.first_look is None and plan.max_size is not None:
-            bins = single_sizes(plan.max_size, least_size=facts.least_size, gaussian=plan.gaussian)
-        again = with_bins(again, with_bins_asked(plan, facts, bins), counts, bins)
+    chosen = mechanism_named(plan.mechanism)
+    again = chosen.describe(again, chosen.settle(plan, facts, manifest), counts)
     if "fit" in mechanism:
         again["mechanism"] = {**again["mechanism"], "fit": mechanism["fit"]}
     return again
