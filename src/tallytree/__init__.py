@@ -88,7 +88,10 @@ __all__ = [
 
 # Mechanisms of papers, which no default chooses; each module is imported when one of them is asked
 # for by name.
-MODULES |= {"group sizes": "tallytree.papers.fioretto2021.mechanisms"}
+MODULES |= {
+    "group sizes": "tallytree.papers.fioretto2021.mechanisms",
+    "boxes": "tallytree.papers.rivals.methods",
+}
 
 # Where each public name lives. Its module is imported when the name is first asked for: all of them
 # together load SciPy, Numba, Arrow and DuckDB, ten times as long as NumPy takes.

@@ -11,10 +11,10 @@ import numpy as np
 from tallytree.boxes.draft import Measurement, combine_measurements
 from tallytree.boxes.estimates import MapEstimates, MapRule, nonnegative_counts
 from tallytree.boxes.measure import CellCharges, parts_noise, splits_noise
+from tallytree.boxes.methods import method_named
 from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.papers.rivals.clusters import clustered_cells, sums_agree
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.exponential import exponential_rate
@@ -181,9 +181,10 @@ def _follows(
     rule: MapRule = promised["nonnegative"]
     way: dict[str, Any] = {name: promised.get(name, False) for name in ("sparse", "smoothed")}
     if promised.get("clustered", False):
-        if not sums_agree(measurements):
+        clusters = method_named(manifest["mechanism"]["name"]).clusters
+        if clusters is None or not clusters.agree(measurements):
             return False
-        way["clustered"] = clustered_cells(tree, measurements, nonnegative=rule is True)
+        way["clustered"] = clusters.cells(tree, measurements, nonnegative=rule is True)
     counts = nonnegative_counts(
         tree, unbiased, values, estimates.variances, nonnegative=rule, **way
     )

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, Protocol
 
 from tallytree.boxes.measure import NoisyMap, Step
-from tallytree.boxes.methods import CLUSTERED, SMOOTHED, SPARSE
+from tallytree.boxes.methods import method_named
 from tallytree.group_sizes.manifest import kept_rows
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
@@ -107,11 +107,11 @@ def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
 
 def published_way(method: str, nonnegative: object) -> dict[str, bool]:
     """How the counts of a method are made nonnegative, where the method has a way of its own."""
-    way = {"sparse": method in SPARSE, "smoothed": method in SMOOTHED}
+    used = method_named(method)
+    way = {"sparse": used.sparse, "smoothed": used.smoothed}
     chosen = {name: nonnegative is True and chosen for name, chosen in way.items()}
-    return chosen | (
-        {"clustered": True} if method in CLUSTERED and isinstance(nonnegative, bool) else {}
-    )
+    clustered = used.clusters is not None and isinstance(nonnegative, bool)
+    return chosen | ({"clustered": True} if clustered else {})
 
 
 def describe_step(step: Step, budget: Budget) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from tallytree.boxes.answers import MapAnswer, MapAnswers, MapSurface, boxes_in_
 from tallytree.boxes.checks import check_map
 from tallytree.boxes.draft import Measurement
 from tallytree.boxes.estimates import MapEstimates
-from tallytree.boxes.intervals import EXACT, BoxLaw
+from tallytree.boxes.intervals import BoxLaw
 from tallytree.boxes.manifest import KIND, UNIFORMITY
+from tallytree.boxes.methods import method_named
 from tallytree.boxes.picture import save_picture
 from tallytree.boxes.tables import (
     axes_of_folder,
@@ -127,7 +128,8 @@ class SpatialRelease(Published):
     @property
     def _law(self) -> BoxLaw | None:
         """The law of errors of whole boxes, where the boxes do not follow from noisy counts."""
-        if self.mechanism not in EXACT or self.manifest["mechanism"]["prune"] is not None:
+        pruned = self.manifest["mechanism"]["prune"] is not None
+        if pruned or not method_named(self.mechanism).exact_errors:
             return None
         return BoxLaw(
             self.estimates.tree,

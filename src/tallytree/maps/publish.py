@@ -11,7 +11,7 @@ from tallytree.boxes.draft import Measurement, combine_measurements
 from tallytree.boxes.estimates import MapRule, estimate_map
 from tallytree.boxes.manifest import planned_manifest, with_measurements
 from tallytree.boxes.measure import NoisyMap, measure_map
-from tallytree.boxes.methods import refuse_unfit
+from tallytree.boxes.methods import NAMES, method_named, refuse_unfit
 from tallytree.boxes.release import SpatialRelease, load_map, noise_variances
 from tallytree.boxes.tables import (
     axes_of_folder,
@@ -31,7 +31,6 @@ from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.groups import Saving, rows_to_read
 from tallytree.options.maps import MapOptions, MethodOptions
 from tallytree.options.spelled import spelled_alone
-from tallytree.papers.rivals.clusters import clustered_cells
 from tallytree.privacy.budget import Budget
 from tallytree.releases.keeping import (
     NOTHING_KEPT,
@@ -45,9 +44,6 @@ from tallytree.releases.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.strategies.finishing import check_nonnegative
 
-# Methods that choose boundaries by the exponential mechanism or by noisy comparisons, whose loss is
-# not that of Gaussian noise.
-CHOOSING = ("kd-tree", "kd-hybrid", "structure-first", "structure-merge", "dawa", "privtree")
 # A cell is asked in at most as many steps as a tree is deep, far below a thousand; a unit of k
 # entities changes k answers each.
 MOST_CONTRIBUTIONS_WITH_DELTA = 1000
@@ -118,13 +114,14 @@ def refuse_unproved(grid: ConfidentialGrid, budget: Budget, options: MethodOptio
     """Refuse (ε, δ) for methods whose loss is not that of Gaussian noise alone, and for units of
     very many entities.
     """
-    if budget.asked is not None and (
-        options.mechanism in CHOOSING or grid.unit.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
-    ):
+    chooses = options.mechanism != "auto" and method_named(options.mechanism).chooses
+    many = grid.unit.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
+    if budget.asked is not None and (chooses or many):
+        choosing = ", ".join(name for name in NAMES if method_named(name).chooses)
         raise RequestError(
             "epsilon with delta needs Gaussian noise alone and at most "
             f"{MOST_CONTRIBUTIONS_WITH_DELTA} contributions; "
-            f"{', '.join(CHOOSING)} choose boundaries by other means. State rho, or epsilon alone."
+            f"{choosing} choose boundaries by other means. State rho, or epsilon alone."
         )
 
 
@@ -188,8 +185,9 @@ def map_from_noisy(
     """The map that follows from raw measurements: post-processing only."""
     values, variances = combine_measurements(tree.n_nodes, list(measurements))
     prune, ways = manifest["mechanism"]["prune"], dict(manifest["published"])
-    if ways.pop("clustered", False):
-        ways["clustered"] = clustered_cells(tree, measurements, nonnegative=ways["nonnegative"])
+    clusters = method_named(manifest["mechanism"]["name"]).clusters
+    if ways.pop("clustered", False) and clusters is not None:
+        ways["clustered"] = clusters.cells(tree, measurements, nonnegative=ways["nonnegative"])
     estimates = estimate_map(tree, values, variances, leaves=leaves, prune=prune, **ways)
     return SpatialRelease(estimates, manifest, measurements, axes)
 
