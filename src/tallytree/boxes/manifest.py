@@ -61,11 +61,10 @@ def planned_manifest(
     secure: bool,
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    named = ("mechanism", "method")
     asked = {
         field.name: getattr(options, field.name)
         for field in fields(MethodOptions)
-        if field.name not in named
+        if field.name != "mechanism"
     }
     return {
         "kind": KIND,

@@ -134,12 +134,7 @@ def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
     """Read the data for their owner, to compare a release with them: nothing is released, so
     nothing need be public.
     """
-    said = (
-        options.public
-        or options.groups_private
-        or options.groups is not None
-        or options.group_totals is not None
-    )
+    said = options.public or options.groups is not None or options.group_totals is not None
     return read(
         source, options if said else replace(options, public="cells" if options.by else "groups")
     )

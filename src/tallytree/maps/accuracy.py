@@ -21,7 +21,6 @@ from tallytree.maps.evaluate import evaluate_map
 from tallytree.maps.publish import release_map
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
-from tallytree.model.renamed import keyword_renamed
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Exact, noise_for
@@ -97,7 +96,6 @@ def plan_map(
     return predict_map(points_like(like), epsilon=epsilon, runs=runs, **options)
 
 
-@keyword_renamed("method", "mechanism")
 def predict_map(
     assumed: ConfidentialGrid, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
 ) -> MapPrediction:

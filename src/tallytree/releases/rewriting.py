@@ -43,7 +43,7 @@ from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import measurements, record_from_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
-from tallytree.privacy.guarantee import budget_of, in_words_of_today, unit_from_json
+from tallytree.privacy.guarantee import budget_of, unit_from_json
 from tallytree.ranges.manifest import (
     asks_boxes,
     box_histogram_manifest,
@@ -59,7 +59,7 @@ from tallytree.streams.plan import usual_epochs
 FOLLOWS = "the manifest follows from what it asks for"
 # What a map may promise about counts below 0: none are left, by one of these rules, or nothing is
 # done about them.
-_MAP_RULES = (True, False, "least-squares", "subtree", "evenly")
+_MAP_RULES = (True, False, "least-squares", "subtree")
 # Told and believed, in manifests of all kinds. The words of the promise follow from its figures,
 # which is checked by itself.
 _TOLD = (
@@ -70,21 +70,12 @@ _TOLD = (
     ("privacy", "adds"),
     ("privacy", "alone"),
     ("privacy", "statement"),
-    ("public", "least_size"),  # releases of the first format that were saved again have none
 )
 
 
 def check_written(folder: Folder, again: Callable[[Folder], Manifest]) -> tuple[Check, ...]:
-    """Whether a manifest is the one that is written again; those of the first format were written
-    by other rules.
-    """
-    if folder.version == 1:
-        return ()
-    privacy = folder.manifest["privacy"]
-    stated = {
-        **folder.manifest,
-        "privacy": in_words_of_today(privacy, unit_from_json(privacy["unit"])),
-    }
+    """Whether a manifest is the one that is written again."""
+    stated = folder.manifest
     expected = json.loads(json.dumps(_with_told(again(folder), stated)))
     differ = sorted(differences(expected, stated))
     shown = ", ".join(differ[:5]) + (" …" if len(differ) > 5 else "")
@@ -318,9 +309,6 @@ def map_again(folder: Folder) -> Manifest:
     if folder.has("noisy.parquet"):
         steps = _with_boxes(steps, folder)
     way = published_way(method, plain["nonnegative"])
-    # Of the first format: maps were not smoothed, and grids say why their strategy was chosen.
-    if "smoothed" not in published:
-        del way["smoothed"]
     # Histograms of boxes say so, and why.
     more = {name: asked[name] for name in ("reason", "kind") if name in asked}
     return again | {
