@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.degree_sequences.evaluate import evaluate_degrees
+from tallytree.degree_sequences.picture import plot_degrees
 from tallytree.degree_sequences.publish import estimate_degrees, true_degrees
 from tallytree.degree_sequences.release import DegreeSequence, load_degrees
-from tallytree.kinds.plots import plot_degrees
 from tallytree.options.choices import PublicDegrees
 from tallytree.options.degrees import DegreesOptions
 from tallytree.releases.export.sheets import degrees_sheet

@@ -15,13 +15,13 @@ from tallytree.group_sizes.intervals.bands import count_band
 from tallytree.group_sizes.intervals.copies import Copies, copy_release
 from tallytree.group_sizes.intervals.intervals import count_intervals, with_intervals
 from tallytree.group_sizes.microdata import write_microdata
+from tallytree.group_sizes.picture import plot_group_sizes
 from tallytree.group_sizes.publish import estimate_group_sizes
 from tallytree.group_sizes.release.people import people_reply, refuse_people
 from tallytree.group_sizes.release.questions import asked_by
 from tallytree.group_sizes.release.region import RegionCounts
 from tallytree.group_sizes.release.release import Release, load_release
 from tallytree.ingest.read import read
-from tallytree.kinds.plots import plot_group_sizes
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.options.exporting import ShapesOptions

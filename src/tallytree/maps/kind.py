@@ -8,9 +8,9 @@ from typing import Any
 from tallytree.boxes.release import SpatialRelease, load_map
 from tallytree.errors import RequestError
 from tallytree.ingest.grids import read_grid
-from tallytree.kinds.plots import plot_map
 from tallytree.maps.accuracy import plan_map
 from tallytree.maps.evaluate import evaluate_map
+from tallytree.maps.picture import plot_map
 from tallytree.maps.publish import estimate_again
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.exporting import ShapesOptions

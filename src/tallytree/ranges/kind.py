@@ -8,11 +8,11 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import check_counts, count_values
 from tallytree.ingest.values import read_values
-from tallytree.kinds.plots import plot_histogram
 from tallytree.model.arrays import IntArray
 from tallytree.options.choices import Outside
 from tallytree.options.text import value_range
 from tallytree.ranges.evaluate import evaluate_histogram
+from tallytree.ranges.picture import plot_histogram
 from tallytree.ranges.publish import estimate_histogram
 from tallytree.ranges.release import RangeHistogram, load_histogram
 from tallytree.releases.export.sheets import histogram_sheet
