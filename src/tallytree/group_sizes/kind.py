@@ -21,14 +21,14 @@ from tallytree.group_sizes.release.people import people_reply, refuse_people
 from tallytree.group_sizes.release.questions import asked_by
 from tallytree.group_sizes.release.region import RegionCounts
 from tallytree.group_sizes.release.release import Release, load_release
+from tallytree.group_sizes.sheet import group_sizes_sheet, region_features
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
-from tallytree.releases.export.geographic import Features, region_features
+from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
-from tallytree.releases.export.sheets import group_sizes_sheet
 from tallytree.releases.kind import Kind, kept_part
 from tallytree.releases.privacy_checks import check_group_sizes_privacy
 from tallytree.releases.progress import Progress, silent

@@ -12,13 +12,13 @@ from tallytree.maps.accuracy import plan_map
 from tallytree.maps.evaluate import evaluate_map
 from tallytree.maps.picture import plot_map
 from tallytree.maps.publish import estimate_again
+from tallytree.maps.sheet import box_features, map_sheet
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.maps import GridOptions
 from tallytree.options.text import value_range
-from tallytree.releases.export.geographic import Features, box_features
+from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
-from tallytree.releases.export.sheets import map_sheet
 from tallytree.releases.kind import Kind, kept_part
 from tallytree.releases.privacy_checks import check_map_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation

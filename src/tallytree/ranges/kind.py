@@ -15,7 +15,7 @@ from tallytree.ranges.evaluate import evaluate_histogram
 from tallytree.ranges.picture import plot_histogram
 from tallytree.ranges.publish import estimate_histogram
 from tallytree.ranges.release import RangeHistogram, load_histogram
-from tallytree.releases.export.sheets import histogram_sheet
+from tallytree.ranges.sheet import histogram_sheet
 from tallytree.releases.kind import Kind, No, kept_part
 from tallytree.releases.privacy_checks import check_histogram_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation

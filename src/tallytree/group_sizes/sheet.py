@@ -1,32 +1,33 @@
-"""The sheet of each kind of release."""
+"""Group sizes as flat tables whose columns say what they are, and by region as shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tallytree.boxes.release import SpatialRelease
-from tallytree.degree_sequences.release import DegreeSequence
+from tallytree.errors import RequestError
 from tallytree.group_sizes.release.people import PeopleCounts
 from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import path_array, sized_columns
-from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.arrays import IntArray
-from tallytree.model.bins import Bins
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
-from tallytree.ranges.release import RangeHistogram
-from tallytree.releases.export.sheet import Codes, Column, Sheet, with_errors
-from tallytree.releases.published import Published
-from tallytree.streams.release import StreamRelease
-
-READING = (
-    "Every number contains noise. Differences smaller than a few standard errors mean nothing."
+from tallytree.releases.export.geographic import Features
+from tallytree.releases.export.sheet import (
+    Codes,
+    Column,
+    Sheet,
+    about_release,
+    with_errors,
 )
+from tallytree.shapes.matching import ShapedLevel
+
+# A table with a column per size is for people who draw; beyond this many columns it serves nobody.
+MOST_SIZES = 200
+
 LEVEL = "level"
 
 
@@ -70,7 +71,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
     names = [str(size) for size in sizes] if classes is None else list(classes.labels)
     codes["size"] = Codes(sizes, names)
     title = f"Group sizes of {hierarchy.labels[0]}"
-    about = (*_about(release), "Sizes that a region has no row for have a count of 0.")
+    about = (*about_release(release), "Sizes that a region has no row for have a count of 0.")
     beside = () if release.people is None else (people_sheet(release, release.people),)
     return Sheet(
         "counts",
@@ -97,7 +98,7 @@ def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
     title = (
         f"Entities by {', '.join(counted.people.classes.names)} of {release.hierarchy.labels[0]}"
     )
-    about = (*_about(release), "Classes that a region has no row for have a count of 0.")
+    about = (*about_release(release), "Classes that a region has no row for have a count of 0.")
     return Sheet("people", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,))
 
 
@@ -198,120 +199,37 @@ def _level_names(hierarchy: Hierarchy) -> pa.DictionaryArray:
     )
 
 
-def histogram_sheet(histogram: RangeHistogram) -> Sheet:
-    """Bin, where it lies, count, unbiased estimate, standard error, flag."""
-    made, bins = histogram.table(), histogram.bins
-    rows: dict[str, Any] = {"bin": made["bin"]}
-    columns = [Column("bin", "key", "number of the bin")]
-    for name, title in (("category", "category"), ("low", "lower edge"), ("high", "upper edge")):
-        if name in made.column_names:
-            own = name if name == "category" else f"{name}_edge"
-            rows[own] = made[name]
-            columns.append(Column(own, "label", f"{title} of the bin"))
-    rows, columns = _counted(rows, columns, made, np.asarray(made["standard_error"]))
-    codes = {"bin": Codes(list(range(bins.n_bins)), _bin_labels(bins))}
-    return Sheet(
-        "counts",
-        f"Histogram of {bins.n_bins:,} bins",
-        _about(histogram),
-        pa.table(rows),
-        tuple(columns),
-        codes,
-    )
-
-
-def degrees_sheet(sequence: DegreeSequence) -> Sheet:
-    """Degree and how many nodes have it."""
-    made = sequence.table()
-    columns = (
-        Column("degree", "key", "degree of a node"),
-        Column("count", "value", "nodes of that degree"),
-    )
-    degrees = made["degree"].to_pylist()
-    codes = {"degree": Codes(degrees, [str(degree) for degree in degrees])}
-    about = (*_about(sequence), "Degrees without a row have a count of 0.")
-    return Sheet("counts", "Degree sequence", about, made, columns, codes, True)
-
-
-def stream_sheet(release: StreamRelease) -> Sheet:
-    """Step (its number, or its first day), count so far, unbiased estimate, standard error, flag."""
-    made = release.table()
-    steps = made["step"] if release.steps.every is None else made["step"].cast(pa.string())
-    rows, columns = (
-        {"step": steps},
-        [Column("step", "key", "step after which was counted: its number, or its first day")],
-    )
-    rows, columns = _counted(rows, columns, made, np.asarray(made["std_error"]))
-    names = steps.to_pylist()
-    codes = {"step": Codes(names, [str(name) for name in names])}
-    about = (*_about(release), "Counts are of all steps so far.")
-    return Sheet(
-        "counts",
-        f"Stream of {release.n_steps:,} steps",
-        about,
-        pa.table(rows),
-        tuple(columns),
-        codes,
-    )
-
-
-def map_sheet(release: SpatialRelease) -> Sheet:
-    """The boxes that tile the map: number, ends per column, count, unbiased estimate, standard
-    error, flag.
+def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Features:
+    """One row per region: its path, its labels, groups, and per size its count, standard error and
+    flag.
     """
-    estimates, made = release.estimates, release.table()
-    variance = variances_from_below(estimates.variances, estimates.tree.child_starts)
-    leaves = np.flatnonzero(estimates.leaves)
-    made = made.take(pa.array(leaves))
-    rows: dict[str, Any] = {"box": made["node"]}
-    columns = [Column("box", "key", "number of the box")]
-    for name in release.columns:
-        for end, word in (("low", "lower"), ("high", "upper")):
-            rows[f"{end}_{name}"] = made[f"{end}_{name}"]
-            columns.append(Column(f"{end}_{name}", "label", f"{word} end of the box in {name}"))
-    rows, columns = _counted(rows, columns, made, np.sqrt(variance[leaves]))
-    ends = [
-        (name, np.asarray(rows[f"low_{name}"]), np.asarray(rows[f"high_{name}"]))
-        for name in release.columns
-    ]
-    labels = [
-        ", ".join(f"{name} {low[box]:g} to {high[box]:g}" for name, low, high in ends)
-        for box in range(len(leaves))
-    ]
-    codes = {"box": Codes(leaves.tolist(), labels)}
-    title = f"Map by {' and '.join(release.columns)}"
-    return Sheet(
-        "counts", title, (*_about(release), release.note), pa.table(rows), tuple(columns), codes
-    )
+    tree, regions = release.hierarchy, shaped.regions
+    sizes = np.array(sheet.codes["size"].values)
+    if len(sizes) > MOST_SIZES:
+        raise RequestError(
+            f"The release has {len(sizes):,} sizes, a column each here; at most {MOST_SIZES} make "
+            "a map. Release classes "
+            "(--classes), or join csv with the outlines by region."
+        )
+    columns: dict[str, Any] = {"region": pa.array(tree.paths[regions], pa.string())}
+    for name, labels in labels_by_level(tree).items():
+        if labels.take(pa.array(regions)).null_count == 0:
+            columns[name] = labels.take(pa.array(regions)).cast(pa.string())
+    columns["groups"] = release.counts.n_groups()[regions]
+    row = np.full(tree.n_regions, -1, dtype=np.int64)
+    row[regions] = np.arange(len(regions))
+    of_run = row[release.counts.region_of_run()]
+    kept = np.flatnonzero(of_run >= 0)
+    size = np.searchsorted(sizes, np.asarray(sheet.table["size"])[kept])
+    for name in sheet.names("value", "error", "flag"):
+        values = np.full((len(sizes), len(regions)), 0 if name == "count" else None, dtype=object)
+        values[size, of_run[kept]] = np.array(sheet.table[name].to_pylist(), dtype=object)[kept]
+        for place, number in enumerate(sheet.codes["size"].labels):
+            columns[f"{name}_{number}"] = pa.array(
+                values[place].tolist(), _plain_type(sheet.table[name].type)
+            )
+    return Features(pa.table(columns), shaped.polygons, sheet.about)
 
 
-def _counted(
-    rows: dict[str, Any], columns: list[Column], made: pa.Table, std_error: Any
-) -> tuple[dict[str, Any], list[Column]]:
-    """Count, unbiased estimate and standard error behind the columns that say of what."""
-    rows = {**rows, "count": made["count"], "estimate": made["estimate"]}
-    columns = [
-        *columns,
-        Column("count", "value", "published count"),
-        Column("estimate", "value", "unbiased estimate behind the count; may be negative"),
-    ]
-    return with_errors(rows, columns, "count", {"std_error": std_error}, ", of the noise alone")
-
-
-def _bin_labels(bins: Bins) -> list[str]:
-    if bins.categories is not None:
-        return list(bins.categories)
-    return [f"{low:g} to {high:g}" for low, high in pairwise(bins.edges.tolist())]
-
-
-def _about(release: Published) -> tuple[str, ...]:
-    """What every copy of a release says: the guarantee, or that there is none, and how to read
-    numbers.
-    """
-    privacy = release.manifest["privacy"]
-    warning = (
-        ()
-        if privacy["private"]
-        else ("NOT PRIVATE: made with an insecure seed, for tests and experiments only.",)
-    )
-    return (*warning, privacy["statement"], READING)
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
