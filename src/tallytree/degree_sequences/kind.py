@@ -8,13 +8,13 @@ from tallytree.degree_sequences.evaluate import evaluate_degrees
 from tallytree.degree_sequences.picture import plot_degrees
 from tallytree.degree_sequences.publish import estimate_degrees, true_degrees
 from tallytree.degree_sequences.release import DegreeSequence, load_degrees
+from tallytree.degree_sequences.report import degrees_page
 from tallytree.degree_sequences.sheet import degrees_sheet
 from tallytree.options.choices import PublicDegrees
 from tallytree.options.degrees import DegreesOptions
 from tallytree.releases.kind import Kind, No, kept_part
 from tallytree.releases.privacy_checks import check_degrees_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import degrees_page
 
 
 def evaluate(

@@ -21,6 +21,7 @@ from tallytree.group_sizes.release.people import people_reply, refuse_people
 from tallytree.group_sizes.release.questions import asked_by
 from tallytree.group_sizes.release.region import RegionCounts
 from tallytree.group_sizes.release.release import Release, load_release
+from tallytree.group_sizes.report import group_sizes_page
 from tallytree.group_sizes.sheet import group_sizes_sheet, region_features
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
@@ -33,7 +34,6 @@ from tallytree.releases.kind import Kind, kept_part
 from tallytree.releases.privacy_checks import check_group_sizes_privacy
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.questions import Question, Reply
-from tallytree.releases.report.html import group_sizes_page
 from tallytree.shapes.matching import match_outlines
 from tallytree.shapes.outlines import read_outlines
 

@@ -12,6 +12,7 @@ from tallytree.maps.accuracy import plan_map
 from tallytree.maps.evaluate import evaluate_map
 from tallytree.maps.picture import plot_map
 from tallytree.maps.publish import estimate_again
+from tallytree.maps.report import map_page
 from tallytree.maps.sheet import box_features, map_sheet
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.exporting import ShapesOptions
@@ -22,7 +23,6 @@ from tallytree.releases.export.sheet import Sheet
 from tallytree.releases.kind import Kind, kept_part
 from tallytree.releases.privacy_checks import check_map_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import map_page
 
 
 def evaluate(

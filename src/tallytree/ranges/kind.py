@@ -15,11 +15,11 @@ from tallytree.ranges.evaluate import evaluate_histogram
 from tallytree.ranges.picture import plot_histogram
 from tallytree.ranges.publish import estimate_histogram
 from tallytree.ranges.release import RangeHistogram, load_histogram
+from tallytree.ranges.report import histogram_page
 from tallytree.ranges.sheet import histogram_sheet
 from tallytree.releases.kind import Kind, No, kept_part
 from tallytree.releases.privacy_checks import check_histogram_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import histogram_page
 
 
 def evaluate(

@@ -13,10 +13,10 @@ from tallytree.releases.kind import Kind, No
 from tallytree.releases.metrics import query_errors
 from tallytree.releases.privacy_checks import check_stream_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import stream_page
 from tallytree.streams.picture import plot_stream
 from tallytree.streams.publish import estimate_again
 from tallytree.streams.release import StreamRelease, load_stream
+from tallytree.streams.report import stream_page
 from tallytree.streams.sheet import stream_sheet
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.group_sizes.compare import Comparison
+from tallytree.releases.report.html import page
 
 # Rows that a page holds; the clearest changes first, the others are in the table that goes with it.
 MOST_ROWS = 50_000
@@ -63,3 +64,8 @@ def _rounded(column: Any) -> list[Any]:
     return (
         [float(f"{value:.4g}") for value in values] if pa.types.is_floating(column.type) else values
     )
+
+
+def changes_page(found: Comparison, first: str, second: str) -> str:
+    """The page of a comparison of what is called ``first`` and ``second``."""
+    return page(changes_payload(found, first, second), kind="changes")
