@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.accuracy import plan_group_sizes
+from tallytree.group_sizes.check import check_group_sizes_privacy
 from tallytree.group_sizes.compare import Comparison, PublishedTable, compare_group_sizes
 from tallytree.group_sizes.evaluate import Evaluation
 from tallytree.group_sizes.evaluate import evaluate as evaluate_group_sizes
@@ -30,10 +31,10 @@ from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
-from tallytree.releases.kind import Kind, kept_part
-from tallytree.releases.privacy_checks import check_group_sizes_privacy
+from tallytree.releases.kind import Kind
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.rows import part_of
 from tallytree.shapes.matching import match_outlines
 from tallytree.shapes.outlines import read_outlines
 
@@ -125,7 +126,7 @@ def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
         if source:
             raise RequestError(f"Counts that were read need no {', '.join(source)}.")
         return evaluate_group_sizes(release, truth)
-    part = kept_part(release)
+    part = part_of(release.manifest)
     options = ReadOptions(**source) if part is None else ReadOptions(**{**source, "where": part})
     return evaluate_group_sizes(release, read_truth(truth, options))
 

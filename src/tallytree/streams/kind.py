@@ -11,8 +11,8 @@ from tallytree.errors import RequestError
 from tallytree.ingest.binning import check_counts
 from tallytree.releases.kind import Kind, No
 from tallytree.releases.metrics import query_errors
-from tallytree.releases.privacy_checks import check_stream_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation
+from tallytree.streams.check import check_stream_privacy
 from tallytree.streams.picture import plot_stream
 from tallytree.streams.publish import estimate_again
 from tallytree.streams.release import StreamRelease, load_stream
