@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tallytree.boxes.publish import estimate_again
 from tallytree.boxes.release import SpatialRelease, load_map
 from tallytree.errors import RequestError
 from tallytree.ingest.grids import read_grid
@@ -12,7 +13,6 @@ from tallytree.maps.accuracy import plan_map
 from tallytree.maps.check import check_map_privacy
 from tallytree.maps.evaluate import evaluate_map
 from tallytree.maps.picture import plot_map
-from tallytree.maps.publish import estimate_again
 from tallytree.maps.report import map_page
 from tallytree.maps.sheet import box_features, map_sheet
 from tallytree.model.confidential_grid import ConfidentialGrid

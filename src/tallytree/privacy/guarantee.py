@@ -16,9 +16,8 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from tallytree.errors import InputError
-from tallytree.ledger.chain import plain_number
 from tallytree.model.unit import Unit
-from tallytree.privacy.budget import Budget, Definition, exact
+from tallytree.privacy.budget import Budget, Definition, exact, plain_number
 from tallytree.privacy.conversion import epsilon_from_rho
 from tallytree.privacy.stated_budget import stated_budget
 
