@@ -28,14 +28,13 @@ if TYPE_CHECKING:
         sign,
         verify,
     )
-    from tallytree.maps.grid_histogram import grid_histogram
     from tallytree.maps.publish import spatial
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
     from tallytree.options.group_sizes import ReleaseOptions
     from tallytree.options.histogram import HistogramOptions
-    from tallytree.options.maps import GridHistogramOptions, MapOptions
+    from tallytree.options.maps import MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
     from tallytree.ranges.publish import histogram
@@ -51,7 +50,6 @@ __all__ = [
     "ConfidentialCounts",
     "DegreeSequence",
     "DegreesOptions",
-    "GridHistogramOptions",
     "Hierarchy",
     "HistogramOptions",
     "MapOptions",
@@ -70,7 +68,6 @@ __all__ = [
     "degrees",
     "evaluate",
     "export",
-    "grid_histogram",
     "histogram",
     "load",
     "microdata",
@@ -100,7 +97,6 @@ _HOMES = {
     "ConfidentialCounts": "model.confidential",
     "DegreeSequence": "degree_sequences.release",
     "DegreesOptions": "options.degrees",
-    "GridHistogramOptions": "options.maps",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",
@@ -119,7 +115,6 @@ _HOMES = {
     "degrees": "degree_sequences.publish",
     "evaluate": "kinds.verbs",
     "export": "kinds.verbs",
-    "grid_histogram": "maps.grid_histogram",
     "histogram": "ranges.publish",
     "load": "kinds.verbs",
     "microdata": "kinds.verbs",

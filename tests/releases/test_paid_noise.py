@@ -37,7 +37,7 @@ RELEASES: dict[str, tuple[str, Any]] = {
         lambda: tt.stream(counts=[1, 2], epsilon=1),
     ),
     "map": (
-        "tallytree.maps.publish.measure_map",
+        "tallytree.boxes.publish.measure_map",
         lambda: tt.spatial(counts=[[1, 2], [3, 4]], epsilon=1),
     ),
 }

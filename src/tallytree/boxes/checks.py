@@ -168,7 +168,7 @@ def _follows(
     """Whether the unbiased estimates follow from the noisy counts, and what is published from them.
 
     What is published is worked out from the unbiased estimates as they were saved: a tie that
-    another machine or an older version rounded the other way is then no difference.
+    another machine rounded the other way is then no difference.
     """
     tree, promised, unbiased = estimates.tree, manifest["published"], estimates.unbiased
     values, variances = combine_measurements(tree.n_nodes, list(measurements))
@@ -179,7 +179,7 @@ def _follows(
     ):
         return False
     rule: MapRule = promised["nonnegative"]
-    way: dict[str, Any] = {name: promised.get(name, False) for name in ("sparse", "smoothed")}
+    way: dict[str, Any] = {name: promised[name] for name in ("sparse", "smoothed")}
     if promised.get("clustered", False):
         clusters = method_named(manifest["mechanism"]["name"]).clusters
         if clusters is None or not clusters.agree(measurements):

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from tallytree.boxes.measure import NoisyMap, Step
 from tallytree.boxes.methods import method_named
-from tallytree.group_sizes.manifest import kept_rows
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
+from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -61,11 +61,10 @@ def planned_manifest(
     secure: bool,
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    named = ("mechanism", "method")
     asked = {
         field.name: getattr(options, field.name)
         for field in fields(MethodOptions)
-        if field.name not in named
+        if field.name != "mechanism"
     }
     return {
         "kind": KIND,

@@ -10,7 +10,7 @@ from typing import Protocol, get_args
 from tallytree.boxes.adaptive import adaptive
 from tallytree.boxes.draft import Draft, Measurement
 from tallytree.boxes.grids import adaptive_grid, flat, hierarchical, uniform_grid
-from tallytree.boxes.trees import adaptive_tree, kd_tree, quadtree
+from tallytree.boxes.trees import adaptive_tree, kd_hybrid, kd_tree, quad_opt, quadtree
 from tallytree.errors import RequestError
 from tallytree.extensions import extension
 from tallytree.model.arrays import FloatArray
@@ -73,9 +73,9 @@ METHODS: dict[str, Method] = {
     "uniform-grid": Method(uniform_grid),
     "adaptive-grid": Method(adaptive_grid),
     "quadtree": Method(quadtree, exact_errors=True),
-    "quad-opt": Method(quadtree, exact_errors=True),
+    "quad-opt": Method(quad_opt, exact_errors=True),
     "kd-tree": Method(kd_tree, chooses=True, exact_errors=True),
-    "kd-hybrid": Method(kd_tree, chooses=True, exact_errors=True),
+    "kd-hybrid": Method(kd_hybrid, chooses=True, exact_errors=True),
     "adaptive-tree": Method(adaptive_tree, sparse=True),
     "adaptive": Method(adaptive, smoothed=True),
 }

@@ -33,7 +33,6 @@ from tallytree.model.arrays import FloatArray
 from tallytree.model.bins import Bins
 from tallytree.model.frame import Box, Frame
 from tallytree.model.notebook import html_table
-from tallytree.model.renamed import renamed
 from tallytree.options.text import value_range
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of
@@ -80,10 +79,6 @@ class SpatialRelease(Published):
     manifest: Manifest
     noisy: tuple[Measurement, ...] | None = field(default=None, repr=False)
     axes: tuple[Bins, ...] | None = None
-
-    measurements = renamed("noisy", "measurements")
-
-    method = renamed("mechanism", "method")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field
 from pathlib import Path
@@ -17,7 +16,6 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from tallytree.cli.app import say
 from tallytree.errors import RequestError, StorageError
 from tallytree.model.nested import parse_toml
 from tallytree.options.base import Options, Spelling, fields_of, spelling_of, types_of
@@ -70,7 +68,7 @@ def command(app: typer.Typer, *, needs: Sequence[str] = ()) -> Callable[[Handler
                     raise RequestError(
                         f"--{name.replace('_', '-')} is missing: {spelling_of(fields[name]).help}"
                     )
-            handler(**plain, **{name: _filled(group, told) for name, group in groups.items()})
+            handler(**plain, **{name: group.told(told) for name, group in groups.items()})
 
         context = inspect.Parameter(
             CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
@@ -86,16 +84,6 @@ def command(app: typer.Typer, *, needs: Sequence[str] = ()) -> Callable[[Handler
         return handler
 
     return register
-
-
-def _filled(group: type[Options], told: Mapping[str, Any]) -> Options:
-    """A group of options as it was told; what it says about old names goes to the terminal."""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", FutureWarning)
-        made = group.told(told)
-    for warning in heard:
-        say(str(warning.message))
-    return made
 
 
 def declared(group: type[Options], name: str) -> Any:

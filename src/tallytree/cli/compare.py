@@ -10,13 +10,13 @@ import typer
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import Folder
+from tallytree.group_sizes.changes import changes_page
 from tallytree.kinds.verbs import compare as compare_releases
 from tallytree.kinds.verbs import load
 from tallytree.model.notebook import write_shown
 from tallytree.options.asking import CompareOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.releases.export.files import write_table, writing
-from tallytree.releases.report.html import changes_page
 from tallytree.storage.folder import MANIFEST
 
 Second = Annotated[

@@ -28,14 +28,13 @@ from tallytree.ledger.chain import (
     history_as_csv,
     history_as_json,
     history_from_json,
-    plain_number,
     rational_text,
     summarise,
 )
 from tallytree.ledger.checks import check_history, check_manifest
 from tallytree.ledger.terms import Parts
 from tallytree.model.unit import ENTITY
-from tallytree.privacy.budget import Budget, exact
+from tallytree.privacy.budget import Budget, exact, plain_number
 from tallytree.storage.folder import lasting_digest
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data sets.")

@@ -15,10 +15,10 @@ from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.part import Part
 from tallytree.model.people import NO_PEOPLE, People
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
+from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -77,13 +77,6 @@ def _classes_note(counts: Description) -> dict[str, str]:
         "classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the "
         f"data: {labels}"
     }
-
-
-def kept_rows(part: Part | None) -> Manifest:
-    """The filter that the data were read with, as manifests name it; nothing where all rows were
-    read.
-    """
-    return {} if part is None else {"where": part.to_json()}
 
 
 def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:

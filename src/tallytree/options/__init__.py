@@ -7,13 +7,12 @@ from tallytree.options.base import Options, option
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.histogram import HistogramOptions
-from tallytree.options.maps import GridHistogramOptions, MapOptions, MethodOptions
+from tallytree.options.maps import MapOptions, MethodOptions
 from tallytree.options.reading import ReadOptions
 from tallytree.options.stream import StreamOptions
 
 __all__ = [
     "DegreesOptions",
-    "GridHistogramOptions",
     "HistogramOptions",
     "MapOptions",
     "MethodOptions",

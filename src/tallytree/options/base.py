@@ -13,7 +13,6 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.model.renamed import warn_renamed
 from tallytree.options.checks import problem_with
 
 T = TypeVar("T")
@@ -46,9 +45,6 @@ class Spelling:
         Smallest number accepted.
     repeats
         The flag may be given several times.
-    now
-        Of the old name of an option: from its value to the option that replaces it and the value
-        there.
     recorded
         Whether the option is part of the request that a manifest records. Who pays, and with which
         seed, is not.
@@ -63,7 +59,6 @@ class Spelling:
     envvar: str | None = None
     least: float | None = None
     repeats: bool = False
-    now: Callable[[Any], tuple[str, Any]] | None = None
     recorded: bool = True
 
 
@@ -74,17 +69,11 @@ def option(default: T, *, help: str, **spelling: Any) -> T:  # noqa: A002
     return made
 
 
-def spelled_now(name: str) -> Callable[[Any], tuple[str, Any]]:
-    """For the old name of an option that means the same: ``now=spelled_now("mechanism")``."""
-    return lambda value: (name, value)
-
-
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
     """Base of all groups of options: checked once, when made."""
 
     def __post_init__(self) -> None:
-        self._take_old_names()
         types = types_of(type(self))
         for field in fields(self):
             value, spelling = getattr(self, field.name), spelling_of(field)
@@ -95,23 +84,6 @@ class Options:
                 value, np.integer | np.bool_
             ):  # plain numbers, so that later checks and JSON need not know
                 object.__setattr__(self, field.name, value.item())
-
-    def _take_old_names(self) -> None:
-        """Move what was given under an old name to the option that replaces it, with a warning."""
-        defaults = {field.name: field.default for field in fields(self)}
-        for field in fields(self):
-            now, value = spelling_of(field).now, getattr(self, field.name)
-            if now is None or _is_same(value, field.default):
-                continue
-            name, meant = now(value)
-            given = getattr(self, name)
-            if not _is_same(given, defaults[name]) and not _is_same(given, meant):
-                raise RequestError(
-                    f"{field.name} is the old name of {name}; leave one of them out."
-                )
-            warn_renamed(field.name, name)
-            object.__setattr__(self, name, meant)
-            object.__setattr__(self, field.name, field.default)
 
     @classmethod
     def told(cls: type[Self], facts: Mapping[str, Any]) -> Self:

@@ -9,7 +9,7 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.model.place import ANYWHERE
 from tallytree.model.unit import ENTITY
-from tallytree.options.base import option, spelled_now
+from tallytree.options.base import option
 from tallytree.options.choices import DegreeMethod, PublicDegrees, names
 from tallytree.options.groups import Releasing, SourceOptions, UnitOptions
 from tallytree.options.text import comma_names
@@ -50,8 +50,6 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
     graphical
         Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from
         the estimate.
-    method
-        Old spelling of ``mechanism``.
     """
 
     edges: Sequence[str] | None = option(
@@ -66,9 +64,6 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
     column: str | None = option(None, help="Rows are entities: column of the group they belong to.")
     size: str | None = option(None, help="Rows are groups: column of their counts.")
     mechanism: DegreeMethod = option("isotonic", help=f"{names(DegreeMethod)}.")
-    method: DegreeMethod | None = option(
-        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
-    )
     graphical: bool = option(False, help="Publish degrees that some graph has.")
 
     def __post_init__(self) -> None:

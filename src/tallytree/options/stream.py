@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from tallytree.model.steps import Every
-from tallytree.options.base import Options, option, spelled_now
+from tallytree.options.base import Options, option
 from tallytree.options.choices import StreamStrategyName, names
 from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
 
@@ -57,17 +57,12 @@ class CounterOptions(Options):
     branching, inference
         Of a tree: steps per block of the second level, the best by default; False for counts of
         blocks as they are. With 2 and False a tree is the mechanism of Chan, Shi and Song 2011.
-    strategy
-        Old spelling of ``mechanism``.
     """
 
     horizon: int | None = option(
         None, help="Largest number of steps, public; left out where it is not known.", least=1
     )
     mechanism: StreamStrategyName = option("auto", help=f"{names(StreamStrategyName)}.")
-    strategy: StreamStrategyName | None = option(
-        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
-    )
     branching: int | None = option(
         None, help="Steps per block of the second level of a tree.", least=2
     )

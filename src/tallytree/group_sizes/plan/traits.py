@@ -105,8 +105,9 @@ def traits_of(mechanism: str) -> Traits:
     """What is fixed about a mechanism, by its name; those of papers are loaded when asked for."""
     from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
 
-    if mechanism in OWN_TRAITS:
-        return OWN_TRAITS[mechanism]
+    own = OWN_TRAITS.get(mechanism)
+    if own is not None:
+        return own
     traits: Traits = extension("group sizes")[mechanism].traits
     return traits
 
