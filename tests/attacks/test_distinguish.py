@@ -35,6 +35,7 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
@@ -83,7 +84,7 @@ def many_regions(sizes: list[int], **kind: Any) -> ConfidentialCounts:
     leaf, size = np.repeat(np.arange(N_REGIONS), len(there)), np.tile(there, N_REGIONS)
     table = counts_from_runs(leaf, size, np.ones(len(leaf), dtype=np.int64), N_REGIONS)
     return ConfidentialCounts(
-        hierarchy=REGIONS, leaf_counts=table, n_groups=table.n_groups(), **kind
+        PublicFacts(REGIONS, **kind), leaf_counts=table, n_groups=table.n_groups()
     )
 
 
@@ -119,8 +120,8 @@ def regions(
     told = []
     for counts in (many_regions(one, **(kind or {})) for one in (sizes, more)):
         if "mechanism" in options:
-            facts = planning.PublicFacts(
-                REGIONS, counts.groups_public, counts.max_quantity, counts.unit.contributions
+            facts = PublicFacts(
+                REGIONS, counts.public.groups_public, counts.public.max_quantity, counts.public.unit
             )
             plan = planning.plan_release(ReleaseOptions(**request), facts)
             told.append(answers(measure_views(counts, plan, KeyStream.from_system())))
@@ -136,7 +137,7 @@ def staircases(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, 
     Regions share those answers. A single entity changes them only as far as those levels lose; here
     all regions change.
     """
-    facts = planning.PublicFacts(REGIONS, True, 1)
+    facts = PublicFacts(REGIONS, True, 1)
     request = ReleaseOptions(mechanism="adaptive", budget=["0", "0", "1"], **options)
     level = planning.plan_release(request, facts).levels[-1]
     look = look_at(np.tile(sizes, 1000), 20.0)
@@ -232,11 +233,11 @@ def maps(**loss: Any) -> tuple[Any, Any]:
 def chain() -> tuple[Any, Any]:
     tree = hierarchy_from_leaves(["state"], [("GA",), ("NY",)])
     request = ReleaseOptions(epsilon=2, mechanism="chain", max_size=3)
-    plan = planning.plan_release(request, planning.PublicFacts(tree, True, 1))
+    plan = planning.plan_release(request, PublicFacts(tree, True, 1))
 
     def make(sizes: list[int]) -> Any:
         table = counts_from_runs(np.arange(2), np.array(sizes), np.ones(2, dtype=np.int64), 2)
-        counts = ConfidentialCounts(hierarchy=tree, leaf_counts=table, n_groups=table.n_groups())
+        counts = ConfidentialCounts(PublicFacts(tree), leaf_counts=table, n_groups=table.n_groups())
         noisy = measure_views(counts, plan, KeyStream.from_system())
         return np.concatenate([level["chain"].values for level in noisy.levels])
 

@@ -24,11 +24,12 @@ from tallytree.degree_sequences.publish import confidential_sizes
 from tallytree.errors import TallytreeError
 from tallytree.group_sizes.measure.adaptive import measure_adaptive
 from tallytree.group_sizes.measure.views import measure_views
-from tallytree.group_sizes.plan.plan import PublicFacts, plan_release
+from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.values import read_values
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.facts import PublicFacts
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import silent

@@ -23,6 +23,7 @@ from tallytree.kinds.verbs import verify_privacy
 from tallytree.ledger.accounts import create_account
 from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 from tallytree.privacy.budget import Budget
@@ -40,7 +41,9 @@ def households(n_groups: int = 40_000, seed: int = 0) -> AssumedCounts:
     counts = counts_from_runs(
         leaf, rng.geometric(0.45, n_groups), np.ones(n_groups, dtype=np.int64), 12
     )
-    return AssumedCounts(tree, counts, counts.n_groups(), unit=Unit("person"), group="household")
+    return AssumedCounts(
+        PublicFacts(tree, unit=Unit("person"), group="household"), counts, counts.n_groups()
+    )
 
 
 def people() -> pa.Table:
@@ -50,8 +53,8 @@ def people() -> pa.Table:
 
 def test_a_release_of_whole_groups_says_what_it_protects(tmp_path: Path) -> None:
     counts = tt.read(people(), group="household", levels=["state"], unit="group", public="regions")
-    assert counts.unit.group == "household"
-    assert not counts.groups_public
+    assert counts.public.unit.group == "household"
+    assert not counts.public.groups_public
     made = tt.release(counts, epsilon=1)
     privacy = made.manifest["privacy"]
     assert made.manifest["mechanism"]["name"] == "size-bins"
@@ -103,8 +106,8 @@ def test_other_shapes_of_rows_are_groups_too() -> None:
     by_count = tt.read(
         rows, size="size", count="n", levels=["state"], unit="group", public="regions"
     )
-    assert (by_group.least_size, by_count.least_size) == (0, 0)
-    assert by_count.unit.group == "group"
+    assert (by_group.public.least_size, by_count.public.least_size) == (0, 0)
+    assert by_count.public.unit.group == "group"
     tt.release(by_count, epsilon=1).verify().raise_if_failed()
 
 
@@ -118,7 +121,7 @@ def test_a_column_named_group_is_a_unit_column() -> None:
         contributions=2,
         public="regions",
     )
-    assert counts.unit == Unit("row", "group", 2)
+    assert counts.public.unit == Unit("row", "group", 2)
 
 
 def test_what_would_tell_of_the_group_is_refused() -> None:
@@ -140,7 +143,11 @@ def test_what_would_tell_of_the_group_is_refused() -> None:
             mechanism="size-bins",
         )
     with pytest.raises(InputError, match="no public place"):
-        ConfidentialCounts(counts.hierarchy, counts.leaf_counts, counts.n_groups, unit=counts.unit)
+        ConfidentialCounts(
+            PublicFacts(counts.hierarchy, unit=counts.public.unit),
+            counts.leaf_counts,
+            counts.n_groups,
+        )
 
 
 def test_a_release_can_be_released_again() -> None:
@@ -149,7 +156,8 @@ def test_a_release_can_be_released_again() -> None:
         protecting_groups(households(3_000), least_size=1), epsilon=1, insecure_seed=1
     )
     again = data_like(made)
-    assert (again.unit, again.least_size, again.groups_public) == (
+    facts = again.public
+    assert (facts.unit, facts.least_size, facts.groups_public) == (
         Unit("person", group="household"),
         1,
         False,

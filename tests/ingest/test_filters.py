@@ -59,8 +59,8 @@ def test_reading_a_part_is_reading_the_table_of_its_rows(
     shape: dict[str, Any] = {"group": "household", "levels": ["county"], "public": "groups"}
     part = read(source, where=f"state={label}", **shape, **more)
     alone = read(kept("state", label), **shape)
-    assert part.part == Part("state", label)
-    assert alone.part is None
+    assert part.public.part == Part("state", label)
+    assert alone.public.part is None
     assert part.hierarchy == alone.hierarchy
     for name in ("offsets", "size", "count"):
         assert_array_equal(getattr(part.leaf_counts, name), getattr(alone.leaf_counts, name))

@@ -14,10 +14,10 @@ from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig, read_data
 from tallytree.errors import RequestError
 from tallytree.group_sizes.preview import preview, reversed_levels, single_groups
-from tallytree.group_sizes.publish import make_release
+from tallytree.group_sizes.publish import HeldElsewhere, make_release
 from tallytree.group_sizes.release.release import Release, load_release
 from tallytree.group_sizes.release.written import WrittenRelease
-from tallytree.model.confidential import Description
+from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.groups import rows_to_read
@@ -63,9 +63,9 @@ def release(
         say_summary(made, Path(str(where.out)))
 
 
-def refuse_doubts(counts: Description, where: GroupSizesOutput) -> None:
+def refuse_doubts(counts: ConfidentialCounts | HeldElsewhere, where: GroupSizesOutput) -> None:
     """Refuse, before noise, what public facts show to be wrong."""
-    totals = counts.n_groups if counts.groups_public else None
+    totals = counts.n_groups if counts.public.groups_public else None
     doubts = [*reversed_levels(counts.hierarchy), *single_groups(counts.hierarchy, totals)]
     if doubts and not where.sure:
         raise RequestError(f"{' '.join(doubts)} Nothing was paid. If it is meant so, say --sure.")

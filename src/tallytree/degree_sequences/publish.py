@@ -215,15 +215,15 @@ def confidential_sizes(
             source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part
         )
     if isinstance(source, ConfidentialCounts):
-        if source.classes is not None:
+        if source.public.classes is not None:
             raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
-        if source.unit.group:
+        if source.public.unit.group:
             raise RequestError(
                 "Degrees protect entities, and a group of any size would change them by its size. "
                 "Read the counts without "
                 "unit='group', or release them with tallytree.release."
             )
-        unit = source.unit
+        unit = source.public.unit
         if unit.column and contributions not in (1, unit.contributions):
             raise RequestError(
                 f"The counts were read with at most {unit.contributions} rows per {unit.column}; "
@@ -231,20 +231,20 @@ def confidential_sizes(
             )
         unit = unit if unit.column else replace(unit, contributions=contributions)
         bound = sizes_sensitivity(
-            max_quantity=source.max_quantity, contributions=unit.contributions
+            max_quantity=source.public.max_quantity, contributions=unit.contributions
         )
-        public = source.groups_public
+        public = source.public.groups_public
         return ConfidentialSizes(
             source.counts_on_levels.region(0),
             "sizes",
             bound,
             unit,
             FIXED_GROUPS if public else None,
-            source.groups_note if public else PRIVATE,
-            source.max_quantity,
-            source.part,
+            source.public.groups_note if public else PRIVATE,
+            source.public.max_quantity,
+            source.public.part,
             number=None if public else group_totals_sensitivity(contributions=unit.contributions),
-            alone=source.alone if public else "",
+            alone=source.public.alone if public else "",
             altered=source.altered,
         )
     counts = check_counts(source)

@@ -183,18 +183,18 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
             f"The release covers {hierarchy!r}, the data {truth.hierarchy!r}; they must be the "
             "same regions."
         )
-    if truth.classes != release.classes:
+    if truth.public.classes != release.classes:
         raise RequestError(
             "The release and the data are not counted in the same classes of sizes; name the same "
             "ones."
         )
-    if truth.attributes != release.attributes:
+    if truth.public.attributes != release.attributes:
         raise RequestError(
-            f"The release has {_told(release.attributes)}, the data {_told(truth.attributes)}; "
+            f"The release has {_told(release.attributes)}, the data {_told(truth.public.attributes)}; "
             "read them by the same columns "
             "with the same values."
         )
-    if truth.people != (NO_PEOPLE if release.people is None else release.people.people):
+    if truth.public.people != (NO_PEOPLE if release.people is None else release.people.people):
         raise RequestError(
             "The release and the data do not count people by the same classes; name the same ones "
             "(people=, people_by=)."

@@ -192,7 +192,9 @@ def published_table(source: Any, options: ReadOptions) -> PublishedTable:
     """A table of published numbers, read as confidential ones are."""
     counts = source if isinstance(source, ConfidentialCounts) else read_truth(source, options)
     return PublishedTable(
-        counts.hierarchy, counts_on_all_levels(counts.hierarchy, counts.leaf_counts), counts.classes
+        counts.hierarchy,
+        counts_on_all_levels(counts.hierarchy, counts.leaf_counts),
+        counts.public.classes,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from tallytree.group_sizes.accuracy import Prediction, predict
 from tallytree.group_sizes.plan.costs import Cost, predicted_cost
 from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
-from tallytree.group_sizes.publish import facts_about
 from tallytree.ingest.outside import Outside, read_outside
 from tallytree.ingest.read import classes_of
 from tallytree.model.arrays import IntArray
@@ -134,13 +133,12 @@ def preview(
         own.contributions,
         group="group" if own.whole_groups else "",
     )
-    assumed = replace(
-        assumed,
+    assumed = assumed.with_public(
         groups_public=outside.public.groups_public,
         max_quantity=own.max_quantity,
         unit=unit,
     )
-    facts = facts_about(assumed)
+    facts = assumed.public
     cost = predicted_cost(plan_release(how, facts), facts, tree.sum_from_leaves(assumed.n_groups))
     started, prediction = time.process_time(), None
     if cost.cpu_seconds <= MOST_TRIAL_SECONDS:

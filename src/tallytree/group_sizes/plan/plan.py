@@ -32,10 +32,8 @@ from tallytree.group_sizes.plan.traits import (
     traits_of,
 )
 from tallytree.lattice.shares import shares_from_noise, wanted_families
-from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
-from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.lattice import Family, Lattice
-from tallytree.model.people import NO_PEOPLE, People
+from tallytree.model.facts import PublicFacts
+from tallytree.model.lattice import Family
 from tallytree.options.choices import Mechanism, Merge, Norm, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.budget import Budget, exact, noise_for
@@ -60,27 +58,6 @@ GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Of a release with people by class. Each of their tables is asked for one count per class, sizes
 # for some ten per row.
 PEOPLE_SHARE = Fraction(1, 4)
-
-
-@dataclass(frozen=True)
-class PublicFacts:
-    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a
-    group.
-    """
-
-    hierarchy: Hierarchy
-    groups_public: bool
-    max_quantity: int
-    contributions: int = 1
-    whole_groups: bool = False
-    least_size: int = 0
-    attributes: Attributes = NO_ATTRIBUTES
-    people: People = NO_PEOPLE
-
-    @property
-    def lattice(self) -> Lattice:
-        """All tables that are released."""
-        return Lattice(self.hierarchy, self.attributes)
 
 
 @dataclass(frozen=True)
