@@ -87,9 +87,9 @@ def test_confidential_numbers_of_groups_are_paid_for(
     options = {"epsilon": 1, "insecure_seed": 5, **options}
     local = release(truth, **options)
     for cut, n_pieces in ((0, 1), (1, 2), (2, 5)):
-        there = replace(
-            in_this_process(truth, cut, n_pieces), n_groups=np.zeros(0, int), groups_public=False
-        )
+        held = in_this_process(truth, cut, n_pieces)
+        private = replace(held.public, groups_public=False)
+        there = replace(held, n_groups=np.zeros(0, int), public=private)
         made = release(there, **options)
         assert_equal(made, local)
         assert made.n_groups.tolist() == local.n_groups.tolist()
