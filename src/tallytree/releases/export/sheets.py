@@ -16,6 +16,7 @@ from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import path_array, sized_columns
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import names_beside
 from tallytree.model.bins import Bins
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
@@ -28,6 +29,7 @@ READING = (
     "Every number contains noise. Differences smaller than a few standard errors mean nothing."
 )
 LEVEL = "level"
+_COLUMNS = (LEVEL, *["region", "size", "class", "count", "std_error", "low", "high", "reliability"])
 
 
 def group_sizes_sheet(release: Release) -> Sheet:
@@ -162,20 +164,8 @@ def labels_by_level(
 
     ``names`` are those of further columns.
     """
-    taken = {
-        LEVEL,
-        "region",
-        "size",
-        "class",
-        "count",
-        "std_error",
-        "low",
-        "high",
-        "reliability",
-        *names,
-    }
     found = {}
-    for level, name in enumerate(hierarchy.level_names):
+    for level, name in enumerate(names_beside(hierarchy.level_names, (*_COLUMNS, *names))):
         here = hierarchy.level_slice(level)
         place = np.full(hierarchy.n_regions, -1, dtype=np.int64)
         place[here] = np.arange(here.stop - here.start)
@@ -183,9 +173,6 @@ def labels_by_level(
             own = hierarchy.level_slice(below)
             place[own] = place[hierarchy.parent[own]]
         codes = pa.array(place.astype(np.int32), mask=place < 0)
-        while name in taken:
-            name += "_"
-        taken.add(name)
         found[name] = pa.DictionaryArray.from_arrays(
             codes, pa.array(hierarchy.labels[here], pa.string())
         )
