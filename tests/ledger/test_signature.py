@@ -17,7 +17,8 @@ from tallytree.cli import main
 from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.ledger.signature import signature_problems
 from tallytree.ledger.signing import new_key_pair
-from tallytree.storage.folder import page_with_digest, sealed, sha256_of
+from tallytree.storage.folder import page_with_digest, sha256_of
+from tallytree.storage.sealing import sealed
 from tests.forging import forge
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 3 + ["NY"] * 4})

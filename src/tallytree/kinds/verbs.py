@@ -331,7 +331,7 @@ def clean(target: str | Path) -> dict[str, Any]:
     work = reopen_any(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
-    note = work.note()
+    note = work.readable_note()
     work.release()
     return note
 

@@ -16,13 +16,11 @@ from tallytree.errors import StorageError, TallytreeError, VerificationError
 from tallytree.ledger.signing import fingerprint, is_signed, sign_message
 from tallytree.storage.folder import (
     MANIFEST,
-    OWN_CHECKSUM,
     Manifest,
     read_facts,
-    rendered,
-    sealed,
     sha256_of,
 )
+from tallytree.storage.sealing import OWN_CHECKSUM, rendered, sealed
 from tallytree.storage.work import BESIDE, SIGNATURE
 
 _FORMAT_VERSION = 1

@@ -146,7 +146,7 @@ class PaidNoise:
         work, journal = self.keeping.work, self.journal
         if work is not None and journal is not None:
             shutil.rmtree(work.path / MEASURED, ignore_errors=True)
-            build_folder(work.path / MEASURED, tables, manifest, parts)
+            build_folder(work.path / MEASURED, tables, manifest, parts, private=True)
             digest = digest_of_parts(parts) if parts else journal.digest()
             work.write_note(
                 work.note() | {"state": "measured", "answers": digest, "read": self.read_at}
@@ -282,6 +282,7 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
     """
     payment = keeping.payment
     asked, note = digest_of_request(manifest), work.note()
+    _refuse_other_key(work, payment)
     dataset = None if payment is None else payment.dataset
     if note and (note["request"], note["dataset"]) != (asked, dataset):
         raise RequestError(
@@ -315,6 +316,17 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
     )
     work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt()})
     return with_receipt(manifest, entry.receipt()), "" if found is None else found.measured_digest
+
+
+def _refuse_other_key(work: Work, payment: Payment | None) -> None:
+    """A key that finished the release of another one would pay again when it is used next."""
+    key = work.note().get("key")
+    if key and payment is not None and payment.key not in ("", key):
+        raise RequestError(
+            f"{work.path} holds a release that was begun under the idempotency key {key!r}, not "
+            f"{payment.key!r}. Finish it (tallytree resume {work.target}), drop it (tallytree "
+            f"clean {work.target}), or choose another folder."
+        )
 
 
 def _find_open(ledger: str, dataset: str, key: str) -> OpenReservation | None:
@@ -425,7 +437,11 @@ def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool 
 
 
 def _leave(work: Work, error: BaseException) -> None:
-    state = work.note().get("state")
+    try:
+        state = work.note().get("state")
+    except PaidNotFinishedError:
+        work.leave()
+        raise
     # What a ledger refuses is not paid. Where it could not be reached to the end, or the run was
     # stopped, nobody knows.
     if state is None or (

@@ -12,7 +12,8 @@ import numpy as np
 
 from tallytree.errors import StorageError, TallytreeError, VerificationError
 from tallytree.releases.older import GRID_KIND, from_format_1
-from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, Manifest, read_manifest
+from tallytree.storage.folder import DAMAGE, MANIFEST, Folder, Manifest, read_manifest
+from tallytree.storage.sealing import OWN_CHECKSUM
 
 # What a reader of any kind relies on.
 _NEEDED = {
