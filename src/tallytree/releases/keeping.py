@@ -21,6 +21,7 @@ from uuid import uuid4
 from tallytree.errors import (
     BudgetError,
     DuplicateReleaseError,
+    NothingRecordedError,
     PaidNotFinishedError,
     RequestError,
     VerificationError,
@@ -311,9 +312,12 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
     else:
         paying = {"state": "paying", "key": key, "ledger": _shown(payment.ledger)}
         work.write_note(facts | keeping.finishing() | paying)
-    entry = (
-        found.reservation if found is not None else reserve_for(replace(payment, key=key), manifest)
-    )
+    try:
+        entry = found.reservation if found else reserve_for(replace(payment, key=key), manifest)
+    except NothingRecordedError:
+        if not note:  # an earlier run may have paid
+            work.forget_note()
+        raise
     work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt()})
     return with_receipt(manifest, entry.receipt()), "" if found is None else found.measured_digest
 
@@ -411,6 +415,11 @@ def release_to(
     with kept_on_failure(work):
         refuse_measured(work)
         made = make(Keeping(payment, work, target.noisy, target.intervals))
+        if payment is not None and not made.manifest["privacy"].get("ledger"):
+            raise RequestError(
+                "The function that makes the release did not pay: hand it the Keeping that it is "
+                "called with. Nothing was paid or written."
+            )
         finish(work, made, payment=payment, noisy=target.noisy)
     return made, False
 

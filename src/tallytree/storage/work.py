@@ -109,6 +109,12 @@ class Work:
             part.rename(file)
         sync(self.path)
 
+    def forget_note(self) -> None:
+        """Take back the note of a run that has paid nothing after all."""
+        with self._telling():
+            (self.path / _NOTE).unlink(missing_ok=True)
+        sync(self.path)
+
     def refuse_newer(self) -> None:
         """Refuse what a newer version has left: it may be kept by other rules."""
         try:
