@@ -266,3 +266,32 @@ def test_an_account_for_whole_groups_pays_only_for_them(tmp_path: Path) -> None:
                 ledger=ledger,
                 dataset="homes",
             )
+
+
+@pytest.mark.parametrize("loss", ["1e-9", "1e-4", "40", "1000", "1e6"])
+@pytest.mark.parametrize("how", [{"epsilon": 0}, {"rho": 0, "definition": "zcdp"}])
+@pytest.mark.parametrize("max_size", [None, 7])
+def test_no_budget_is_too_small_or_too_large(
+    loss: str, how: dict[str, Any], max_size: int | None
+) -> None:
+    """Without noise to speak of the tables are those of the data."""
+    counts = tt.read(people(), group="household", levels=["state"], unit="group", public="regions")
+    options = {name: loss if value == 0 else value for name, value in how.items()}
+    made = tt.release(counts, max_size=max_size, **options)
+    made.verify().raise_if_failed()
+    if loss == "1e6" and max_size:
+        assert made.region("total/GA").counts().tolist() == [0, 1, 1]
+        assert made.region("total/NY").n_groups == 1
+
+
+def test_a_target_is_looked_for_from_a_budget_without_noise(tmp_path: Path) -> None:
+    file = tmp_path / "households.csv"
+    rows = [
+        f"{number},{state}" for number in range(200) for state in ("GA", "NY")[number % 2 :][:1]
+    ]
+    file.write_text("\n".join(["household,state", *rows]))
+    place = ["--groups", str(file), "--group", "household", "--levels", "state"]
+    found = CliRunner().invoke(
+        app, ["plan", *place, "--unit", "group", "--target", "state: emd<=20"]
+    )
+    assert found.exit_code == 0, found.output

@@ -112,6 +112,12 @@ def sign(
         Path | None,
         typer.Option(help="Make a key pair: FILE, and FILE.pub to hand out.", metavar="FILE"),
     ] = None,
+    name: Annotated[
+        str, typer.Option(help="What the release is called; the folder's name when left out.")
+    ] = "",
+    address: Annotated[
+        str, typer.Option(help="Where readers find the release.", metavar="URL")
+    ] = "",
     json: AsJson = False,
 ) -> None:
     """Sign a release that verifies, so that whoever has your public key can check that it is yours
@@ -140,7 +146,7 @@ def sign(
     else:
         assert folder is not None
         assert private_key is not None
-        signature = sign_release(folder, private_key, password=password)
+        signature = sign_release(folder, private_key, password=password, name=name, address=address)
         facts = {
             "signature": str(signature),
             "key_sha256": fingerprint(private_key, password, private=True),

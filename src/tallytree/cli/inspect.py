@@ -36,6 +36,10 @@ def verify(
             help="The release must be signed with this key: an Ed25519 key, PEM.", metavar="FILE"
         ),
     ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="The release must be signed under this name or address.", metavar="TEXT"),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Check a release: checksums, integers, nonnegativity, group totals, and that children add up
@@ -48,10 +52,10 @@ def verify(
     """
     if privacy:
         result = Verification(
-            (*verify_privacy(folder).checks, *check_signature(folder, public_key))
+            (*verify_privacy(folder).checks, *check_signature(folder, public_key, name))
         )
     else:
-        result = verify_release(folder, public_key=public_key)
+        result = verify_release(folder, public_key=public_key, name=name)
     if json:
         checks = [vars(check) for check in result.checks]
         print_json({"passed": result.passed, "checks": checks, "notes": list(result.notes)})

@@ -31,7 +31,7 @@ from tallytree.ledger.chain import (
     rational_text,
     summarise,
 )
-from tallytree.ledger.checks import check_history, check_manifest
+from tallytree.ledger.checks import check_heads, check_history, check_manifest
 from tallytree.ledger.terms import Parts
 from tallytree.model.unit import ENTITY
 from tallytree.privacy.budget import Budget, exact, plain_number
@@ -218,10 +218,19 @@ def verify(
     releases: Annotated[
         list[Path] | None, typer.Option("--release", help="A release paid for from it.")
     ] = None,
+    heads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--head", help="A head that was noted before, outside the ledger.", metavar="HASH"
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Check an account: hash chain, sums, and that it still holds what the given releases paid and
     their manifests say.
+
+    It shows the head, the hash of the last row. Who notes it elsewhere sees later, with --head,
+    that no row up to it was taken back.
 
     Example: tallytree ledger verify --ledger ledger.db --dataset census --release out
     """
@@ -232,18 +241,19 @@ def verify(
     rows = (
         history_from_json(_read_text(exported)) if exported else read_history(ledger, dataset or "")
     )
-    failures = check_history(rows)
+    failures = check_history(rows) + check_heads(rows, heads or [])
     for folder in releases or []:
         receipt, digest = _receipt_of(folder)
         failures += [f"{folder}: {failure}" for failure in check_manifest(rows, receipt, digest)]
     if json:
-        print_json({"ok": not failures, "rows": len(rows), "failures": failures})
+        head = rows[-1].hash if rows else ""
+        print_json({"ok": not failures, "rows": len(rows), "head": head, "failures": failures})
     if failures:
         raise VerificationError(
             f"The account does not hold together: {'; '.join(failures)}.", tuple(failures)
         )
     if not json:
-        say(f"{len(rows)} rows hold together.")
+        say(f"{len(rows)} rows hold together. Head, to be noted elsewhere: {rows[-1].hash}")
 
 
 def _receipt_of(folder: Path) -> tuple[Receipt, str]:

@@ -13,6 +13,7 @@ from tallytree.group_sizes.release.people import PeopleCounts
 from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import path_array, sized_columns
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import names_beside
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
 from tallytree.releases.export.geographic import Features
@@ -29,6 +30,7 @@ from tallytree.shapes.matching import ShapedLevel
 MOST_SIZES = 200
 
 LEVEL = "level"
+_COLUMNS = (LEVEL, *["region", "size", "class", "count", "std_error", "low", "high", "reliability"])
 
 
 def group_sizes_sheet(release: Release) -> Sheet:
@@ -163,20 +165,8 @@ def labels_by_level(
 
     ``names`` are those of further columns.
     """
-    taken = {
-        LEVEL,
-        "region",
-        "size",
-        "class",
-        "count",
-        "std_error",
-        "low",
-        "high",
-        "reliability",
-        *names,
-    }
     found = {}
-    for level, name in enumerate(hierarchy.level_names):
+    for level, name in enumerate(names_beside(hierarchy.level_names, (*_COLUMNS, *names))):
         here = hierarchy.level_slice(level)
         place = np.full(hierarchy.n_regions, -1, dtype=np.int64)
         place[here] = np.arange(here.stop - here.start)
@@ -184,9 +174,6 @@ def labels_by_level(
             own = hierarchy.level_slice(below)
             place[own] = place[hierarchy.parent[own]]
         codes = pa.array(place.astype(np.int32), mask=place < 0)
-        while name in taken:
-            name += "_"
-        taken.add(name)
         found[name] = pa.DictionaryArray.from_arrays(
             codes, pa.array(hierarchy.labels[here], pa.string())
         )

@@ -23,9 +23,9 @@ from tallytree.storage.folder import (
     MANIFEST,
     lasting_digest,
     page_with_digest,
-    sealed,
     sha256_of,
 )
+from tallytree.storage.sealing import sealed
 
 
 def write_report(

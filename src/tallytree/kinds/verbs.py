@@ -19,7 +19,12 @@ from tallytree.errors import (
 )
 from tallytree.kinds.table import KINDS, kind_named
 from tallytree.ledger.payment import Payment, is_released, report_release
-from tallytree.ledger.signature import is_signed_folder, signature_problems, write_signature
+from tallytree.ledger.signature import (
+    is_signed_folder,
+    signature_problems,
+    signed_as,
+    write_signature,
+)
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.choices import MapMethod
 from tallytree.options.exporting import ExportOptions, MicrodataOptions
@@ -62,7 +67,9 @@ def load(path: str | Path) -> Any:
         return kind_named(folder.manifest["kind"], path).load(folder)
 
 
-def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verification:
+def verify(
+    path: str | Path, *, public_key: str | Path | None = None, name: str | None = None
+) -> Verification:
     """Check a release on disk without trusting it: manifest and checksums first, then what its
     tables promise.
 
@@ -71,27 +78,41 @@ def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verific
     public_key
         File of an Ed25519 key in PEM format: the release must be signed by its owner. Without it a
         signature is only compared with the files that it covers.
+    name
+        The name or the address that it must have been signed under, so that no other release of
+        the same owner passes for it.
     """
-    signed, found = check_signature(path, public_key), _verified(path)
+    signed, found = check_signature(path, public_key, name), _verified(path)
     return Verification((*found.checks, *signed), (*found.notes, *(() if signed else (UNSIGNED,))))
 
 
-def check_signature(path: str | Path, public_key: str | Path | None) -> tuple[Check, ...]:
-    """Whether the signature of a release holds; nothing to check where there is none and no key is
-    named.
+def check_signature(
+    path: str | Path, public_key: str | Path | None, name: str | None = None
+) -> tuple[Check, ...]:
+    """Whether the signature of a release holds; nothing to check where there is none, and neither a
+    key nor a name is asked for.
     """
-    if public_key is None and not is_signed_folder(path):
+    if public_key is None and name is None and not is_signed_folder(path):
         return ()
-    wrong = signature_problems(path, public_key)
-    name = (
+    wrong = signature_problems(path, public_key, name=name)
+    what = (
         "the signature is of these files"
         if public_key is None
         else f"signed with the key of {public_key}"
     )
-    return (Check(name, not wrong, " ".join(wrong)),)
+    said, address = signed_as(path)
+    under = f" as {said!r}" + (f", for {address!r}" if address else "") if said else ""
+    return (Check(what + under, not wrong, " ".join(wrong)),)
 
 
-def sign(path: str | Path, private_key: str | Path, *, password: bytes | None = None) -> Path:
+def sign(
+    path: str | Path,
+    private_key: str | Path,
+    *,
+    password: bytes | None = None,
+    name: str = "",
+    address: str = "",
+) -> Path:
     """Sign a release on disk, which must verify: ``manifest.sig`` in its folder. Write its report
     first, it is signed too.
 
@@ -101,9 +122,12 @@ def sign(path: str | Path, private_key: str | Path, *, password: bytes | None = 
         File of an Ed25519 key in PEM format, as ``tallytree sign --new-key`` or OpenSSL makes it.
     password
         That protects the key.
+    name, address
+        What the release is called, the name of its folder where left out, and where readers find
+        it. Both are signed, so that nobody can pass off another of your releases as this one.
     """
     _verified(path).raise_if_failed()
-    return write_signature(path, private_key, password)
+    return write_signature(path, private_key, password, name=name, address=address)
 
 
 def _verified(path: str | Path) -> Verification:
@@ -331,7 +355,7 @@ def clean(target: str | Path) -> dict[str, Any]:
     work = reopen_any(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
-    note = work.note()
+    note = work.readable_note()
     work.release()
     return note
 
