@@ -370,4 +370,5 @@ def stream_again(folder: Folder) -> Manifest:
         note=str(manifest["public"]["rows"]),
         part=_part(manifest),
         secure=manifest["privacy"]["private"] is True,
+        noted="ledger" in manifest["privacy"],
     )
