@@ -71,9 +71,7 @@ def test_the_life_of_a_stream(place: Path, capsys: pytest.CaptureFixture[str]) -
     truth = int(((days >= date(2025, 2, 1)) & (days <= date(2025, 2, 28))).sum())
     assert abs(answer["estimate"] - truth) < 8 * answer["std_error"]
     assert run("report", "out") == 0
-    assert (
-        run(*STREAM, "--until", "2025-03-01") == 0
-    )  # neither needs the ledger nor minds the report
+    assert run(*STREAM, *PAID, "--until", "2025-03-01") == 0  # does not mind the report
     assert "out holds 60 steps, up to 2025-03-01 (square-root)" in capsys.readouterr().err
 
 

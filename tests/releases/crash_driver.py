@@ -12,6 +12,7 @@ import tallytree.group_sizes.measure.adaptive
 import tallytree.group_sizes.measure.staircases
 import tallytree.group_sizes.publish
 import tallytree.ledger.accounts
+import tallytree.privacy.journal
 import tallytree.storage.folder
 import tallytree.storage.work
 from tallytree.cli import main
@@ -20,6 +21,7 @@ from tallytree.cli import main
 STEPS: dict[str, tuple[Any, str, int]] = {
     "reserve": (tallytree.ledger.accounts, "reserve", 1),
     "measure": (tallytree.group_sizes.measure.adaptive, "measure_in_turns", 1),
+    "first-answer": (tallytree.privacy.journal.Journal, "_keep", 1),
     "half-measure": (tallytree.group_sizes.measure.staircases, "add_noise", 2),
     "write": (tallytree.group_sizes.publish.Release, "save", 1),
     "half-write": (tallytree.storage.folder, "_write_table", 1),

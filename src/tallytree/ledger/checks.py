@@ -174,6 +174,11 @@ def _step(replay: _Replay, entry: Entry) -> tuple[Fraction, list[str]]:
             if entry.key not in known["reserve"] or entry.key in known["complete"]:
                 complaints.append("it completes no reservation, or one that is complete")
             known["complete"].add(entry.key)
+        case "advance":
+            step, _, key = (entry.key or "").partition(" ")
+            if not step.isdecimal() or key not in known["reserve"] or entry.key in known["advance"]:
+                complaints.append("a stream that nobody paid for goes on, or leaves a step twice")
+            known["advance"].add(entry.key)
         case "close":
             pass
     return Fraction(0), complaints

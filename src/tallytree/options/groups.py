@@ -262,7 +262,8 @@ class Saving(Options):
         The folder to write, claimed before anything is paid; whether a release there is replaced;
         and whether the raw noisy measurements are written too. What a run that died has paid for
         and measured is kept beside the folder: the same call, or :func:`tallytree.resume`, goes on
-        with it and pays nothing more.
+        with it and pays nothing more. Without ``out`` a release lives in memory, and what was paid
+        is lost with the process.
     """
 
     out: str | Path | None = None
