@@ -146,6 +146,12 @@ class GridOptions(NamedUnit, SourceOptions):
 class MapOptions(GridOptions, MethodOptions, FinishOptions, Releasing):
     """How to release a map; see :func:`tallytree.spatial`.
 
+    Examples
+    --------
+    >>> options = tt.MapOptions(box=[(0, 1), (0, 1)], resolution=16, epsilon=1)
+    >>> tt.spatial([(0.2, 0.3), (0.8, 0.9)], options).columns
+    ('x', 'y')
+
     Attributes
     ----------
     allow_negative
