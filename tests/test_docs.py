@@ -26,7 +26,8 @@ from tallytree.spark.session import spark_session
 from tests.ledger.postgres_server import postgres_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 RUNNABLE = ("python", "console", "r")
 # Pages whose examples need a server or another program: the page stands here with the fixture that
@@ -201,3 +202,27 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         if "://" not in target
     ]
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
+
+
+def test_the_menu_is_short() -> None:
+    menu = re.search(r"^nav:.*?^(?=\S)", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M | re.S)
+    assert menu is not None
+    assert len(re.findall(r"^  - .*:$", menu[0], re.M)) == 4
+    assert 15 < len(re.findall(r"^      - .*\.md$", menu[0], re.M)) <= 25
+
+
+def test_pages_are_short_enough_to_be_read() -> None:
+    """Pages of experiments and the reference that is written from the code are looked up."""
+    words = {
+        name_of(page): len(page.read_text(encoding="utf-8").split())
+        for page in PAGES
+        if page.is_relative_to(DOCS) and page.parent.name != "experiments" and page != PAGE
+    }
+    assert {name: n for name, n in words.items() if "/concepts/" in name and n > 1500} == {}
+    assert 20_000 < sum(words.values()) <= 35_000
+
+
+def test_the_glossary_is_short() -> None:
+    page = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
+    terms = [line for line in page.splitlines() if line.startswith("| ")][2:]
+    assert 15 < len(terms) <= 25
