@@ -226,3 +226,16 @@ def test_the_glossary_is_short() -> None:
     page = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
     terms = [line for line in page.splitlines() if line.startswith("| ")][2:]
     assert 15 < len(terms) <= 25
+
+
+def test_recipes_name_what_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_0-9]+/[\w/.]*)`", text))
+    places = [ROOT / "src" / "tallytree", ROOT]
+    missing = {
+        name
+        for name in named
+        if not any((at / name).exists() or (at / f"{name}.py").exists() for at in places)
+    }
+    assert len(named) > 20
+    assert missing == set()
