@@ -204,6 +204,17 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
 
 
+def test_every_page_can_be_reached() -> None:
+    linked = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M))
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s#]+\.md)", page.read_text(encoding="utf-8")):
+            if "://" not in target and page.is_relative_to(DOCS):
+                linked.add((page.parent / target).resolve().relative_to(DOCS).as_posix())
+    pages = {page.relative_to(DOCS).as_posix() for page in PAGES if page.is_relative_to(DOCS)}
+    assert len(pages) > 40
+    assert pages - linked == set()
+
+
 def test_the_menu_is_short() -> None:
     menu = re.search(r"^nav:.*?^(?=\S)", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M | re.S)
     assert menu is not None
