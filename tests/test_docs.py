@@ -30,9 +30,10 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 RUNNABLE = ("python", "console", "r")
-# Pages whose examples need a server or another program: the page stands here with the fixture that
-# provides it.
+# Pages whose examples need a server, another program or the reader's own file: the page stands here
+# with the fixture that provides it.
 NEEDS = {
+    "docs/index.md": "people_file",
     "docs/how-to/postgres.md": "postgres_address",
     "docs/how-to/spark.md": "spark_cluster",
     "docs/how-to/r.md": "r_program",
@@ -59,6 +60,13 @@ def blocks_of(page: Path) -> list[Block]:
 PAGES_WITH_EXAMPLES = [
     page for page in PAGES if any(block.language in RUNNABLE for block in blocks_of(page))
 ]
+
+
+@pytest.fixture
+def people_file(tmp_path: Path) -> None:
+    """A file of people in the folder of the page."""
+    rows = ["household,state,county", "1,Georgia,Cobb", "1,Georgia,Cobb", "2,Georgia,Fulton"]
+    (tmp_path / "people.csv").write_text("\n".join([*rows, "3,Ohio,Lake"]), encoding="utf-8")
 
 
 @pytest.fixture
