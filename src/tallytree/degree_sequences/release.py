@@ -48,6 +48,12 @@ class DegreeSequence(Published):
         Method, privacy, what is public: everything that ``manifest.json`` will hold.
     noisy
         The raw measurements, or None when they were left out.
+
+    Examples
+    --------
+    >>> friends = tt.degrees([2, 0, 10, 2], epsilon=1)
+    >>> bool(friends.kth_largest(1) == friends.degrees[-1])
+    True
     """
 
     kind: ClassVar[str] = KIND

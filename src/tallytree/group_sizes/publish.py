@@ -154,6 +154,12 @@ def release(
     -------
     Release
         Nonnegative integers; children add up to parents; group totals hold.
+
+    Examples
+    --------
+    >>> release = tt.release(counts, epsilon=1)
+    >>> release.region("US").n_groups
+    4
     """
 
     def make(keeping: Keeping) -> Release | WrittenRelease:

@@ -128,6 +128,12 @@ class ConfidentialCounts(Confidential):
         in ``cell_counts``; None without classes.
     altered
         Confidential: what was done to values outside public bounds.
+
+    Examples
+    --------
+    >>> counts = tt.read(people, group="household", levels=["state"], root="US", public="groups")
+    >>> counts
+    ConfidentialCounts(Hierarchy(US: 1, state: 2), values hidden)
     """
 
     public: PublicFacts
@@ -285,6 +291,13 @@ def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
 class AssumedCounts(ConfidentialCounts):
     """Counts that stand in for confidential ones in plans and simulations: made up, or taken from a
     release. Public.
+
+    Examples
+    --------
+    >>> from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
+    >>> assumed = assumed_counts(counts.hierarchy, [30, 20], named_shape("households"))
+    >>> [level.name for level in tt.plan(assumed, epsilon=1, runs=1).levels]
+    ['US', 'state']
     """
 
 

@@ -17,6 +17,12 @@ from tallytree.privacy.budget import Exact
 class ReleaseOptions(Releasing):
     """How to release group sizes; see :func:`tallytree.release`.
 
+    Examples
+    --------
+    >>> options = tt.ReleaseOptions(epsilon=1, mechanism="bottom-up")
+    >>> tt.release(counts, options).region("US").n_groups
+    4
+
     Attributes
     ----------
     mechanism

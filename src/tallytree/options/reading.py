@@ -81,6 +81,12 @@ class PublicOptions(Options):
 class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
     """What one row of a table is; see :func:`tallytree.read`.
 
+    Examples
+    --------
+    >>> options = tt.ReadOptions(group="household", levels=["state"], public="groups")
+    >>> tt.read(people, options)
+    ConfidentialCounts(Hierarchy(total: 1, state: 2), values hidden)
+
     Attributes
     ----------
     by

@@ -99,7 +99,7 @@ def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> Stream
     Examples
     --------
     >>> visits = stream(counts=[31, 35, 62], horizon=365, epsilon=1, insecure_seed=1)
-    >>> visits.n_steps, visits.total().estimate == visits.counts[-1]
+    >>> visits.n_steps, bool(visits.total().estimate == visits.counts[-1])
     (3, True)
     """
     plan = planned_stream(options.loss(), options, contributions=options.contributions)

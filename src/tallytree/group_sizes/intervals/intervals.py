@@ -56,7 +56,13 @@ _CELLS_PER_BLOCK = 1 << 22
 def with_intervals(
     release: Release, *, copies: int = 40, confidence: float = 0.95, progress: Progress = silent
 ) -> Release:
-    """The same release with a standard error and interval beside every count; costs no privacy."""
+    """The same release with a standard error and interval beside every count; costs no privacy.
+
+    Examples
+    --------
+    >>> tt.with_intervals(release, copies=2).table().column_names[-3:]
+    ['std_error', 'low', 'high']
+    """
     made = copy_release(release, copies=copies, progress=progress)
     return replace(release, intervals=count_intervals(made, confidence=confidence))
 

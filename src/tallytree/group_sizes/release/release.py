@@ -98,6 +98,15 @@ class Release(Published):
         keeps to.
     people
         Released numbers of entities by class, where they were asked for.
+
+    Examples
+    --------
+    >>> release.table().column_names
+    ['level', 'region', 'size', 'count']
+    >>> release.region("US/Georgia").n_groups
+    3
+    >>> bool(release.verify())
+    True
     """
 
     kind: ClassVar[str] = KIND
