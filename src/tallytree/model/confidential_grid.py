@@ -109,9 +109,9 @@ def grid_of(histogram: ConfidentialHistogram) -> ConfidentialGrid:
         histogram.counts,
         tuple((float(axis.edges[0]), float(axis.edges[-1])) for axis in histogram.axes),
         columns,
-        histogram.note,
-        histogram.unit,
-        histogram.part,
+        histogram.public.note,
+        histogram.public.unit,
+        histogram.public.part,
         histogram.axes,
         altered=histogram.altered,
     )
