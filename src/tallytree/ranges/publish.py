@@ -238,7 +238,9 @@ def release_after_look(
     grid, secure = grid_of(confidential), options.insecure_seed is None
     rule, integers = check_nonnegative(options.nonnegative), bool(options.integers)
     ways = {"nonnegative": map_rule(options.nonnegative), "integers": integers}
-    planned = planned_manifest(grid, plan.budget, MethodOptions(), published=ways, secure=secure)
+    planned = planned_manifest(
+        grid.public, plan.budget, MethodOptions(), published=ways, secure=secure
+    )
     planned = box_histogram_manifest(planned, "the number of rows is asked first")
     tell, bins = confidential.altered if options.tell_owner else None, confidential.axes[0]
     with paid_noise(keeping, planned, options.insecure_seed, read=confidential, tell=tell) as paid:
