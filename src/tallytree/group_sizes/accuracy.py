@@ -190,7 +190,7 @@ def data_like(earlier: Release) -> AssumedCounts:
         groups_note="an earlier release, for planning",
         max_quantity=manifest["public"]["max_quantity"],
         unit=guarantee_from_json(manifest["privacy"]).unit,
-        least_size=int(manifest["public"].get("least_size", 0)),
+        least_size=int(manifest["public"]["least_size"]),
         classes=earlier.classes,
         attributes=earlier.attributes,
         cell_counts=None

@@ -87,7 +87,7 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
         int(manifest["public"]["max_quantity"]),
         int(manifest["privacy"]["unit"]["contributions"]),
         whole_groups=bool(manifest["privacy"]["unit"]["group"]),
-        least_size=int(manifest["public"].get("least_size", 0)),
+        least_size=int(manifest["public"]["least_size"]),
         attributes=attributes_of(manifest),
         people=people_of(manifest),
     )
