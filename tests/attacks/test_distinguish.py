@@ -36,7 +36,7 @@ from tallytree.group_sizes.plan import plan as planning
 from tallytree.model.attributes import Attributes
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.model.confidential_histogram import ConfidentialHistogram
 from tallytree.model.count_of_counts import counts_from_runs, sum_over_regions
 from tallytree.model.facts import PublicFacts
@@ -298,9 +298,11 @@ def maps(**loss: Any) -> tuple[Any, Any]:
 
     def make(tile: Any) -> Any:
         counts = np.tile(tile, (N_TILES, 1))
-        grid = ConfidentialGrid(counts, ((0.0, float(len(counts))), (0.0, 3.0)), ("x", "y"))
+        grid = ConfidentialGrid(
+            counts, PublicGrid(((0.0, float(len(counts))), (0.0, 3.0)), ("x", "y"), counts.shape)
+        )
         survey = measuring_maps.PrivateSurvey(grid, Budget(**loss), KeyStream.from_system())
-        draft = ManyMaps(grid.shape, survey)
+        draft = ManyMaps(counts.shape, survey)
         kd_tree(draft, MethodOptions(mechanism="kd-tree", depth=1))
         whole, parts = (one.values.reshape(N_TILES, -1) for one in draft.measurements)
         low = draft.boxes(draft.measurements[1].nodes)[0].reshape(N_TILES, 4, 2)[:, 3] % 3

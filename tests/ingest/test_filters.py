@@ -101,7 +101,7 @@ def test_values_points_and_edges_of_a_part() -> None:
         sides = GridOptions(columns=["age", "height"], box=[(0, 100), (1, 2)], resolution=2)
         grid = read_grid(table, None, sides, part=part_from(where))
         assert grid.counts.tolist() == [[1, 2], [0, 0]]
-        assert grid.part == (None if where is None else Part("state", "Georgia"))
+        assert grid.public.part == (None if where is None else Part("state", "Georgia"))
 
 
 def test_rows_of_a_unit_are_bounded_after_the_filter() -> None:

@@ -11,7 +11,8 @@ from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.errors import RequestError
-from tallytree.maps.accuracy import LINE_METHODS, METHODS, compare_maps, flat_density, points_like
+from tallytree.maps.accuracy import LINE_METHODS, METHODS, compare_maps, flat_density
+from tallytree.maps.assumed import points_like
 from tallytree.maps.publish import make_map
 from tallytree.options.asking import VariantOptions
 from tallytree.options.maps import MapOptions, MapOutput, MethodOptions

@@ -90,7 +90,7 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
         manifest["totals"]["source"] == "public",
         int(public["max_quantity"]),
         unit_from_json(manifest["privacy"]["unit"]),
-        least_size=int(public.get("least_size", 0)),
+        least_size=int(public["least_size"]),
         classes=classes_from(manifest["classes"]) if "classes" in manifest else None,
         attributes=attributes_of(manifest),
         people=people_of(manifest),

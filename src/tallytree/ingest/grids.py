@@ -14,7 +14,7 @@ from tallytree.ingest.binning import check_counts
 from tallytree.ingest.point_files import describe_points
 from tallytree.ingest.values import BinnedValues, read_points
 from tallytree.model.bins import Bins, bins_from_edges, bins_of_categories
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.model.frame import Frame, check_box, check_cells, frame_of
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, unit_from
@@ -55,7 +55,8 @@ def read_grid(
     if counts is not None:
         given = check_counts(counts)
         frame, names = _frame_of_counts(given.shape, options), _names(options.columns, given.ndim)
-        return ConfidentialGrid(given, frame.box, names, unit=unit, axes=frame.axes, crs=crs)
+        public = PublicGrid(frame.box, names, given.shape, unit=unit, crs=crs)
+        return ConfidentialGrid(given, public, frame.axes)
     n_columns = len(options.columns or ()) if arrays is None else len(arrays)
     frame, names, outside = (
         _frame(n_columns, options),
@@ -70,9 +71,8 @@ def read_grid(
         place |= {"where": part, "axes": frame.axes}
         found = read_points(points, list(names), frame.box, frame.shape, **place)
     settled, altered = found.settle(outside), found.altered(outside, unit)
-    return ConfidentialGrid(
-        settled, frame.box, names, NOTES[outside], unit, part, frame.axes, crs, altered
-    )
+    public = PublicGrid(frame.box, names, settled.shape, NOTES[outside], unit, part, crs)
+    return ConfidentialGrid(settled, public, frame.axes, altered)
 
 
 def _in_their_system(points: Any, options: GridOptions) -> tuple[GridOptions, str]:

@@ -238,7 +238,7 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     bins = bins_of(release.manifest)
     table = bins.table_of(release.counts)
     variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
-    found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))
+    found = facts["fit"]["differences"]
     differences = [differences_from_json(of_level) for of_level in found]
     drawn = scattered_tables(
         tree, table, doubts(tree, table, variances, differences, bins), seed=seed

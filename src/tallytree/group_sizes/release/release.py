@@ -381,7 +381,7 @@ def _intervals(
         return None
     std_error, low, high = (columns[name] for name in INTERVAL_COLUMNS)
     zeros, totals = (
-        ZeroEnds.from_json(facts.get("zeros", [])),
-        TotalEnds.from_json(facts.get("totals", [])),
+        ZeroEnds.from_json(facts["zeros"]),
+        TotalEnds.from_json(facts["totals"]),
     )
     return CountIntervals(facts["confidence"], std_error, low, high, zeros, totals)
