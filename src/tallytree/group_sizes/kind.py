@@ -45,7 +45,7 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
     confidence = 0.95 if question.confidence is None else question.confidence
     if question.people:
         return _people_with_intervals(release, question, confidence, progress)
-    paths, asked = question.paths(release.root), asked_by(question, release.classes)
+    paths, asked = question.paths(release.root), asked_by(question, release.size_names)
     counts = release.regions(paths, question.where)
     for one in asked.values():
         one.ask(counts)  # refuse what has no answer before simulating

@@ -13,6 +13,7 @@ from tallytree.errors import VerificationError
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan, PublicFacts, QueryPlan
 from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
+from tallytree.model.classes import SizeNames, SizesUpTo, classes_from
 from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.part import Part
@@ -60,7 +61,7 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             "least_size": counts.least_size,
             **({"attributes": counts.attributes.to_json()} if counts.attributes else {}),
             **({"people": counts.people.to_json()} if counts.people else {}),
-            **_classes_note(counts),
+            **_classes_note(plan, counts),
         },
         **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
         "hierarchy_sha256": hierarchy.fingerprint,
@@ -69,9 +70,17 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
     }
 
 
-def _classes_note(counts: Description) -> dict[str, str]:
+def _classes_note(plan: Plan, counts: Description) -> dict[str, str]:
     if counts.classes is None:
-        return {}
+        bounded = sizes_up_to(plan.max_size, [level.view for level in plan.levels])
+        return (
+            {}
+            if bounded is None
+            else {
+                "max_size": f"sizes of {bounded.last} and more are counted as one class, "
+                f"{bounded.last}+, chosen without the data"
+            }
+        )
     labels = ", ".join(counts.classes.labels)
     return {
         "classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the "
@@ -98,6 +107,30 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
         attributes=attributes_of(manifest),
         people=people_of(manifest),
     )
+
+
+# Views that ask about every size, however large: a bound changes nothing of what they tell.
+_WITHOUT_BOUND = ("sizes", "hybrid")
+
+
+def sizes_up_to(max_size: int | None, views: Sequence[str]) -> SizesUpTo | None:
+    """What a public bound makes of sizes: none of what is measured tells larger ones apart from it.
+
+    None without a bound, and where no level is measured by a view that takes one.
+    """
+    if max_size is None or all(view in _WITHOUT_BOUND for view in views):
+        return None
+    return SizesUpTo(max_size)
+
+
+def size_names_of(manifest: Manifest) -> SizeNames | None:
+    """What sizes in the tables of a release stand for: classes, or single sizes and all from the
+    public bound on; None where each size is itself.
+    """
+    if "classes" in manifest:
+        return classes_from(manifest["classes"])
+    mechanism = manifest["mechanism"]
+    return sizes_up_to(mechanism.get("max_size"), mechanism.get("views", ()))
 
 
 def attributes_of(manifest: Manifest) -> Attributes:

@@ -91,7 +91,7 @@ def write_microdata(release: Release, out: str | Path, *, overwrite: bool = Fals
 
 def _check_names(release: Release) -> None:
     """Columns of the files have different names."""
-    own = ["group", "region", "size", *(["class"] if release.classes is not None else [])]
+    own = ["group", "region", "size", *(["class"] if release.size_names is not None else [])]
     classes = () if release.people is None else release.people.people.classes.names
     names = [*own, *release.hierarchy.level_names[1:], *release.attributes.names, *classes]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -201,7 +201,10 @@ class _Columns:
             *((name, NAME) for name in tree.level_names[1:]),
         ]
         place += [(name, NAME) for name in self.lattice.attributes.names]
-        sized = [("size", pa.int64()), *([("class", NAME)] if release.classes is not None else [])]
+        sized = [
+            ("size", pa.int64()),
+            *([("class", NAME)] if release.size_names is not None else []),
+        ]
         self.groups = pa.schema([*place, *sized])
         classes = () if release.people is None else release.people.people.classes.names
         self.entities = pa.schema([*place, *((name, NAME) for name in classes)])
@@ -209,7 +212,7 @@ class _Columns:
     def batches(self, piece: Piece, *, first_group: int) -> list[pa.RecordBatch]:
         """Groups, then entities where there are classes."""
         number = first_group + np.arange(len(piece.cell))
-        sizes = sized_columns(piece.size, self.release.classes).values()
+        sizes = sized_columns(piece.size, self.release.size_names).values()
         found = [
             pa.record_batch(
                 [pa.array(number), *self._place(piece.cell), *sizes], schema=self.groups

@@ -19,6 +19,7 @@ from tallytree.group_sizes.manifest import (
     group_sizes_manifest,
     mechanism_of,
     people_of,
+    size_names_of,
     with_bins,
     with_differences,
     with_fit,
@@ -405,10 +406,10 @@ def _sizes_together(
             noisy=noisy,
         )
         return with_margins(lattice, lattice.margins(leaf_counts), bare, noisy.cell_groups)
-    if (
-        "classes" in manifest
-    ):  # views of sizes know no bound, and may find a group beyond the last class
-        leaf_counts = leaf_counts.clip(len(manifest["classes"]) - 1)
+    named = size_names_of(manifest)
+    if named is not None and int(leaf_counts.size.max(initial=0)) > named.last_number:
+        # Views of sizes know no bound, and may find a group beyond the last class.
+        leaf_counts = leaf_counts.clip(named.last_number)
     released = counts_on_all_levels(hierarchy, leaf_counts)
     # With the root's total alone, the totals of other regions are not taken as public: only
     # released ones go out.

@@ -13,7 +13,7 @@ from tallytree.errors import RequestError
 from tallytree.group_sizes.evaluate import Evaluation
 from tallytree.group_sizes.intervals.zero_cells import REACHES
 from tallytree.group_sizes.release.release import CountIntervals, Release
-from tallytree.model.classes import OPEN, SizeClasses
+from tallytree.model.classes import OPEN, SizeClasses, SizesUpTo
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.options.asking import PageOptions
 from tallytree.privacy.budget import written_fraction
@@ -62,6 +62,7 @@ def group_sizes_payload(
     confidential.
     """
     hierarchy, classes, look = release.hierarchy, release.classes, look or PageOptions()
+    sizes = release.size_names
     shown = hierarchy.n_levels if n_levels is None else n_levels
     n_regions = int(hierarchy.level_starts[shown])
     regions: dict[str, Any] = {
@@ -113,7 +114,8 @@ def group_sizes_payload(
             {}
             if classes is None
             else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}
-        ),
+        )
+        | ({"open": sizes.last} if isinstance(sizes, SizesUpTo) else {}),
         "regions": regions,
         **_by_attributes(release, n_regions),
         **outlines,

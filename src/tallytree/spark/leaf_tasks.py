@@ -35,6 +35,7 @@ from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.kernels.staircase.sums import Sums
 from tallytree.model.arrays import IntArray
+from tallytree.model.classes import SizeNames
 from tallytree.model.count_of_counts import concatenate, sum_over_regions
 from tallytree.releases.checks import differing_regions
 from tallytree.spark.pieces import Arrays, pack, unpack
@@ -53,6 +54,7 @@ class LeafJob:
     folder: str
     plan: LevelPlan
     choices: Choices
+    size_names: SizeNames | None = None
 
 
 def tell_about_leaves(job: LeafJob, public: bytes) -> bytes:
@@ -75,7 +77,9 @@ def release_leaves(job: LeafJob, public: bytes) -> bytes:
     wrong_sums = differing_regions(sums, handed.counts(_whole(arrays, "groups_above")))
     name = part_name("counts.parquet", _number(arrays))
     part = write_part(
-        Path(job.folder), name, counts_part(job.plan.level, counts, paths_of_leaves(arrays))
+        Path(job.folder),
+        name,
+        counts_part(job.plan.level, counts, paths_of_leaves(arrays), job.size_names),
     )
     return pack({"wrong_totals": wrong_totals, "wrong_sums": wrong_sums} | part_arrays(part))
 

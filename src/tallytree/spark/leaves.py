@@ -22,6 +22,7 @@ from tallytree.group_sizes.estimate.staircases import (
     choose_from_sample,
     sampled_regions,
 )
+from tallytree.group_sizes.manifest import sizes_up_to
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.largest import joined_below
 from tallytree.group_sizes.reconcile.staircases import FromBelow, HandedDown, Told, finish_above
@@ -30,6 +31,7 @@ from tallytree.group_sizes.release.tables import counts_reader, path_array
 from tallytree.group_sizes.release.written import WrittenTables
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES
+from tallytree.model.classes import SizeNames
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.model.hierarchy import LABELS_AT_ONCE, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
@@ -103,7 +105,8 @@ def write_leaves(
     )
     n_rows = sum(int(each["n_rows"][0]) for each in answers)
     choices = choose_from_sample(sampled, hierarchy.n_leaves, n_rows, is_top=above.is_top)
-    estimating = LeafJob(job.folder, above.plan.levels[level], choices)
+    named = sizes_up_to(above.plan.max_size, [each.view for each in above.plan.levels])
+    estimating = LeafJob(job.folder, above.plan.levels[level], choices, named)
     public = [pack(_numbered(number)) for number in range(len(pieces))]
     n_sizes = above.prior.fall.shape[1]
     is_large = tree.tree.n_leaves * n_sizes > MOST_CELLS_AT_ONCE
@@ -122,7 +125,7 @@ def write_leaves(
     ]
     with run_alone(rows.sparkSession, public, estimating, "release_leaves") as found:
         made = list(found)
-    first, checks = tree.finish(folder, handed, made)
+    first, checks = tree.finish(folder, handed, made, named)
     counts = {_COUNTS: (first, *_files(folder, _COUNTS, made))}
     return WrittenTables(above.plan, n_groups, {_NOISY: noisy}, counts, checks)
 
@@ -219,7 +222,7 @@ class _Above:
         }
 
     def finish(
-        self, folder: Path, handed: HandedDown, made: list[Arrays]
+        self, folder: Path, handed: HandedDown, made: list[Arrays], named: SizeNames | None
     ) -> tuple[PartFile, tuple[Check, ...]]:
         """Write the counts of the levels above, check them, and put together what tasks have
         checked below.
@@ -231,7 +234,7 @@ class _Above:
         part = write_part(
             folder,
             part_name(_COUNTS, 0),
-            counts_reader(Lattice(tree, NO_ATTRIBUTES), counts, self.paths),
+            counts_reader(Lattice(tree, NO_ATTRIBUTES), counts, self.paths, classes=named),
         )
         totals, *sums = check_counts(tree, counts, groups, all_totals=True)
         first = {
