@@ -94,6 +94,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "max_quantity": ("5", 5),
     "max_size": ("12", 12),
     "max_size_budget": ("0.0001", "0.0001"),
+    "min_size": ("2", 2),
     "mean": (None, True),
     "mechanism": ("chain", "chain"),
     "histogram mechanism": ("flat", "flat"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from tallytree.cli.app import say
+from tallytree.errors import RequestError
 from tallytree.ledger.payment import payment_from
-from tallytree.options.groups import Output, Paying
+from tallytree.options.groups import Loss, Output, Releasing
+from tallytree.privacy.guarantee import weak_promise
 from tallytree.releases.keeping import Keeping, Target, release_to
 from tallytree.releases.published import Published
 from tallytree.storage.folder import Folder
@@ -15,8 +18,16 @@ from tallytree.storage.folder import Folder
 T = TypeVar("T", bound=Published)
 
 
+def say_if_weak(how: Loss) -> None:
+    """Say what a loss above ε = 10 means, before it is paid for."""
+    with suppress(RequestError):  # the release refuses what is no loss, in its turn
+        weak = weak_promise(how.loss())
+        if weak:
+            say(f"Note: {weak}")
+
+
 def publish(
-    options: Paying,
+    options: Releasing,
     where: Output,
     make: Callable[[Keeping], T],
     load: Callable[[Folder], T],
@@ -27,6 +38,7 @@ def publish(
 
     The second value says whether it was made before.
     """
+    say_if_weak(options)
     target = Target(where.out, where.overwrite, not where.no_noisy, intervals)
     made, found = release_to(target, make, load, payment_from(options))
     if found:

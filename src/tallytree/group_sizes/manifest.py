@@ -62,6 +62,7 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
             **({"attributes": counts.attributes.to_json()} if counts.attributes else {}),
             **({"people": counts.people.to_json()} if counts.people else {}),
             **_classes_note(plan, counts),
+            **_least_note(plan),
         },
         **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
         "hierarchy_sha256": hierarchy.fingerprint,
@@ -86,6 +87,12 @@ def _classes_note(plan: Plan, counts: Description) -> dict[str, str]:
         "classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the "
         f"data: {labels}"
     }
+
+
+def _least_note(plan: Plan) -> dict[str, str]:
+    if not plan.request.min_size:
+        return {}
+    return {"min_size": f"no group is smaller than {plan.least_size}, as stated without the data"}
 
 
 def kept_rows(part: Part | None) -> Manifest:

@@ -345,6 +345,8 @@ def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> Release
     if counts.classes is None:
         return options
     largest = counts.classes.n_classes - 1
+    if options.min_size is not None:
+        raise RequestError("Sizes are counted in classes, the first of which says the least size.")
     if options.max_size not in (None, "auto", largest):
         raise RequestError(
             "Sizes are counted in classes, which bound them already; leave out max_size=."
@@ -372,6 +374,9 @@ def put_together(
     """The release of consistent counts of the leaves, which are by attributes where there are some,
     and of their people.
     """
+    # Estimates know of no least size, and views of sizes of no bound: groups beyond are taken to it.
+    named = size_names_of(manifest)
+    leaf_counts = leaf_counts.between(plan.least_size, None if named is None else named.last_number)
     made = _sizes_together(lattice, plan, noisy, leaf_counts, manifest)
     people = people_of(manifest)
     if not people:
@@ -406,10 +411,6 @@ def _sizes_together(
             noisy=noisy,
         )
         return with_margins(lattice, lattice.margins(leaf_counts), bare, noisy.cell_groups)
-    named = size_names_of(manifest)
-    if named is not None and int(leaf_counts.size.max(initial=0)) > named.last_number:
-        # Views of sizes know no bound, and may find a group beyond the last class.
-        leaf_counts = leaf_counts.clip(named.last_number)
     released = counts_on_all_levels(hierarchy, leaf_counts)
     # With the root's total alone, the totals of other regions are not taken as public: only
     # released ones go out.

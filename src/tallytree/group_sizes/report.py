@@ -12,6 +12,7 @@ from tallytree.degree_sequences.release import DegreeSequence
 from tallytree.errors import RequestError
 from tallytree.group_sizes.evaluate import Evaluation
 from tallytree.group_sizes.intervals.zero_cells import REACHES
+from tallytree.group_sizes.release.region import one_size
 from tallytree.group_sizes.release.release import CountIntervals, Release
 from tallytree.model.classes import OPEN, SizeClasses, SizesUpTo
 from tallytree.model.count_of_counts import CountsBySize
@@ -120,7 +121,7 @@ def group_sizes_payload(
         **_by_attributes(release, n_regions),
         **outlines,
         "budget": _budget(release.manifest, called),
-        "use": [*USE, *([left_out] if left_out else [])],
+        "use": [*USE, *one_size(release.region(release.root)), *([left_out] if left_out else [])],
     }
 
 

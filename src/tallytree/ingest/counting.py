@@ -220,7 +220,9 @@ def description(
             group=(shape.group or "group") if shape.whole_groups else "",
         ),
         "alone": _alone(opened, shape, public),
-        "least_size": 0 if public.groups_public else shape.least_size,
+        "least_size": shape.least_size
+        if opened.groups is None and opened.totals is None
+        else 0,  # public tables list groups without any row
         "part": opened.part,
     }
 

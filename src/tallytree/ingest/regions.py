@@ -229,6 +229,39 @@ def label_array(column: pa.ChunkedArray) -> LabelArray:
     )
 
 
+def alike_labels(hierarchy: Hierarchy, attributes: Attributes) -> tuple[str, ...]:
+    """What to say of regions below the same one, and of values, whose labels differ by capitals,
+    spaces or leading zeros alone: they count as different ones.
+    """
+    found = []
+    for level in range(1, hierarchy.n_levels):
+        here = hierarchy.level_slice(level)
+        labels = pa.array(hierarchy.labels_of(here), pa.large_string())
+        found += _alike(f"level {hierarchy.level_names[level]!r}", labels, hierarchy.parent[here])
+    for name, values in zip(attributes.names, attributes.values):
+        listed = pa.array(values, pa.large_string())
+        found += _alike(f"attribute {name!r}", listed, np.zeros(len(values), dtype=np.int64))
+    return tuple(found)
+
+
+def _alike(where: str, labels: pa.LargeStringArray, parent: IntArray) -> list[str]:
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(labels))
+    plain = pc.if_else(pc.utf8_is_digit(plain), pc.utf8_ltrim(plain, "0"), plain)
+    table = pa.table({"plain": plain, "parent": parent, "place": np.arange(len(labels))})
+    grouped = table.group_by(["parent", "plain"], use_threads=False).aggregate(
+        [("place", "count"), ("place", "min"), ("place", "max")]
+    )
+    twice = grouped.filter(pc.greater(grouped["place_count"], 1))
+    if not len(twice):
+        return []
+    first = twice.slice(0, 1).to_pylist()[0]
+    pair = [labels[first[name]].as_py() for name in ("place_min", "place_max")]
+    return [
+        f"Labels of {where} differ by capitals, spaces or leading zeros alone, {len(twice):,} times, "
+        f"such as {pair[0]!r} and {pair[1]!r}; they count as different ones. Write them alike."
+    ]
+
+
 def repeated_labels(hierarchy: Hierarchy, n_distinct: Sequence[int]) -> tuple[str, ...]:
     """What to say of levels with fewer different labels than regions, ``n_distinct`` of each below
     the root.

@@ -55,6 +55,7 @@ class LeafJob:
     plan: LevelPlan
     choices: Choices
     size_names: SizeNames | None = None
+    least_size: int = 0
 
 
 def tell_about_leaves(job: LeafJob, public: bytes) -> bytes:
@@ -71,10 +72,11 @@ def release_leaves(job: LeafJob, public: bytes) -> bytes:
     arrays = described_in(job.folder, public)
     n_groups, leaves = _leaves(job, arrays)
     handed = _handed_down(arrays)
-    counts = concatenate(finish_leaves(n_groups, leaves, handed))
+    counts = concatenate(finish_leaves(n_groups, leaves, handed)).between(job.least_size, None)
     wrong_totals = np.flatnonzero(counts.n_groups() != n_groups)
     sums = sum_over_regions(counts, _parents(arrays), len(leaves.starts) - 1)
-    wrong_sums = differing_regions(sums, handed.counts(_whole(arrays, "groups_above")))
+    above = handed.counts(_whole(arrays, "groups_above")).between(job.least_size, None)
+    wrong_sums = differing_regions(sums, above)
     name = part_name("counts.parquet", _number(arrays))
     part = write_part(
         Path(job.folder),

@@ -155,6 +155,16 @@ class RegionCounts:
         return html_table(caption, ["size", "groups"], rows, n_rows=len(self.size))
 
 
+def one_size(released: RegionCounts) -> list[str]:
+    """What to say where all groups were released with one size, which tells nothing about sizes."""
+    if len(released.size) != 1:
+        return []
+    return [
+        f"All {released.n_groups:,} groups were released with size {released.names()[0]}. If a row "
+        "is a whole group, name the column that says its size: --size COLUMN."
+    ]
+
+
 @dataclass(frozen=True)
 class Interval:
     """An answer with its standard error and interval."""

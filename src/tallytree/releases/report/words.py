@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tallytree.errors import RequestError
-from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.guarantee import budget_of, weak_promise
 
 
 def several(word: str) -> str:
@@ -137,6 +137,9 @@ def note_sentences(notes: Mapping[str, str], groups: str = "groups") -> list[str
 
 def protection(privacy: dict[str, Any]) -> str:
     """What is protected, in plain words, for the head of the page."""
+    weak = weak_promise(budget_of(privacy))
+    if weak:
+        return f"Differential privacy with a weak promise about {_any(privacy)}: {weak}"
     return (
         "Protected by differential privacy: chance had a hand in every number, so that hardly "
         "anything can be learnt here "
