@@ -78,7 +78,7 @@ def _classes_note(plan: Plan, counts: Description) -> dict[str, str]:
             {}
             if bounded is None
             else {
-                "max_size": f"sizes of {bounded.last} and more are counted as one class, "
+                BOUNDED: f"sizes of {bounded.last} and more are counted as one class, "
                 f"{bounded.last}+, chosen without the data"
             }
         )
@@ -116,6 +116,9 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
     )
 
 
+BOUNDED = "max_size"
+"""The note, in the block ``public``, that the last size stands for all larger ones."""
+
 # Views that ask about every size, however large: a bound changes nothing of what they tell.
 _WITHOUT_BOUND = ("sizes", "hybrid")
 
@@ -136,8 +139,8 @@ def size_names_of(manifest: Manifest) -> SizeNames | None:
     """
     if "classes" in manifest:
         return classes_from(manifest["classes"])
-    mechanism = manifest["mechanism"]
-    return sizes_up_to(mechanism.get("max_size"), mechanism.get("views", ()))
+    # Releases of the first format had no such note, and answered as if the last size were itself.
+    return SizesUpTo(manifest["mechanism"]["max_size"]) if BOUNDED in manifest["public"] else None
 
 
 def attributes_of(manifest: Manifest) -> Attributes:

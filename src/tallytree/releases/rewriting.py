@@ -70,7 +70,9 @@ _TOLD = (
     ("privacy", "adds"),
     ("privacy", "alone"),
     ("privacy", "statement"),
-    ("public", "least_size"),  # releases of the first format that were saved again have none
+    # Releases of the first format that were saved again have none of these.
+    ("public", "least_size"),
+    ("public", "max_size"),
 )
 
 
