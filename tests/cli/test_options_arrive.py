@@ -142,6 +142,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "shape": ("poisson:2", "poisson:2"),
     "shapes": ("s.json", "s.json"),
     "shapes_id": ("fips", "fips"),
+    "shapes_layer": ("counties", "counties"),
     "shapes_level": ("county", "county"),
     "share": (None, True),
     "size": ("s", "s"),

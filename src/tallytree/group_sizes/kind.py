@@ -34,8 +34,7 @@ from tallytree.releases.privacy_checks import check_group_sizes_privacy
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.questions import Question, Reply
 from tallytree.releases.report.html import group_sizes_page
-from tallytree.shapes.matching import match_outlines
-from tallytree.shapes.outlines import read_outlines
+from tallytree.shapes.matching import read_shaped_level
 
 
 def ask(release: Release, question: Question, progress: Progress) -> Reply:
@@ -152,13 +151,11 @@ def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Feature
             "The regions of a release have no shapes of their own: name a file of outlines "
             "(--shapes)."
         )
-    found = read_outlines(outlines.shapes, outlines.shapes_id)
+    shaped = read_shaped_level(outlines, release.hierarchy)
     if release.attributes:
         release = release.without_attributes()
         sheet = group_sizes_sheet(release)
-    return region_features(
-        release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level)
-    )
+    return region_features(release, sheet, shaped)
 
 
 def compare(

@@ -32,10 +32,10 @@ from tallytree.releases.report.words import (
     plural,
     protection,
     reading,
+    units,
 )
 from tallytree.shapes.drawing import draw_outlines
-from tallytree.shapes.matching import match_outlines
-from tallytree.shapes.outlines import read_outlines
+from tallytree.shapes.matching import read_shaped_level
 from tallytree.strategies.density import Density
 from tallytree.streams.release import StreamRelease
 
@@ -83,7 +83,9 @@ def group_sizes_payload(
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     outlines = _outlines(release, look, n_regions)
     regions["labels"] = _with_names(regions["labels"], outlines)
-    entities, (group, groups) = plural(release.manifest), group_names(look.group_name)
+    protected = release.manifest["privacy"]["unit"]["group"]
+    entities = plural(release.manifest)
+    group, groups = group_names(look.group_name or protected)
     called = level_words(look.level_names, hierarchy.level_names)
     left_out = _left_out([called[name][1] for name in hierarchy.level_names[shown:]])
     levels = ", ".join(
@@ -142,7 +144,7 @@ def named(
     called = look.title or title
     return {
         "title": called,
-        "read": reading(drawn, plural(manifest), whiskers=whiskers, adds_up=adds_up),
+        "read": reading(drawn, units(manifest), whiskers=whiskers, adds_up=adds_up),
         "notes": list(look.notes),
         "source": f"Source: {look.source_note}" if look.source_note else "",
         "citation": citation(called, look.source_note, manifest),
@@ -207,9 +209,7 @@ def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, 
     """The outlines of one level, on a grid of whole numbers, where a file of them was named."""
     if look.shapes is None:
         return {}
-    found = match_outlines(
-        read_outlines(look.shapes, look.shapes_id), release.hierarchy, look.shapes_level
-    )
+    found = read_shaped_level(look, release.hierarchy)
     if found.regions[-1] >= n_regions:
         raise RequestError(
             "The level of the outlines does not fit into this page; name outlines of a level above "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -190,8 +191,16 @@ def labels_by_level(
             own = hierarchy.level_slice(below)
             place[own] = place[hierarchy.parent[own]]
         codes = pa.array(place.astype(np.int32), mask=place < 0)
+        own_name = name
         while name in taken:
             name += "_"
+        if name != own_name:
+            warnings.warn(
+                f"The level {own_name!r} is in the column {name!r}, since {own_name!r} is a column "
+                "of every table.",
+                UserWarning,
+                stacklevel=2,
+            )
         taken.add(name)
         found[name] = pa.DictionaryArray.from_arrays(
             codes, pa.array(hierarchy.labels[here], pa.string())

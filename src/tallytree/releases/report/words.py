@@ -37,6 +37,12 @@ def plural(manifest: dict[str, Any]) -> str:
     return several(str(manifest["privacy"]["unit"]["entity"]))
 
 
+def units(manifest: dict[str, Any]) -> str:
+    """What is protected, several of it: households, customers, or what an entity is called."""
+    unit = manifest["privacy"]["unit"]
+    return several(str(unit["group"] or unit["column"] or unit["entity"]))
+
+
 def one_and_many(told: str) -> tuple[str, str]:
     """What one thing and several are called, from ``household/households`` or ``household``."""
     one, _, many = told.partition("/")
@@ -77,13 +83,13 @@ def counted(n: int, words: tuple[str, str]) -> str:
     return f"{n:,} {words[0] if n == 1 else words[1]}"
 
 
-def reading(drawn: str, entities: str, *, whiskers: bool, adds_up: bool) -> list[str]:
+def reading(drawn: str, protected: str, *, whiskers: bool, adds_up: bool) -> list[str]:
     """How to read the page, for people who have never heard of noise in numbers."""
     ends = " The thin line on a bar shows how far off it may be." if whiskers else ""
     return [
         f"{drawn}{ends}",
         "To protect privacy, every number was changed a little at random. Whether any one of the "
-        f"{entities} is in the "
+        f"{protected} is in the "
         "data or not, the numbers would look about the same.",
         "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a "
         "9. Prefer larger "
