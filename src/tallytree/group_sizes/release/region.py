@@ -46,8 +46,7 @@ class RegionCounts:
     @property
     def reaches_bound(self) -> bool:
         """Whether there are groups of a public bound or more, whose sizes are not known."""
-        bounded = isinstance(self.classes, SizesUpTo)
-        return bounded and self._largest() == self.classes.last_number
+        return isinstance(self.classes, SizesUpTo) and self._largest() == self.classes.last
 
     @property
     def n_groups(self) -> int:

@@ -263,12 +263,13 @@ class Release(Published):
             return Reply(
                 counts.path, ("question", "answer"), [list(pair) for pair in found.items()], facts
             )
-        ends = []
+        ends: list[tuple[float, float | str, float | str]] = []
         for words, one in intervals.items():
-            low, high = one.low, one.high
-            if not asked[words].open_above(counts):
-                low, high = (asked[words].told(end, counts) for end in (low, high))
-            ends.append((one.std_error, low, "no end" if asked[words].open_above(counts) else high))
+            if asked[words].open_above(counts):
+                ends.append((one.std_error, one.low, "no end"))
+            else:
+                low, high = (asked[words].told(end, counts) for end in (one.low, one.high))
+                ends.append((one.std_error, low, high))
         told = [[words, answer, *end] for (words, answer), end in zip(found.items(), ends)]
         facts["intervals"] = {
             words: vars(one) | ({"high": None} if asked[words].open_above(counts) else {})
