@@ -115,6 +115,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "out": ("elsewhere", "elsewhere"),
     "outside": ("drop", "drop"),
     "overwrite": (None, True),
+    "pad_time": ("1", 1),
     "part": ("state=GA", "state=GA"),
     "people": ("age=child,adult", ("age=child,adult",)),
     "query people": (None, True),
@@ -300,6 +301,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
             monkeypatch.setattr(module, "refuse_doubts", made.takes("counts"))
             monkeypatch.setattr(module, "show_preview", made.takes("source"))
     monkeypatch.setattr("tallytree.cli.paying.release_to", made.release_to)
+    monkeypatch.setattr("tallytree.cli.paying.sleep_to_multiple", made.takes("seconds", "pad_time"))
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -26,6 +27,11 @@ def say_if_weak(how: Loss) -> None:
             say(f"Note: {weak}")
 
 
+def sleep_to_multiple(seconds: float, span: int) -> None:
+    """Sleep until a multiple of a span, after so many seconds."""
+    time.sleep(-seconds % span)
+
+
 def publish(
     options: Releasing,
     where: Output,
@@ -39,6 +45,7 @@ def publish(
     The second value says whether it was made before.
     """
     say_if_weak(options)
+    started = time.monotonic()
     target = Target(where.out, where.overwrite, not where.no_noisy, intervals)
     made, found = release_to(target, make, load, payment_from(options))
     if found:
@@ -48,4 +55,6 @@ def publish(
             "No ledger was named: the losses of all releases from the same data add up, and nobody "
             "keeps the sum here."
         )
+    if where.pad_time is not None:
+        sleep_to_multiple(time.monotonic() - started, where.pad_time)
     return made, found
