@@ -162,6 +162,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "sector": ("Government", "Government"),
     "sources": ("a paper", ("a paper",)),
     "card region": ("USA", "USA"),
+    "closed": ("tenure,head", ("tenure", "head")),
     "crs": ("EPSG:27700", "EPSG:27700"),
     "encoding": ("latin-1", "latin-1"),
     "sql": ("select 1", "select 1"),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
+from tallytree.ingest.problems import not_on_list
 from tallytree.ingest.shapes import RowShape
 from tallytree.model.arrays import IntArray, LabelArray
 from tallytree.model.attributes import NO_ATTRIBUTES, OTHER, Attributes
@@ -168,23 +169,29 @@ def by_attributes(
 def cells_of(attributes: Attributes, labels: pa.Table) -> IntArray:
     """Number of the combination of values in each row of a table with one column per attribute."""
     cell = np.zeros(len(labels), dtype=np.int64)
-    for values, column in zip(attributes.values, labels.columns):
+    for name, values, column in zip(attributes.names, attributes.values, labels.columns):
         place = pc.index_in(column, value_set=pa.array(values))
-        cell = cell * len(values) + pc.fill_null(place, values.index(OTHER)).to_numpy().astype(
-            np.int64
-        )
+        if place.null_count and OTHER not in values:
+            raise InputError(not_on_list(name, "the table"))
+        other = values.index(OTHER) if OTHER in values else 0
+        cell = cell * len(values) + pc.fill_null(place, other).to_numpy().astype(np.int64)
     return cell
 
 
 def _attributes(shape: RowShape, labels: Sequence[LabelArray]) -> Attributes:
     """The attributes with their lists of values, those without a list with the values found;
-    "other" comes last.
+    "other" comes last where the list is not complete.
     """
     lists = [
         sorted(set(found)) if given is None else given
         for (_, given), found in zip(shape.by, labels)
     ]
-    values = tuple((*(value for value in each if value != OTHER), OTHER) for each in lists)
+    values = tuple(
+        tuple(each)
+        if name in shape.closed
+        else (*(value for value in each if value != OTHER), OTHER)
+        for name, each in zip(shape.attributes, lists)
+    )
     return Attributes(shape.attributes, values)
 
 

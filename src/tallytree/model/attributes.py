@@ -12,7 +12,8 @@ from typing import Any
 from tallytree.errors import InputError, RequestError
 
 OTHER = "other"
-"""The value of groups whose own value is missing or stands on no public list; every attribute has it."""
+"""The value of groups whose own value is missing or stands on no public list; every attribute has it but those
+whose list is complete."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Attributes:
         if len(set(self.names)) != len(self.names) or len(self.names) != len(self.values):
             raise InputError("Attributes have different names, and a list of values each.")
         for name, values in zip(self.names, self.values):
-            if len(set(values)) != len(values) or OTHER not in values:
+            if len(set(values)) != len(values) or not values:
                 raise InputError(
-                    f"The values of {name!r} are different, and {OTHER!r} is one of them."
+                    f"The values of {name!r} are different, and there is at least one."
                 )
 
     def __bool__(self) -> bool:
