@@ -74,3 +74,9 @@ def test_a_level_that_gets_another_column_says_so(tmp_path: Path) -> None:
     made = tt.release(tt.read(ROWS, **READING), epsilon=1)
     with pytest.warns(UserWarning, match="'region' is in the column 'region_'"):
         tt.export(made, format="csv", out=str(tmp_path / "out.csv"))
+
+
+def test_groups_of_any_name_have_a_page() -> None:
+    rows = ROWS.rename(columns={"household": "\\s"})
+    counts = tt.read(rows, **READING | {"group": "\\s"}, unit="group")
+    assert "\\s" in group_sizes_payload(tt.release(counts, epsilon=1))["words"]["groups"]

@@ -129,7 +129,7 @@ def check_in_words(name: str, called: Mapping[str, tuple[str, str]], groups: str
     parts = name.split(" adds up to ")
     if len(parts) == 2 and all(part in called for part in parts):
         return " add up to ".join(called[part][1] for part in parts)
-    return _GROUPS.sub(groups, _CHECKS.get(name, name))
+    return _GROUPS.sub(lambda _: groups, _CHECKS.get(name, name))
 
 
 def note_sentences(notes: Mapping[str, str], groups: str = "groups") -> list[str]:
@@ -138,7 +138,7 @@ def note_sentences(notes: Mapping[str, str], groups: str = "groups") -> list[str
     """
     plain = {_NOTES.get(name, name): _OPTIONS.sub("", text) for name, text in notes.items()}
     found = [f"{name.replace('_', ' ').capitalize()}: {text}." for name, text in plain.items()]
-    return [_GROUPS.sub(groups, text) for text in found]
+    return [_GROUPS.sub(lambda _: groups, text) for text in found]
 
 
 def protection(privacy: dict[str, Any]) -> str:
