@@ -18,8 +18,9 @@ from tests.fuzz.watching import SECRET, TIMES, at_most, complaint, seeded, shown
 
 NAMES = [
     "index", "value", "query", "size", "count", "level", "region", "class", "std_error", "low", "high",
-    "groups", "label", "parent", "total", "other", "all", "a", "A", "a ", "a, b", "a=b", "a/b", "%2F", "é", "e\u0301", "\u202e", "select",
-    'q"uote', "it's", "-", "--", "=cmd", "0", "1e5", "null", "None", "__DATA__", "<b>", "\\", "a.b", "g", "l0",
+    "groups", "label", "parent", "total", "other",
+    "all", "a", "A", "a ", "a, b", "a=b", "a/b", "%2F", "é", "e\u0301", "\u202e",
+    "select", 'q"uote', "it's", "-", "--", "=cmd", "0", "1e5", "null", "None", "__DATA__", "<b>", "\\", "a.b", "g", "l0",
     "t0", "k0", "n", "u", "c", "problem", "listed", "kept", " ", "\t", "x" * 300,
 ]  # fmt: skip
 
