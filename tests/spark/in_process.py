@@ -28,7 +28,8 @@ def in_this_process(truth: ConfidentialCounts, cut: int, n_pieces: int) -> Spark
     bounds = np.unique(
         np.linspace(0, truth.hierarchy.level_size(cut), n_pieces + 1).astype(np.int64)
     )
-    return SparkCounts(NoTable(), truth.hierarchy, truth.n_groups, cut, bounds)
+    least = truth.least_size
+    return SparkCounts(NoTable(), truth.hierarchy, truth.n_groups, cut, bounds, least_size=least)
 
 
 def running_on(held: list[ConfidentialCounts]) -> Callable[..., list[Arrays]]:
@@ -83,4 +84,5 @@ def held_in_process(
         cut=cut,
         bounds=cut_bounds(hierarchy, cut, parallelism),
         groups_public=counts.groups_public,
+        least_size=counts.least_size,
     )
