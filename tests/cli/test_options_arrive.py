@@ -91,6 +91,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "max_quantity": ("5", 5),
     "max_size": ("12", 12),
     "max_size_budget": ("0.0001", "0.0001"),
+    "min_size": ("2", 2),
     "mean": (None, True),
     "mechanism": ("chain", "chain"),
     "histogram mechanism": ("flat", "flat"),
@@ -109,6 +110,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "out": ("elsewhere", "elsewhere"),
     "outside": ("drop", "drop"),
     "overwrite": (None, True),
+    "pad_time": ("1", 1),
     "part": ("state=GA", "state=GA"),
     "people": ("age=child,adult", ("age=child,adult",)),
     "query people": (None, True),
@@ -136,6 +138,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "shape": ("poisson:2", "poisson:2"),
     "shapes": ("s.json", "s.json"),
     "shapes_id": ("fips", "fips"),
+    "shapes_layer": ("counties", "counties"),
     "shapes_level": ("county", "county"),
     "share": (None, True),
     "size": ("s", "s"),
@@ -154,6 +157,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "sector": ("Government", "Government"),
     "sources": ("a paper", ("a paper",)),
     "card region": ("USA", "USA"),
+    "closed": ("tenure,head", ("tenure", "head")),
     "crs": ("EPSG:27700", "EPSG:27700"),
     "encoding": ("latin-1", "latin-1"),
     "sql": ("select 1", "select 1"),
@@ -287,6 +291,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
             monkeypatch.setattr(module, "refuse_doubts", made.takes("counts"))
             monkeypatch.setattr(module, "show_preview", made.takes("source"))
     monkeypatch.setattr("tallytree.cli.paying.release_to", made.release_to)
+    monkeypatch.setattr("tallytree.cli.paying.sleep_to_multiple", made.takes("seconds", "pad_time"))
     return made
 
 

@@ -29,7 +29,8 @@ def in_this_process(truth: ConfidentialCounts, cut: int, n_pieces: int) -> Spark
     bounds = np.unique(
         np.linspace(0, truth.hierarchy.level_size(cut), n_pieces + 1).astype(np.int64)
     )
-    return SparkCounts(NoTable(), PublicFacts(truth.hierarchy), truth.n_groups, cut, bounds)
+    public = PublicFacts(truth.hierarchy, least_size=truth.public.least_size)
+    return SparkCounts(NoTable(), public, truth.n_groups, cut, bounds)
 
 
 def running_on(held: list[ConfidentialCounts]) -> Callable[..., list[Arrays]]:
@@ -79,7 +80,7 @@ def held_in_process(
     cut = choose_cut(hierarchy, parallelism)
     return SparkCounts(
         frame=NoTable(),
-        public=PublicFacts(hierarchy, groups_public=counts.public.groups_public),
+        public=counts.public,
         n_groups=counts.n_groups if counts.public.groups_public else np.zeros(0, dtype=np.int64),
         cut=cut,
         bounds=cut_bounds(hierarchy, cut, parallelism),

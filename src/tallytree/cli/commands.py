@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from tallytree.cli.once import OncePerOption
 from tallytree.errors import RequestError, StorageError
 from tallytree.model.nested import parse_toml
 from tallytree.options.base import Options, Spelling, fields_of, spelling_of, types_of
@@ -80,7 +81,7 @@ def command(app: typer.Typer, *, needs: Sequence[str] = ()) -> Callable[[Handler
         run.__name__, run.__doc__ = handler.__name__, handler.__doc__
         run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
-        app.command()(run)
+        app.command(cls=OncePerOption)(run)
         return handler
 
     return register

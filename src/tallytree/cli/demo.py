@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tallytree.cli.app import app, print_table, progress_bar, say
+from tallytree.cli.once import OncePerOption
 from tallytree.errors import StorageError
 from tallytree.group_sizes.evaluate import evaluate
 from tallytree.group_sizes.publish import release
@@ -20,7 +21,7 @@ from tallytree.papers.housing import housing_counts, write_people
 LEVELS = ("state", "county")
 
 
-@app.command()
+@app.command(cls=OncePerOption)
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the data and the release.")] = Path(
         "tallytree-demo"

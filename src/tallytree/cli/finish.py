@@ -10,6 +10,7 @@ import typer
 
 from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import declared
+from tallytree.cli.once import OncePerOption
 from tallytree.cli.options import AsJson
 from tallytree.errors import RequestError
 from tallytree.kinds.verbs import clean as drop
@@ -26,7 +27,7 @@ Target = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=OncePerOption)
 def resume(target: Target, ledger: Ledger = None, json: AsJson = False) -> None:
     """Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.
 
@@ -46,7 +47,7 @@ def resume(target: Target, ledger: Ledger = None, json: AsJson = False) -> None:
         say(made.manifest["privacy"]["statement"])
 
 
-@app.command(name="re-estimate")
+@app.command(name="re-estimate", cls=OncePerOption)
 def re_estimate(
     folder: Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")],
     out: Annotated[Path, typer.Option(help="Folder to write the new estimate to.", metavar="DIR")],
@@ -81,7 +82,7 @@ def re_estimate(
         )
 
 
-@app.command()
+@app.command(cls=OncePerOption)
 def clean(target: Target, json: AsJson = False) -> None:
     """Drop what an unfinished release has left. What was paid for it stays paid, and its answers
     are lost.
@@ -100,7 +101,7 @@ def clean(target: Target, json: AsJson = False) -> None:
         )
 
 
-@app.command()
+@app.command(cls=OncePerOption)
 def sign(
     folder: Annotated[
         Path | None, typer.Argument(help="Folder of a release.", metavar="DIR")

@@ -10,6 +10,7 @@ import typer
 
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command, flag_of
+from tallytree.cli.once import OncePerOption
 from tallytree.cli.options import AsJson
 from tallytree.cli.sources import Folder, Source
 from tallytree.errors import RequestError
@@ -23,7 +24,7 @@ from tallytree.releases.opening import reading
 from tallytree.releases.questions import Question
 
 
-@app.command()
+@app.command(cls=OncePerOption)
 def verify(
     folder: Folder,
     privacy: Annotated[

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tallytree.cli.app import app, print_json, print_table, say
+from tallytree.cli.once import OncePerOption
 from tallytree.cli.options import AsJson
 from tallytree.errors import InputError, RequestError, VerificationError
 from tallytree.ledger.accounts import (
@@ -81,7 +82,7 @@ class HistoryFormat(StrEnum):
     csv = "csv"
 
 
-@ledger_app.command()
+@ledger_app.command(cls=OncePerOption)
 def create(
     dataset: DatasetOption,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -114,7 +115,7 @@ def create(
     )
 
 
-@ledger_app.command()
+@ledger_app.command(cls=OncePerOption)
 def migrate(
     dataset: DatasetOption,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -149,7 +150,7 @@ def _parts(text: str | None, units_in_one_part: bool) -> Parts | None:
     return Parts(column, tuple(labels), units_in_one_part)
 
 
-@ledger_app.command()
+@ledger_app.command(cls=OncePerOption)
 def status(
     ledger: LedgerOption = DEFAULT_LEDGER,
     dataset: Annotated[
@@ -171,7 +172,7 @@ def status(
         _print_accounts(accounts)
 
 
-@ledger_app.command()
+@ledger_app.command(cls=OncePerOption)
 def history(
     dataset: DatasetOption,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -194,7 +195,7 @@ def history(
         _print_history(rows)
 
 
-@ledger_app.command()
+@ledger_app.command(cls=OncePerOption)
 def close(
     dataset: DatasetOption,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -208,7 +209,7 @@ def close(
     _print_account(close_account(ledger, dataset, reason=reason), json=json)
 
 
-@ledger_app.command()
+@ledger_app.command(cls=OncePerOption)
 def verify(
     dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the account.")] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from tallytree.cli.app import say
+from tallytree.errors import RequestError
 from tallytree.ledger.payment import payment_from
-from tallytree.options.groups import Output, Paying
+from tallytree.options.groups import Loss, Output, Releasing
+from tallytree.privacy.guarantee import weak_promise
 from tallytree.releases.keeping import Keeping, Target, release_to
 from tallytree.releases.published import Published
 from tallytree.storage.folder import Folder
@@ -15,8 +19,21 @@ from tallytree.storage.folder import Folder
 T = TypeVar("T", bound=Published)
 
 
+def say_if_weak(how: Loss) -> None:
+    """Say what a loss above ε = 10 means, before it is paid for."""
+    with suppress(RequestError):  # the release refuses what is no loss, in its turn
+        weak = weak_promise(how.loss())
+        if weak:
+            say(f"Note: {weak}")
+
+
+def sleep_to_multiple(seconds: float, span: int) -> None:
+    """Sleep until a multiple of a span, after so many seconds."""
+    time.sleep(-seconds % span)
+
+
 def publish(
-    options: Paying,
+    options: Releasing,
     where: Output,
     make: Callable[[Keeping], T],
     load: Callable[[Folder], T],
@@ -27,6 +44,8 @@ def publish(
 
     The second value says whether it was made before.
     """
+    say_if_weak(options)
+    started = time.monotonic()
     target = Target(where.out, where.overwrite, not where.no_noisy, intervals)
     made, found = release_to(target, make, load, payment_from(options))
     if found:
@@ -36,4 +55,6 @@ def publish(
             "No ledger was named: the losses of all releases from the same data add up, and nobody "
             "keeps the sum here."
         )
+    if where.pad_time is not None:
+        sleep_to_multiple(time.monotonic() - started, where.pad_time)
     return made, found

@@ -15,8 +15,10 @@ from tallytree.cli.sources import SourceOrConfig, read_data
 from tallytree.errors import RequestError
 from tallytree.group_sizes.preview import preview, reversed_levels, single_groups
 from tallytree.group_sizes.publish import HeldElsewhere, make_release
+from tallytree.group_sizes.release.region import one_size
 from tallytree.group_sizes.release.release import Release, load_release
 from tallytree.group_sizes.release.written import WrittenRelease
+from tallytree.ingest.regions import alike_labels
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
@@ -66,7 +68,9 @@ def release(
 def refuse_doubts(counts: ConfidentialCounts | HeldElsewhere, where: GroupSizesOutput) -> None:
     """Refuse, before noise, what public facts show to be wrong."""
     totals = counts.n_groups if counts.public.groups_public else None
-    doubts = [*reversed_levels(counts.hierarchy), *single_groups(counts.hierarchy, totals)]
+    tree = counts.hierarchy
+    alike = alike_labels(tree, counts.public.attributes)
+    doubts = [*reversed_levels(tree), *single_groups(tree, totals), *alike]
     if doubts and not where.sure:
         raise RequestError(f"{' '.join(doubts)} Nothing was paid. If it is meant so, say --sure.")
 
@@ -135,6 +139,9 @@ def say_summary(made: Release | WrittenRelease, out: Path) -> None:
     for name in ("hierarchy", "group_totals"):
         hidden = name in notes.confidential
         say(f"Note: {'the numbers of groups are ' if hidden else ''}{facts['public'][name]}.")
+    if isinstance(made, Release):
+        for remark in one_size(made.region(made.root)):
+            say(f"Note: {remark}")
     for above, below in doubtful_levels(made.hierarchy):
         say(
             f"Note: most {above} regions hold a single {below}. --levels goes from the largest "

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tallytree.cli.app import app, print_table, progress_bar, say
+from tallytree.cli.once import OncePerOption
 from tallytree.papers.cells import tables, write_cells
 from tallytree.papers.plots import write_plots
 
@@ -25,7 +26,7 @@ class Paper(StrEnum):
     dpbench = "dpbench"
 
 
-@app.command()
+@app.command(cls=OncePerOption)
 def reproduce(
     paper: Annotated[Paper, typer.Argument(help="Which paper.")],
     data: Annotated[

@@ -13,6 +13,7 @@ from tallytree.cli.sources import SourceOrConfig
 from tallytree.errors import RequestError
 from tallytree.maps.accuracy import LINE_METHODS, METHODS, compare_maps, flat_density
 from tallytree.maps.assumed import points_like
+from tallytree.maps.doubts import axes_in_words, points_at_border
 from tallytree.maps.publish import make_map
 from tallytree.options.asking import VariantOptions
 from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
@@ -29,6 +30,9 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     1.0 --out trips Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0
     --out trips
     """
+    if how.box is not None:
+        columns = how.columns or [f"column {place + 1}" for place in range(len(how.box))]
+        say(f"The box: {axes_in_words(columns, how.box)}")
     made, found = publish(how, where, lambda keeping: make_map(source, how, keeping), load_map)
     if where.picture is not None:
         made.picture(where.picture)
@@ -39,6 +43,9 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
         say(f"Released a map of {facts['boxes']:,} boxes ({facts['mechanism']}) to {where.out}")
         say(facts["statement"])
         say(facts["note"])
+        doubt = points_at_border(made)
+        if doubt:
+            say(f"Note: {doubt}")
         if made.density is not None and made.density.far_too_fine:
             say(str(made.density))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
+from tallytree.cli.paying import say_if_weak
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Printing
 from tallytree.options.stream import StreamOptions
@@ -25,6 +26,7 @@ def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> Non
     Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1 --out
     visits
     """
+    say_if_weak(how)
     facts = summary(release_stream(source, how))
     if printed.json:
         print_json({"out": how.out, **facts})

@@ -4,6 +4,7 @@ outsider to check.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tallytree.group_sizes.plan.plan import LevelPlan, Plan, QueryPlan
 from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
-from tallytree.model.classes import classes_from
+from tallytree.model.classes import SizeNames, SizesUpTo, classes_from
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.people import NO_PEOPLE, People
@@ -61,7 +62,8 @@ def group_sizes_manifest(plan: Plan, facts: PublicFacts, *, secure: bool) -> Man
             "least_size": facts.least_size,
             **({"attributes": facts.attributes.to_json()} if facts.attributes else {}),
             **({"people": facts.people.to_json()} if facts.people else {}),
-            **_classes_note(facts),
+            **_classes_note(plan, facts),
+            **_least_note(plan),
         },
         **({} if facts.classes is None else {"classes": facts.classes.to_json()}),
         "hierarchy_sha256": hierarchy.fingerprint,
@@ -70,14 +72,28 @@ def group_sizes_manifest(plan: Plan, facts: PublicFacts, *, secure: bool) -> Man
     }
 
 
-def _classes_note(facts: PublicFacts) -> dict[str, str]:
+def _classes_note(plan: Plan, facts: PublicFacts) -> dict[str, str]:
     if facts.classes is None:
-        return {}
+        bounded = sizes_up_to(plan.max_size, [level.view for level in plan.levels])
+        return (
+            {}
+            if bounded is None
+            else {
+                BOUNDED: f"sizes of {bounded.last} and more are counted as one class, "
+                f"{bounded.last}+, chosen without the data"
+            }
+        )
     labels = ", ".join(facts.classes.labels)
     return {
         "classes": f"sizes are counted in {facts.classes.n_classes} classes, chosen without the "
         f"data: {labels}"
     }
+
+
+def _least_note(plan: Plan) -> dict[str, str]:
+    if not plan.request.min_size:
+        return {}
+    return {"min_size": f"no group is smaller than {plan.least_size}, as stated without the data"}
 
 
 def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
@@ -99,6 +115,32 @@ def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
         groups_note=str(public["group_totals"]),
         regions_note=str(public["hierarchy"]),
     )
+
+
+BOUNDED = "max_size"
+"""The note, in the block ``public``, that the last size stands for all larger ones."""
+
+# Views that ask about every size, however large: a bound changes nothing of what they tell.
+_WITHOUT_BOUND = ("sizes", "hybrid")
+
+
+def sizes_up_to(max_size: int | None, views: Sequence[str]) -> SizesUpTo | None:
+    """What a public bound makes of sizes: none of what is measured tells larger ones apart from it.
+
+    None without a bound, and where no level is measured by a view that takes one.
+    """
+    if max_size is None or all(view in _WITHOUT_BOUND for view in views):
+        return None
+    return SizesUpTo(max_size)
+
+
+def size_names_of(manifest: Manifest) -> SizeNames | None:
+    """What sizes in the tables of a release stand for: classes, or single sizes and all from the
+    public bound on; None where each size is itself.
+    """
+    if "classes" in manifest:
+        return classes_from(manifest["classes"])
+    return SizesUpTo(manifest["mechanism"]["max_size"]) if BOUNDED in manifest["public"] else None
 
 
 def attributes_of(manifest: Manifest) -> Attributes:

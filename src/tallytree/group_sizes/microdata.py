@@ -187,14 +187,17 @@ class _Columns:
         levels = names_beside(tree.level_names[1:], taken)
         place = [("group", pa.int64()), ("region", NAME)]
         place += [(name, NAME) for name in (*levels, *attributes)]
-        sized = [("size", pa.int64()), *([("class", NAME)] if release.classes is not None else [])]
+        sized = [
+            ("size", pa.int64()),
+            *([("class", NAME)] if release.size_names is not None else []),
+        ]
         self.groups = pa.schema([*place, *sized])
         self.entities = pa.schema([*place, *((name, NAME) for name in classes)])
 
     def batches(self, piece: Piece, *, first_group: int) -> list[pa.RecordBatch]:
         """Groups, then entities where there are classes."""
         number = first_group + np.arange(len(piece.cell))
-        sizes = sized_columns(piece.size, self.release.classes).values()
+        sizes = sized_columns(piece.size, self.release.size_names).values()
         found = [
             pa.record_batch(
                 [pa.array(number), *self._place(piece.cell), *sizes], schema=self.groups

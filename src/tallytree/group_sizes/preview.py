@@ -20,12 +20,14 @@ from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
 from tallytree.ingest.outside import Outside, read_outside
 from tallytree.ingest.read import classes_of
+from tallytree.ingest.regions import alike_labels
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import in_classes
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.privacy.guarantee import weak_promise
 from tallytree.releases.progress import Progress, silent
 
 # Where numbers of groups are not public, so many are assumed in each leaf; the size of errors
@@ -150,15 +152,19 @@ def preview(
         progress(0, runs, "trying the release on assumed data")
         prediction = predict(assumed, name="as asked", runs=runs, epsilon=how.epsilon, **options)
     seconds = (time.process_time() - started) / runs
-    return Preview(
-        outside, doubts_about(outside), tuple(assumptions), cost, prediction, seconds, _peak_bytes()
-    )
+    weak = weak_promise(how.loss())
+    doubts = (*doubts_about(outside), *([weak] if weak else []))
+    return Preview(outside, doubts, tuple(assumptions), cost, prediction, seconds, _peak_bytes())
 
 
 def doubts_about(outside: Outside) -> tuple[str, ...]:
     """What public facts alone make doubtful about a request."""
     tree = outside.hierarchy
-    found = [*outside.doubts, *reversed_levels(tree)]
+    found = [
+        *outside.doubts,
+        *reversed_levels(tree),
+        *alike_labels(tree, outside.attributes),
+    ]
     for level in range(2, tree.n_levels):
         labels = Counter(tree.labels[tree.level_slice(level)].tolist())
         twice = [label for label, times in labels.items() if times > 1]

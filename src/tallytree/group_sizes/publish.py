@@ -15,6 +15,7 @@ from tallytree.group_sizes.manifest import (
     group_sizes_manifest,
     mechanism_of,
     people_of,
+    size_names_of,
     with_fit,
     with_split,
 )
@@ -345,6 +346,8 @@ def _bounded_by_classes(options: ReleaseOptions, facts: PublicFacts) -> ReleaseO
     if facts.classes is None:
         return options
     largest = facts.classes.n_classes - 1
+    if options.min_size is not None:
+        raise RequestError("Sizes are counted in classes, the first of which says the least size.")
     if options.max_size not in (None, "auto", largest):
         raise RequestError(
             "Sizes are counted in classes, which bound them already; leave out max_size=."
@@ -358,6 +361,9 @@ def put_together(
     """The release of consistent counts of the leaves, which are by attributes where there are some,
     and of their people.
     """
+    # Estimates know of no least size, and views of sizes of no bound: groups beyond are taken to it.
+    named = size_names_of(manifest)
+    leaf_counts = leaf_counts.between(plan.least_size, None if named is None else named.last_number)
     made = _sizes_together(lattice, plan, noisy, leaf_counts, manifest)
     people = people_of(manifest)
     if not people:
@@ -392,10 +398,6 @@ def _sizes_together(
             noisy=noisy,
         )
         return with_margins(lattice, lattice.margins(leaf_counts), bare, noisy.cell_groups)
-    if (
-        "classes" in manifest
-    ):  # views of sizes know no bound, and may find a group beyond the last class
-        leaf_counts = leaf_counts.clip(len(manifest["classes"]) - 1)
     released = counts_on_all_levels(hierarchy, leaf_counts)
     # With the root's total alone, the totals of other regions are not taken as public: only
     # released ones go out.

@@ -14,6 +14,7 @@ from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import path_array, sized_columns
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import names_beside
+from tallytree.model.classes import SizeClasses, SizeNames
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
 from tallytree.releases.export.geographic import Features
@@ -45,7 +46,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
     rows, columns, codes = _placed(
         release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots)
     )
-    classes = release.classes
+    classes = release.size_names
     rows |= {**sized_columns(counts.size, classes), "count": counts.count}
     what = (
         "entities in a group"
@@ -69,9 +70,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
         else f"; its interval holds with confidence {intervals.confidence:g}"
     )
     rows, columns = with_errors(rows, columns, "count", errors, note)
-    sizes = np.unique(counts.size).tolist() if classes is None else list(classes.lows)
-    names = [str(size) for size in sizes] if classes is None else list(classes.labels)
-    codes["size"] = Codes(sizes, names)
+    codes["size"] = _sizes(np.unique(counts.size), classes)
     title = f"Group sizes of {hierarchy.labels[0]}"
     about = (*about_release(release), "Sizes that a region has no row for have a count of 0.")
     beside = () if release.people is None else (people_sheet(release, release.people),)
@@ -87,6 +86,14 @@ def group_sizes_sheet(release: Release) -> Sheet:
         _regions(release),
         beside,
     )
+
+
+def _sizes(found: IntArray, classes: SizeNames | None) -> Codes:
+    """Sizes that occur, or all classes, with their names."""
+    if classes is None:
+        return Codes(found.tolist(), [str(size) for size in found.tolist()])
+    numbers = np.arange(classes.n_classes) if isinstance(classes, SizeClasses) else found
+    return Codes(classes.lowest(numbers).tolist(), classes.names(numbers))
 
 
 def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:

@@ -31,7 +31,7 @@ from tallytree.ingest.group_sizes import (
     with_groups,
     with_keys,
 )
-from tallytree.ingest.problems import describe, missing_region
+from tallytree.ingest.problems import describe, missing_region, not_on_list
 from tallytree.ingest.public import Declared
 from tallytree.ingest.regions import (
     Regions,
@@ -205,7 +205,9 @@ def public_facts(
         public.groups_public,
         shape.max_quantity,
         unit_of(shape, entity),
-        least_size=0 if public.groups_public else shape.least_size,
+        least_size=shape.least_size
+        if opened.groups is None and opened.totals is None
+        else 0,  # public tables list groups without any row
         attributes=regions.attributes,
         people=shape.people.checked(regions.attributes),
         part=opened.part,
@@ -359,6 +361,9 @@ def find_regions(
     for level, column in enumerate(shape.levels):
         if leaves[f"t{level}"].null_count:
             raise InputError(missing_region((column,), opened.regions_name))
+    for place, column in enumerate(shape.attributes, len(shape.levels)):
+        if leaves[f"t{place}"].null_count:
+            raise InputError(not_on_list(column, opened.regions_name))
 
     def find(labels: pa.Table) -> Regions:
         if not shape.levels:

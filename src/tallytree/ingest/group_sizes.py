@@ -116,7 +116,7 @@ def label_columns(source: Source, shape: RowShape) -> dict[str, Any]:
         text = identifier(source.table, name, source.name).cast("string")
         if values is not None:
             text = ibis.cases((text.isin(list(values)), text), else_=ibis.null("string"))
-        columns.append(text.fill_null(OTHER))
+        columns.append(text if name in shape.closed else text.fill_null(OTHER))
     return {f"l{place}": column for place, column in enumerate(columns)}
 
 

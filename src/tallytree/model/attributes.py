@@ -12,7 +12,9 @@ from typing import Any
 from tallytree.errors import InputError, RequestError
 
 OTHER = "other"
-"""The value of groups whose own value is missing or stands on no public list; every attribute has it."""
+"""The value of groups whose own value is missing or stands on no public list; every attribute has
+it but those whose list is complete.
+"""
 COLUMNS = frozenset(
     [
         "level",
@@ -77,9 +79,9 @@ class Attributes:
                     f"column of that name. Give it another name, such as {name}_of_group; of a "
                     f"database with --sql (select {name} as {name}_of_group, …)."
                 )
-            if len(set(values)) != len(values) or OTHER not in values:
+            if len(set(values)) != len(values) or not values:
                 raise InputError(
-                    f"The values of {name!r} are different, and {OTHER!r} is one of them."
+                    f"The values of {name!r} are different, and there is at least one."
                 )
 
     def __bool__(self) -> bool:

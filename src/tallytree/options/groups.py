@@ -245,11 +245,20 @@ class Output(Printing):
         Replace a release that is already there.
     no_noisy
         Leave the raw noisy measurements out.
+    pad_time
+        A command that succeeds ends at a multiple of so many seconds after its start, so that
+        whoever sees when it ends learns little from how long it took.
     """
 
     out: str | None = option(None, help="Folder to write the release to.")
     overwrite: bool = option(False, help="Replace a release that is already there.")
     no_noisy: bool = option(False, help="Leave the raw noisy measurements out.")
+    pad_time: int | None = option(
+        None,
+        help="End at a multiple of so many seconds after the start, so that time tells little.",
+        least=1,
+        recorded=False,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -119,7 +119,7 @@ class Copies:
         slot = Slot(self.release.lattice.n_slots, slot_of(self.release.attributes, where))
 
         def at(counts: CountsBySize) -> RegionCounts:
-            return together(self.release.hierarchy, counts, paths, self.release.classes, slot)
+            return together(self.release.hierarchy, counts, paths, self.release.size_names, slot)
 
         released = self.release.regions(paths, where)
         return released, [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]

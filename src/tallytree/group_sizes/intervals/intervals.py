@@ -96,7 +96,7 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
         high=np.clip(released.count + high, 0, most),
         zeros=zero_ends(copies, confidence=confidence),
         totals=NO_ENDS
-        if copies.release.classes is not None
+        if copies.release.size_names is not None
         else total_ends(copies, confidence=confidence),
     )
 

@@ -16,6 +16,7 @@ from tallytree.errors import RequestError
 from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.requests import (
     budget_of_largest_size,
+    least_size_from,
     max_size_from,
     norm_from,
     seconds_from,
@@ -101,6 +102,7 @@ class Plan:
     ``max_size`` is None when it is measured or not needed; a measured one is cut off at
     ``most_sizes``. While ``awaits_look`` the levels are those of a split that gives everything to
     the leaves, until the first look has been taken and :func:`with_shares` replaces them.
+    No group smaller than ``least_size`` is released.
     ``people`` are the measured tables of entities by class, whose shares are parts of the budget
     for people.
     """
@@ -120,6 +122,7 @@ class Plan:
     first_look: QueryPlan | None = None
     awaits_look: bool = False
     people: tuple[LevelPlan, ...] = ()
+    least_size: int = 0
 
     @property
     def gaussian(self) -> bool:
@@ -198,6 +201,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         with_shares(plan, facts, shares),
         awaits_look=awaits_look,
         people=_people(facts, query, people_part),
+        least_size=least_size_from(request.min_size, facts.least_size, max_size),
     )
     every_level = [
         view_sensitivity(view, facts, family.level) for family, view in zip(families, views)
