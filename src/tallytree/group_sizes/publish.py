@@ -267,7 +267,7 @@ def _estimated(
     estimated = mechanism.estimate(measured, facts, progress)
     manifest = with_fit(manifest, estimated.facts)
     plan = measured.settled.plan
-    return put_together(facts.lattice, plan, estimated.noisy, estimated.leaf_counts, manifest)
+    return put_together(facts.lattice, plan, estimated.noisy, estimated.leaves, manifest)
 
 
 def _release_elsewhere(
