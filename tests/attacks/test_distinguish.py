@@ -327,11 +327,12 @@ def merged(method: MapMethod, few: list[int]) -> tuple[Any, Any]:
     """
 
     def make(counts: Any) -> Any:
-        grid = ConfidentialGrid(counts, ((0.0, float(len(few))),), ("x",))
+        public = PublicGrid(((0.0, float(len(few))),), ("x",), counts.shape)
+        grid = ConfidentialGrid(counts, public)
         survey = measuring_maps.PrivateSurvey(
             grid, Budget("pure", Fraction(2)), KeyStream.from_system()
         )
-        draft = Draft(grid.shape, survey)
+        draft = Draft(grid.public.shape, survey)
         with pytest.MonkeyPatch.context() as patch:
             for share in ("FOR_PARTS", "FOR_SPLITS"):
                 patch.setattr(rival_maps, share, Fraction(1, 50))

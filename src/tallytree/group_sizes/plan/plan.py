@@ -187,7 +187,8 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         if has_totals
         else (
             query(
-                totals_part / n_levels, group_totals_sensitivity(contributions=facts.unit.contributions)
+                totals_part / n_levels,
+                group_totals_sensitivity(contributions=facts.unit.contributions),
             ),
         )
         * n_levels,
