@@ -32,6 +32,42 @@ settings.register_profile(
 settings.load_profile("tallytree")
 
 
+# What shows by many runs that a promise holds: exact loss over all neighbours, attacks with real
+# noise, kills and faults at every moment, edits of every value, fuzzers, how often intervals hold,
+# the documents' tables. `make proofs` runs it; single tests elsewhere carry the mark themselves.
+PROOFS = (
+    "attacks/",
+    "fuzz/",
+    "golden/",
+    "group_sizes/test_interval_settings.py",
+    "group_sizes/test_intervals.py",
+    "ledger/test_concurrency.py",
+    "maps/test_evaluate.py",
+    "maps/test_grids.py",
+    "papers/test_dpbench.py",
+    "papers/test_fioretto2021.py",
+    "papers/test_hay2010.py",
+    "papers/test_kuo2018.py",
+    "papers/test_qardaji2013.py",
+    "papers/test_slides.py",
+    "ranges/test_range_accuracy.py",
+    "releases/test_crashes.py",
+    "releases/test_edited_values.py",
+    "releases/test_faults.py",
+    "releases/test_library_door.py",
+    "releases/test_missing_keys.py",
+    "releases/test_system_faults.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what the folders and files above hold as proofs."""
+    root = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(root).as_posix().startswith(PROOFS):
+            item.add_marker(pytest.mark.proof)
+
+
 def pytest_configure() -> None:
     """Forget compiled kernels that are older than the numbers they have frozen: Numba looks at a
     kernel's own file only.

@@ -108,7 +108,7 @@ def r_program() -> None:
 
 def parameter(page: Path):  # type: ignore[no-untyped-def]
     slow = (
-        [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+        [pytest.mark.proof, pytest.mark.filterwarnings("ignore")]
         if name_of(page) == "docs/how-to/spark.md"
         else []
     )

@@ -428,7 +428,7 @@ def seen(case: str, loss: Loss) -> float:
     return loss.rho if "zcdp" in case else loss.epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("case", CASES)
 def test_the_stated_loss_is_not_exceeded(case: str) -> None:
     stated, runs = CASES[case]
@@ -456,7 +456,7 @@ def with_too_little_noise(monkeypatch: pytest.MonkeyPatch, factor: Fraction) -> 
     )
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("case", CASES)
 def test_noise_that_is_30_percent_too_small_is_caught(
     case: str, monkeypatch: pytest.MonkeyPatch
@@ -466,7 +466,7 @@ def test_noise_that_is_30_percent_too_small_is_caught(
     assert seen(case, loss_at_least(*runs())) > stated
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_papers_scale_of_the_chain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """fioretto2021 §9.2 with the sensitivity that the paper takes, 1: its loss is (ε/L) Σ |R_l| =
     3/2 ε here.
@@ -482,7 +482,7 @@ OFF_BY_ONE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("case", OFF_BY_ONE)
 def test_a_planted_off_by_one_is_caught(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = getattr(planning, OFF_BY_ONE[case])

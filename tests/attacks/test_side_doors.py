@@ -246,7 +246,7 @@ def measure_adaptively(counts: ConfidentialCounts, stream: KeyStream) -> None:
     measure_adaptive(counts, plan, FACTS, stream, silent)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(("measure", "n_runs"), [(measure_hybrid, 800), (measure_adaptively, 200)])
 def test_measuring_takes_the_same_time_for_neighbours(
     measure: Callable[[ConfidentialCounts, KeyStream], None], n_runs: int

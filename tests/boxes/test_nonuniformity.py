@@ -153,7 +153,7 @@ def test_intervals_hold_where_points_lie_on_lines_too_fine_to_be_told_apart():
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("name", ["GOWALLA", "STROKE", "SF-CABS-S"])
 def test_intervals_of_all_sizes_hold_on_real_maps(name, data_folder: Path):
     with np.load(data_folder / "dpbench_2d" / "dpbench_2d.npz") as arrays:

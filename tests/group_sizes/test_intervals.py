@@ -35,7 +35,7 @@ from tallytree.papers.housing import housing_counts
 TRUTH = housing_counts(400_000, seed=5)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     inside: dict[tuple[int, bool], list[float]] = {}
     totals: dict[int, list[bool]] = {1: [], 2: []}

@@ -106,7 +106,7 @@ def noisy(values: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.nd
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.proof
 def test_taxi_root_from_cumulative_counts(data_folder) -> None:
     with np.load(data_folder / "kuo2018_coco" / "kuo2018_taxi2013.npz") as file:
         root = file["leaf_hist"].sum(axis=0)

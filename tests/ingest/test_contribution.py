@@ -302,7 +302,7 @@ def neighbours(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
             yield rest
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("quantity", [False, True])
 @pytest.mark.parametrize("private", [False, True])
 def test_removing_one_unit_stays_within_the_sensitivity(private: bool, quantity: bool) -> None:

@@ -77,11 +77,11 @@ def stampede(ledger: str, folder: Path, reservations: int) -> None:
     assert any(repeated)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_stampede_on_a_file(quick_folder: Path) -> None:
     stampede(str(quick_folder / "ledger.db"), quick_folder, RESERVATIONS)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_stampede_on_a_server(quick_folder: Path, new_database: Callable[[], str]) -> None:
     stampede(new_database(), quick_folder, RESERVATIONS)

@@ -82,7 +82,7 @@ def test_the_sweep_runs_every_method_on_the_same_instance() -> None:
     assert seconds["M_dp^OP (tree-program), HiGHS"] is None  # far out of time, as in the paper
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.data
 def test_the_pattern_of_table_7_on_county_housing(data_folder: Path) -> None:
     exact = data_sets(data_folder, fioretto2021.FULL)["census"]

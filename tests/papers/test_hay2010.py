@@ -100,7 +100,7 @@ def test_a_folder_without_the_data_is_refused(tmp_path):
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.proof
 def test_gains_on_real_data_are_near_those_we_measured_before(data_folder):
     """Squared error of S̃ over that of S̄ at ε = 1, 0.1, 0.01."""
     expected = {
@@ -118,7 +118,7 @@ def test_gains_on_real_data_are_near_those_we_measured_before(data_folder):
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.proof
 def test_inference_beats_blocks_at_all_range_sizes_on_real_data(data_folder):
     for name, counts in hay2010.load_counts(data_folder, hay2010.HISTOGRAMS).items():
         for rows in tables(hay2010.figure_6(name, counts, runs=10)).values():

@@ -63,7 +63,7 @@ def test_a_missing_folder_is_named(tmp_path):
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.skipif(
     "TALLYTREE_DATA" not in os.environ,
     reason="TALLYTREE_DATA does not name the folder of real data",
@@ -76,7 +76,7 @@ def test_on_real_data_the_default_is_at_least_close_to_the_best():
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.skipif(
     "TALLYTREE_DATA" not in os.environ,
     reason="TALLYTREE_DATA does not name the folder of real data",

@@ -45,7 +45,7 @@ def test_ranges_are_sums_of_bins_with_whole_intervals(strategy):
     assert released.verify()
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
 @pytest.mark.parametrize(
     "strategy", STRATEGIES[:3], ids=NAMES[:3]
@@ -246,7 +246,7 @@ def test_auto_has_the_least_expected_error_for_the_workload(workload):
 
 
 @pytest.mark.parametrize(
-    "strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.slow)]
+    "strategy", ["eigen-select", pytest.param("low-rank", marks=pytest.mark.proof)]
 )
 def test_the_papers_matrix_mechanisms_run(strategy):
     released = histogram(COUNTS[:16], epsilon=1, mechanism=strategy, insecure_seed=1)

@@ -34,7 +34,7 @@ REQUESTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(
     "budget", [Budget("pure", Fraction(1)), Budget("zcdp", Fraction(1, 20))], ids=["pure", "zcdp"]
 )

@@ -72,7 +72,7 @@ def run(*arguments: str) -> int:
     return int(end.value.code or 0)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("step", CRASHES)
 def test_a_crash_loses_budget_never_privacy(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

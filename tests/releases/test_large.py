@@ -81,7 +81,7 @@ def made(counts: ConfidentialCounts) -> Release:
 
 
 @pytest.mark.parametrize(("data", "n_leaves"), [(counties, 3_108), (small_areas, 35_672)])
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_large_report_is_small_quick_and_clean(
     browser: Any, tmp_path: Path, data: Callable[[], ConfidentialCounts], n_leaves: int
 ) -> None:

@@ -24,7 +24,7 @@ pytest.importorskip(
     "pyspark", reason="the Spark engine is not installed: pip install 'tallytree[spark]'"
 )
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.proof,
     pytest.mark.skipif(
         shutil.which("java") is None,
         reason="Spark needs Java 17 or later, and there is no java here",

@@ -59,8 +59,8 @@ def test_objective_is_the_expected_error_and_its_gradient_is_right(workload: Wor
     [
         (64, 30.93, 37.07),
         (256, 64.88, 79.23),
-        pytest.param(512, 92.25, 114.02, marks=pytest.mark.slow),
-        pytest.param(1024, 133.1, 156.64, marks=pytest.mark.slow),
+        pytest.param(512, 92.25, 114.02, marks=pytest.mark.proof),
+        pytest.param(1024, 133.1, 156.64, marks=pytest.mark.proof),
     ],
 )
 def test_optimised_is_well_below_every_tree(
