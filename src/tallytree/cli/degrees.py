@@ -6,8 +6,6 @@ from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
-from tallytree.degree_sequences.publish import make_degrees
-from tallytree.degree_sequences.release import load_degrees
 from tallytree.errors import RequestError
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.groups import Output
@@ -20,6 +18,9 @@ def degrees(source: SourceOrConfig, where: Output, how: DegreesOptions) -> None:
     Example: tallytree degrees friends.csv --edges from,to --public nodes --graphical --epsilon 0.5
     --out degrees
     """
+    from tallytree.degree_sequences.publish import make_degrees
+    from tallytree.degree_sequences.release import load_degrees
+
     if how.edges is None and how.column is None and how.size is None:
         raise RequestError(
             "Say what the rows are with one of --edges FROM,TO, --column COL or --size COL."

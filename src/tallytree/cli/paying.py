@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tallytree.cli.app import say
-from tallytree.ledger.payment import payment_from
 from tallytree.options.groups import Output, Paying
-from tallytree.releases.keeping import Keeping, Target, release_to
-from tallytree.releases.published import Published
-from tallytree.storage.folder import Folder
 
-T = TypeVar("T", bound=Published)
+if TYPE_CHECKING:
+    from tallytree.releases.keeping import Keeping
+    from tallytree.releases.published import Published
+    from tallytree.storage.folder import Folder
+
+T = TypeVar("T", bound="Published")
 
 
 def publish(
@@ -27,6 +28,9 @@ def publish(
 
     The second value says whether it was made before.
     """
+    from tallytree.ledger.payment import payment_from
+    from tallytree.releases.keeping import Target, release_to
+
     target = Target(where.out, where.overwrite, not where.no_noisy, intervals)
     made, found = release_to(target, make, load, payment_from(options))
     if found:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from tallytree.boxes.release import SpatialRelease, load_map
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.errors import RequestError
-from tallytree.maps.accuracy import LINE_METHODS, METHODS, compare_maps, flat_density, points_like
-from tallytree.maps.publish import make_map
 from tallytree.options.asking import VariantOptions
 from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
 from tallytree.privacy.budget import Exact
-from tallytree.releases.metrics import HEAD
-from tallytree.releases.query_evaluation import error_rows
+
+if TYPE_CHECKING:
+    from tallytree.boxes.release import SpatialRelease
 
 
 @command(app, needs=("out",))
@@ -28,6 +26,9 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     1.0 --out trips Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0
     --out trips
     """
+    from tallytree.boxes.release import load_map
+    from tallytree.maps.publish import make_map
+
     made, found = publish(how, where, lambda keeping: make_map(source, how, keeping), load_map)
     if where.picture is not None:
         made.picture(where.picture)
@@ -59,6 +60,16 @@ def plan_map(
     earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, runs: int, json: bool
 ) -> None:
     """Show predicted errors of an earlier map's points, by mechanism."""
+    from tallytree.maps.accuracy import (
+        LINE_METHODS,
+        METHODS,
+        compare_maps,
+        flat_density,
+        points_like,
+    )
+    from tallytree.releases.metrics import HEAD
+    from tallytree.releases.query_evaluation import error_rows
+
     if asked.view is not None or asked.budget is not None:
         raise RequestError("A map has a --mechanism; --view and --budget go with group sizes.")
     known = LINE_METHODS if len(earlier.shape) == 1 else METHODS

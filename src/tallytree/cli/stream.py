@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Printing
 from tallytree.options.stream import StreamOptions
-from tallytree.streams.publish import stream as release_stream
-from tallytree.streams.release import StreamRelease
+
+if TYPE_CHECKING:
+    from tallytree.streams.release import StreamRelease
 
 
 @command(app, needs=("out", "column", "until"))
@@ -25,6 +26,8 @@ def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> Non
     Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1 --out
     visits
     """
+    from tallytree.streams.publish import stream as release_stream
+
     facts = summary(release_stream(source, how))
     if printed.json:
         print_json({"out": how.out, **facts})

@@ -8,13 +8,12 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, get_type_hints
-
-import numpy as np
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from tallytree.errors import RequestError
 from tallytree.model.renamed import warn_renamed
 from tallytree.options.checks import problem_with
+from tallytree.options.late import Array, ArrayBool, ArrayInteger
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Options")
@@ -52,6 +51,13 @@ class Spelling:
     recorded
         Whether the option is part of the request that a manifest records. Who pays, and with which
         seed, is not.
+    panel
+        The question that the option answers, one of :data:`tallytree.options.panels.PANELS`; that
+        of its class where None.
+    rare
+        Few need it: a long help leaves it out, like all of the experts' options.
+    needed
+        When it must be given, in words that follow "needed": ``"unless with --rho"``.
     """
 
     help: str
@@ -65,6 +71,9 @@ class Spelling:
     repeats: bool = False
     now: Callable[[Any], tuple[str, Any]] | None = None
     recorded: bool = True
+    panel: str | None = None
+    rare: bool = False
+    needed: str | None = None
 
 
 def option(default: T, *, help: str, **spelling: Any) -> T:  # noqa: A002
@@ -81,7 +90,16 @@ def spelled_now(name: str) -> Callable[[Any], tuple[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
-    """Base of all groups of options: checked once, when made."""
+    """Base of all groups of options: checked once, when made.
+
+    A class of options says which question they answer: ``class Loss(Options, panel=PRIVACY)``.
+    """
+
+    _panel: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, *, panel: str | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls._panel = panel
 
     def __post_init__(self) -> None:
         self._take_old_names()
@@ -91,9 +109,8 @@ class Options:
             problem = problem_with(field.name, value, types[field.name], spelling.least)
             if problem is not None:
                 raise RequestError(problem)
-            if isinstance(
-                value, np.integer | np.bool_
-            ):  # plain numbers, so that later checks and JSON need not know
+            # Plain numbers, so that later checks and JSON need not know.
+            if isinstance(value, ArrayInteger | ArrayBool):
                 object.__setattr__(self, field.name, value.item())
 
     def _take_old_names(self) -> None:
@@ -121,7 +138,7 @@ class Options:
         Facts that are no options of this class are left aside.
         """
         values = {
-            field.name: _read(field, facts[field.name])
+            field.name: read_value(field, facts[field.name])
             for field in fields(cls)
             if field.name in facts
         }
@@ -191,7 +208,14 @@ def spelling_of(field: dataclasses.Field[Any]) -> Spelling:
     return spelling
 
 
-def _read(field: dataclasses.Field[Any], value: Any) -> Any:
+def panel_of(group: type[Options], field: dataclasses.Field[Any]) -> str | None:
+    """The question that an option answers: its own, or that of the class that declares it."""
+    declaring = next(part for part in group.__mro__ if field.name in inspect.get_annotations(part))
+    return spelling_of(field).panel or declaring._panel
+
+
+def read_value(field: dataclasses.Field[Any], value: Any) -> Any:
+    """The value of an option, from text or a list as from anything else."""
     text = spelling_of(field).text
     if isinstance(value, str) and text is not None:
         return text(value, f"--{field.name.replace('_', '-')}")
@@ -199,8 +223,10 @@ def _read(field: dataclasses.Field[Any], value: Any) -> Any:
 
 
 def _is_same(value: Any, default: Any) -> bool:
-    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
-        return np.array_equal(value, default)
+    if isinstance(value, Array) or isinstance(default, Array):
+        from numpy import array_equal  # loaded already, or there were no array
+
+        return array_equal(value, default)
     return bool(value is default or value == default)
 
 
