@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tallytree.options import text
+import tallytree.options.text as text
 from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import (
     Allocation,

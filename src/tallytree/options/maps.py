@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import tallytree.options.text as text
 from tallytree.errors import RequestError
-from tallytree.options import text
 from tallytree.options.base import Options, option, spelled_now
 from tallytree.options.choices import GridStrategyName, MapMethod, Outside, names
 from tallytree.options.groups import FinishOptions, NamedUnit, Output, Releasing, SourceOptions

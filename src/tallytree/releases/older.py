@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tallytree.errors import VerificationError
-from tallytree.group_sizes.manifest import fixed_facts
 from tallytree.model.unit import ENTITY, Unit
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.storage.folder import MANIFEST, Manifest
@@ -201,6 +200,8 @@ def _unit(old: Mapping[str, Any]) -> Unit:
 
 def _fixed(kind: str, manifest: Manifest) -> tuple[str, ...]:
     if kind == "group-sizes":
+        from tallytree.group_sizes.manifest import fixed_facts  # other kinds need none of it
+
         return fixed_facts(groups_public=manifest["totals"]["source"] == "public")
     return ("how many groups there are",) if kind == "degrees" else ()
 
