@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,6 +31,7 @@ import numpy as np
 from tallytree import spatial
 from tallytree.boxes import adaptive, smoothing
 from tallytree.boxes.draft import Draft
+from tallytree.boxes.methods import METHODS
 from tallytree.model.box_tree import box_sums
 from tallytree.papers.dpbench import reproduce as dpbench
 from tallytree.papers.dpbench.made_up import (
@@ -40,7 +42,6 @@ from tallytree.papers.dpbench.made_up import (
     untouched_lines,
     untouched_maps,
 )
-from tallytree.papers.slides import reproduce as slides
 
 SCALES = (10**3, 10**4, 10**5, 10**6)
 # Cells per column of lines and of maps, cheap ones first.
@@ -244,7 +245,10 @@ def variants() -> Iterator[tuple[str, Changes]]:
         return known
 
     yield "as it is", lambda sample: []
-    yield "not smoothed", lambda sample: [patch.object(slides, "SMOOTHED", ())]
+    yield (
+        "not smoothed",
+        lambda sample: [patch.dict(METHODS, adaptive=replace(METHODS["adaptive"], smoothed=False))],
+    )
     yield (
         "smoothed by a mixture that is not fitted",
         lambda sample: [patch.object(smoothing, "fit_divisions", lambda *given: given[-1])],

@@ -18,10 +18,11 @@ import pyarrow as pa
 from benchmarks import peak_memory
 from benchmarks.real_data import data_folder
 from tallytree import ConfidentialCounts, evaluate, read, release
-from tallytree.group_sizes.adaptive import estimate_again
 from tallytree.group_sizes.intervals.answers import answer
 from tallytree.group_sizes.intervals.copies import copy_release
 from tallytree.group_sizes.manifest import facts_of
+from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.plan.plan import plan_release, with_shares
 from tallytree.group_sizes.publish import groups_known
 from tallytree.group_sizes.reconcile.people import counted_people, whole_people
@@ -37,6 +38,7 @@ from tallytree.model.lattice import Family
 from tallytree.model.people import People, classes_of_entities
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.budget import written_fraction
+from tallytree.releases.progress import silent
 
 LEVELS = ("region", "division", "fips")
 BY = ("couple", "assistance")
@@ -272,7 +274,8 @@ def _sizes_alone(made: Release) -> CountsBySize:
     plan = with_shares(
         plan_release(ReleaseOptions.told(made.manifest["request"]), facts), facts, shares
     )
-    return estimate_again(facts.lattice, plan, made.noisy).leaf_counts(facts.lattice)
+    measured = Measured(Settled(plan), made.noisy)
+    return mechanism_named("adaptive").estimate(measured, facts, silent).leaf_counts
 
 
 def _compare_people(both: ConfidentialCounts, epsilons: Sequence[str], runs: int) -> None:

@@ -17,11 +17,12 @@ from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.group_sizes.accuracy import protecting_groups
 from tallytree.group_sizes.plan.size_bins import SizeBins
-from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_columns
+from tallytree.group_sizes.reconcile.size_bins import fill_bins
 from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.kernels.distance import earth_movers_distance
 from tallytree.kernels.tables.simplex import project_to_simplex
 from tallytree.kernels.trees.projection import project_on_tree_in_place
+from tallytree.lattice.whole import whole_columns
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.privacy.budget import Budget, exact, noise_for
 from tallytree.privacy.noise import draw_noise

@@ -23,7 +23,7 @@ from benchmarks.real_data import DATA, data_folder
 from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.errors import TallytreeError
 from tallytree.group_sizes.accuracy import data_like
-from tallytree.group_sizes.mechanisms import MECHANISMS
+from tallytree.group_sizes.plan.traits import NAMES as MECHANISMS
 
 RESULTS = Path("bench-results") / "prediction"
 EPSILON = 1

@@ -69,7 +69,6 @@ def wrong_calls_fail(counts: tt.ConfidentialCounts, release: tt.Release) -> None
     tt.histogram([1], epsilon=1, nonnegative="clip")  # type: ignore[call-overload]
     tt.spatial([[1.0, 2.0]], epsilon=1, mechanism="quadtre")  # type: ignore[call-overload]
     tt.spatial([[1.0, 2.0]], epsilon=1, outside="ignore")  # type: ignore[call-overload]
-    tt.grid_histogram([[1]], epsilon=1, strategy="wavelet")  # type: ignore[call-overload]
     # Degrees, streams, plans.
     tt.degrees([1], epsilon=1, mechanism="sort")  # type: ignore[call-overload]
     tt.stream("visits.parquet", column="day", until=3, every="hour", epsilon=1)  # type: ignore[call-overload]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-import tallytree.group_sizes.adaptive as adaptive
 import tallytree.group_sizes.estimate.staircases as estimate
+import tallytree.group_sizes.mechanisms.turns as adaptive
 import tallytree.group_sizes.reconcile.staircases as consistency
 import tallytree.kernels.staircase.blocks as kernel
 import tallytree.kernels.staircase.curves as staircase_curves

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tallytree.extensions import MODULES
+
 if TYPE_CHECKING:
     from tallytree.boxes.release import SpatialRelease
     from tallytree.degree_sequences.publish import degrees
@@ -26,14 +28,13 @@ if TYPE_CHECKING:
         sign,
         verify,
     )
-    from tallytree.maps.grid_histogram import grid_histogram
     from tallytree.maps.publish import spatial
     from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
     from tallytree.model.hierarchy import Hierarchy
     from tallytree.options.degrees import DegreesOptions
     from tallytree.options.group_sizes import ReleaseOptions
     from tallytree.options.histogram import HistogramOptions
-    from tallytree.options.maps import GridHistogramOptions, MapOptions
+    from tallytree.options.maps import MapOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
     from tallytree.ranges.publish import histogram
@@ -49,7 +50,6 @@ __all__ = [
     "ConfidentialCounts",
     "DegreeSequence",
     "DegreesOptions",
-    "GridHistogramOptions",
     "Hierarchy",
     "HistogramOptions",
     "MapOptions",
@@ -68,7 +68,6 @@ __all__ = [
     "degrees",
     "evaluate",
     "export",
-    "grid_histogram",
     "histogram",
     "load",
     "microdata",
@@ -84,6 +83,13 @@ __all__ = [
     "with_intervals",
 ]
 
+# Mechanisms of papers, which no default chooses; each module is imported when one of them is asked
+# for by name.
+MODULES |= {
+    "group sizes": "tallytree.papers.fioretto2021.mechanisms",
+    "boxes": "tallytree.papers.rivals.methods",
+}
+
 # Where each public name lives. Its module is imported when the name is first asked for: all of them
 # together load SciPy, Numba, Arrow and DuckDB, ten times as long as NumPy takes.
 _HOMES = {
@@ -91,7 +97,6 @@ _HOMES = {
     "ConfidentialCounts": "model.confidential",
     "DegreeSequence": "degree_sequences.release",
     "DegreesOptions": "options.degrees",
-    "GridHistogramOptions": "options.maps",
     "Hierarchy": "model.hierarchy",
     "HistogramOptions": "options.histogram",
     "MapOptions": "options.maps",
@@ -110,7 +115,6 @@ _HOMES = {
     "degrees": "degree_sequences.publish",
     "evaluate": "kinds.verbs",
     "export": "kinds.verbs",
-    "grid_histogram": "maps.grid_histogram",
     "histogram": "ranges.publish",
     "load": "kinds.verbs",
     "microdata": "kinds.verbs",

@@ -28,8 +28,8 @@ from tallytree.degree_sequences.publish import degrees
 from tallytree.group_sizes.estimate.staircases import prior_of_root
 from tallytree.group_sizes.measure.levels import Place
 from tallytree.group_sizes.measure.staircases import measure_staircases
+from tallytree.group_sizes.measure.views import measure_views
 from tallytree.group_sizes.plan import plan as planning
-from tallytree.group_sizes.publish import measure_all
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
@@ -123,7 +123,7 @@ def regions(
                 REGIONS, counts.groups_public, counts.max_quantity, counts.unit.contributions
             )
             plan = planning.plan_release(ReleaseOptions(**request), facts)
-            told.append(answers(measure_all(counts, plan, KeyStream.from_system())))
+            told.append(answers(measure_views(counts, plan, KeyStream.from_system())))
         else:
             told.append(answers(tt.release(counts, **request).noisy))  # type: ignore[arg-type]
     return told[0], told[1]
@@ -237,7 +237,7 @@ def chain() -> tuple[Any, Any]:
     def make(sizes: list[int]) -> Any:
         table = counts_from_runs(np.arange(2), np.array(sizes), np.ones(2, dtype=np.int64), 2)
         counts = ConfidentialCounts(hierarchy=tree, leaf_counts=table, n_groups=table.n_groups())
-        noisy = measure_all(counts, plan, KeyStream.from_system())
+        noisy = measure_views(counts, plan, KeyStream.from_system())
         return np.concatenate([level["chain"].values for level in noisy.levels])
 
     return repeated(make, [1, 1], [1, 2], n_runs=9000)

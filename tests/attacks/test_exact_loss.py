@@ -17,8 +17,8 @@ import tallytree as tt
 from tallytree.boxes import measure as measuring_maps
 from tallytree.degree_sequences.publish import degrees
 from tallytree.group_sizes.measure import size_bins as measuring_bins
-from tallytree.group_sizes.mechanisms import MECHANISMS
 from tallytree.group_sizes.plan import plan as planning
+from tallytree.group_sizes.plan.traits import NAMES as MECHANISMS
 from tallytree.maps.publish import spatial
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity

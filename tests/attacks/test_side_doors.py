@@ -22,15 +22,16 @@ import tallytree as tt
 from tallytree.cli import main
 from tallytree.degree_sequences.publish import confidential_sizes
 from tallytree.errors import TallytreeError
-from tallytree.group_sizes.adaptive import run_adaptive
+from tallytree.group_sizes.measure.adaptive import measure_adaptive
+from tallytree.group_sizes.measure.views import measure_views
 from tallytree.group_sizes.plan.plan import PublicFacts, plan_release
-from tallytree.group_sizes.publish import measure_all
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.values import read_values
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.randomness import KeyStream
+from tallytree.releases.progress import silent
 from tests.attacks.inputs import TREE, Households
 from tests.attacks.transcript import listen, replay
 
@@ -235,20 +236,13 @@ FACTS = PublicFacts(TREE, True, 1)
 
 
 def measure_hybrid(counts: ConfidentialCounts, stream: KeyStream) -> None:
-    measure_all(counts, plan_release(ReleaseOptions(epsilon=1, view="hybrid"), FACTS), stream)
+    measure_views(counts, plan_release(ReleaseOptions(epsilon=1, view="hybrid"), FACTS), stream)
 
 
 def measure_adaptively(counts: ConfidentialCounts, stream: KeyStream) -> None:
     """Measures and estimates in turns, so that all of it is timed."""
-    n_groups = TREE.sum_from_leaves(counts.n_groups)
-    run_adaptive(
-        counts,
-        plan_release(ReleaseOptions(epsilon=1), FACTS),
-        FACTS,
-        n_groups,
-        stream,
-        lambda plan, noisy: None,
-    )
+    plan = plan_release(ReleaseOptions(epsilon=1), FACTS)
+    measure_adaptive(counts, plan, FACTS, stream, silent)
 
 
 @pytest.mark.slow

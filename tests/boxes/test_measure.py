@@ -12,7 +12,7 @@ from tallytree.boxes.measure import (
     median_scores,
     tree_deviations,
 )
-from tallytree.boxes.methods import GROW, LINE
+from tallytree.boxes.methods import NAMES, method_named
 from tallytree.errors import RequestError
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential_grid import ConfidentialGrid
@@ -79,13 +79,13 @@ def test_cells_are_never_asked_for_more_than_the_whole_budget():
         charges.charge(*boxes(((2, 0), (4, 2))), Fraction(0))
 
 
-@pytest.mark.parametrize("method", GROW)
+@pytest.mark.parametrize("method", NAMES)
 @pytest.mark.parametrize("definition", ["pure", "zcdp"])
 def test_every_method_spends_the_whole_budget_on_every_cell_and_no_more(method, definition):
     # What merges neighbours along a line finds one boundary.
     counts = (
         np.repeat([2, 200], 128)
-        if method in LINE
+        if method_named(method).one_column
         else np.random.default_rng(3).poisson(2, size=(16, 16))
     )
     survey_budget = Budget(definition, Fraction(1, 2))

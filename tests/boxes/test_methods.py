@@ -5,7 +5,7 @@ import pytest
 
 from tallytree.boxes.draft import Draft
 from tallytree.boxes.grids import best_grid_branching, grid_size, second_grid_sizes
-from tallytree.boxes.methods import GROW, LINE, grow
+from tallytree.boxes.methods import NAMES, grow, method_named
 from tallytree.boxes.shares import geometric_shares, proportional_shares
 from tallytree.boxes.trees import first_level, geometric_ratio, halvings
 from tallytree.errors import RequestError
@@ -14,7 +14,7 @@ from tests.boxes.surveys import PlainSurvey, share_of
 
 
 def fits(method, shape):
-    return len(shape) == 1 or method not in LINE
+    return len(shape) == 1 or not method_named(method).one_column
 
 
 def grown(method, counts, *, epsilon=1.0, **options):
@@ -29,7 +29,7 @@ def grown(method, counts, *, epsilon=1.0, **options):
     ("method", "shape"),
     [
         (method, shape)
-        for method in GROW
+        for method in NAMES
         for shape in [(40,), (16, 16), (5, 12), (6, 4, 3)]
         if fits(method, shape)
     ],

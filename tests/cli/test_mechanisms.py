@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tallytree.cli import main
-from tallytree.group_sizes.mechanisms import TRAITS
+from tallytree.papers.fioretto2021.mechanisms import MECHANISMS
 from tests.cli.test_commands import READ, place, tallytree
 
 __all__ = ["place"]
 # Whole groups, which size-bins protects, have tests of their own.
-DENSE = [name for name, traits in TRAITS.items() if traits.view is not None and name != "size-bins"]
+DENSE = list(MECHANISMS)
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -50,7 +50,7 @@ def test_released_verified_and_accounted(
     assert json.loads(printed)["passed"] is True
     manifest = json.loads((place / out / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["totals"]["kept"] == (
-        "every region" if "regions" in TRAITS[mechanism].totals else "root"
+        "every region" if "regions" in MECHANISMS[mechanism].traits.totals else "root"
     )
 
 

@@ -58,7 +58,7 @@ def test_a_map_is_released_with_a_picture_verified_and_queried(place):
         ({"box": "wide"}, "LOW:HIGH"),
         ({"columns": "lon"}, "2 sides for 1 columns"),
         ({"source": "bad.parquet"}, "missing"),
-        ({"extra": ("--method", "adaptive-grid", "--alpha", "1.5")}, "alpha"),
+        ({"extra": ("--mechanism", "adaptive-grid", "--alpha", "1.5")}, "alpha"),
     ],
 )
 def test_bad_requests_end_with_one_sentence_and_leave_nothing(place, options, says):
@@ -131,14 +131,23 @@ def test_errors_are_planned_from_an_earlier_map(place):
     ]
     assert all(one["classes"][1]["mean_error"] > 0 for one in found)
     shown = tallytree(
-        "plan", "--like", "map", "--epsilon", "1", "--method", "kd-tree", "--runs", "1", cwd=place
+        "plan",
+        "--like",
+        "map",
+        "--epsilon",
+        "1",
+        "--mechanism",
+        "kd-tree",
+        "--runs",
+        "1",
+        cwd=place,
     )
     assert "kd-tree" in shown.stdout
     assert "No confidential data" in shown.stderr + shown.stdout
     assert tallytree("plan", "--like", "map", "--target", "x: emd<=1", cwd=place).returncode == 2
     assert (
         tallytree(
-            "plan", "--like", "map", "--epsilon", "1", "--method", "none", cwd=place
+            "plan", "--like", "map", "--epsilon", "1", "--mechanism", "none", cwd=place
         ).returncode
         == 2
     )

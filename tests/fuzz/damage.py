@@ -157,7 +157,7 @@ def _edit(folder: Path, manifest: dict[str, Any], dice: random.Random, *, sealed
 
 def _write(folder: Path, manifest: dict[str, Any], *, sealed: bool) -> None:
     try:
-        if sealed and manifest.get("format_version") != 1:
+        if sealed:
             forge(folder, manifest)
             return
     except ValueError:

@@ -16,19 +16,17 @@ from tallytree.releases.opening import reading
 from tests.fuzz.damage import copied, spoil
 from tests.fuzz.small import KINDS_MADE, MADE
 from tests.fuzz.watching import TIMES, at_most, complaint, seeded
-from tests.releases.older_folders import EXPECTED, FORMAT_1
 
 assert set(KINDS_MADE) == set(KINDS)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A small folder of every kind, of this format and of the first."""
+    """A small folder of every kind."""
     place = tmp_path_factory.mktemp("whole")
-    made = {
+    return {
         name: Path(make(insecure_seed=1).save(place / name)) for name, make in KINDS_MADE.items()
     }
-    return made | {f"format 1: {name}": FORMAT_1 / name for name in EXPECTED}
 
 
 def uses(folder: Path, out: Path) -> dict[str, Callable[[], Any]]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tallytree.errors import RequestError
+from tallytree.group_sizes.measure.views import measure_views
 from tallytree.group_sizes.plan.costs import PROGRAM_BYTES, predicted_cost
 from tallytree.group_sizes.plan.memory import (
     available_memory,
@@ -14,7 +15,7 @@ from tallytree.group_sizes.plan.memory import (
 )
 from tallytree.group_sizes.plan.plan import Plan, PublicFacts, plan_release
 from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
-from tallytree.group_sizes.publish import measure_all, release
+from tallytree.group_sizes.publish import release
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import hierarchy_from_leaves
@@ -35,7 +36,7 @@ def plan(view: str, max_size: int = 20) -> Plan:
 
 @pytest.mark.parametrize("view", ["naive", "sizes", "cumulative"])
 def test_predicted_numbers_are_those_that_are_measured(view: str) -> None:
-    noisy = measure_all(TRUTH, plan(view), KeyStream.from_insecure_seed(0))
+    noisy = measure_views(TRUTH, plan(view), KeyStream.from_insecure_seed(0))
     measured = [sum(len(query.values) for query in level.queries) for level in noisy.levels]
     assert cells_per_level(plan(view), FACTS, N_GROUPS) == measured
 
@@ -47,7 +48,7 @@ def test_hybrid_is_bounded_whatever_the_sizes(more: int) -> None:
     """
     larger = CountsBySize(COUNTS.offsets, COUNTS.size + more, COUNTS.count)
     truth = ConfidentialCounts(TREE, larger, larger.n_groups())
-    noisy = measure_all(truth, plan("hybrid"), KeyStream.from_insecure_seed(0))
+    noisy = measure_views(truth, plan("hybrid"), KeyStream.from_insecure_seed(0))
     measured = np.array(
         [sum(len(query.values) for query in level.queries) for level in noisy.levels]
     )

@@ -116,7 +116,7 @@ def test_a_column_named_group_is_a_unit_column() -> None:
         levels=["state"],
         unit="column:group",
         contributions=2,
-        public="groups",
+        public="regions",
     )
     assert counts.unit == Unit("row", "group", 2)
 
@@ -249,10 +249,11 @@ def test_an_account_for_whole_groups_pays_only_for_them(tmp_path: Path) -> None:
     )
     assert made.manifest["privacy"]["ledger"]["dataset"] == "homes"
     rows = people().append_column("group", pa.array(list("abcabc")))
-    for other in ({}, {"unit": "column:group", "contributions": 2}):
+    column = {"unit": "column:group", "contributions": 2, "public": "regions"}
+    for other in ({"public": "groups"}, column):
         with pytest.raises(RequestError, match="do not add up"):
             tt.release(
-                tt.read(rows, public="groups", **given, **other),
+                tt.read(rows, **given, **other),
                 epsilon="0.1",
                 ledger=ledger,
                 dataset="homes",

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
 from tallytree.ingest import read
-from tallytree.ingest.public import declared
 from tests.ingest.formats import FORMATS, SOME_FORMATS, in_format
 from tests.reference.reading import counts_as_dict, sizes_of_groups
 
@@ -238,12 +237,6 @@ def test_agrees_with_counting_in_python(
 def test_requests_that_make_no_sense(options: dict[str, object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         read(PEOPLE, **options)
-
-
-def test_the_old_spelling_of_private_groups_warns() -> None:
-    with pytest.warns(FutureWarning, match='groups_private is now public="regions"'):
-        found = declared(None, groups_private=True)
-    assert not found.groups_public
 
 
 def test_importing_loads_no_engine() -> None:

@@ -111,7 +111,9 @@ KIND = Kind(
     command="–",
     function="tests.kinds.toy.total",
     load=load_total,
-    check_privacy=check_privacy,
+    check_privacy=lambda folder: check_privacy(
+        folder, lambda folder, leaves: [group_totals_sensitivity() for _ in leaves]
+    ),
     page=lambda made, evaluation, look: f"<p>{made.value}</p>",
     estimate=No("it is a toy."),
     evaluate=No("it is a toy."),

@@ -20,7 +20,6 @@ from tallytree.ledger.chain import (
     history_as_csv,
     history_as_json,
     history_from_json,
-    plain_number,
 )
 from tallytree.ledger.checks import check_history
 from tallytree.ledger.terms import Parts, detail_of
@@ -252,21 +251,6 @@ def test_a_history_that_is_none_is_one_message(text: str) -> None:
 
 def test_an_empty_history_does_not_hold() -> None:
     assert check_history([]) == ["the account has no rows"]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("3", "3"),
-        ("1/10", "0.1"),
-        ("-5/4", "-1.25"),
-        ("1/3", "1/3"),
-        ("0", "0"),
-        ("1/1000000", "0.000001"),
-    ],
-)
-def test_numbers_for_people(value: str, shown: str) -> None:
-    assert plain_number(Fraction(value)) == shown
 
 
 def test_definitions_convert_one_way() -> None:

@@ -100,7 +100,7 @@ def test_nothing_is_measured_without_payment(ledger: str, monkeypatch: pytest.Mo
     def never(*_: object, **__: object) -> None:
         raise AssertionError("measured without payment")
 
-    monkeypatch.setattr(group_sizes, "measure_all", never)
+    monkeypatch.setattr("tallytree.group_sizes.measure.adaptive.measure_in_turns", never)
     monkeypatch.setattr(group_sizes.KeyStream, "from_system", never)
     with pytest.raises(BudgetError, match="has ε = 2 left of 2; the release asks for ε = 3"):
         tt.release(COUNTS, epsilon=3, ledger=ledger, dataset="census")

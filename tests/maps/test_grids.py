@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 import pytest
 
 import tallytree as tt
-from tallytree.boxes.grids import flat_or_hierarchical
 from tallytree.errors import InputError, RequestError
 from tallytree.ledger.accounts import create_account, read_history
 from tallytree.ledger.chain import summarise
@@ -19,28 +18,6 @@ from tallytree.releases.questions import Question
 COUNTS = np.random.default_rng(3).poisson(40, (12, 18))
 WORKERS = pa.table({"age": [30, 50], "shift": ["day", "night"]})
 AGES, SHIFTS = [0, 18, 40, 65, 120], ["day", "evening", "night"]
-
-
-@pytest.mark.parametrize(
-    ("strategy", "branching"),
-    [("flat", None), ("hierarchical", 4), ("hierarchical", None), ("auto", None)],
-)
-def test_the_old_name_warns_and_makes_a_map(strategy, branching):
-    with pytest.warns(FutureWarning, match=r"grid_histogram is now tallytree.spatial"):
-        made = tt.grid_histogram(
-            COUNTS, epsilon=1, strategy=strategy, branching=branching, insecure_seed=1
-        )
-    method = "flat" if strategy == "auto" else strategy
-    same = tt.spatial(
-        counts=COUNTS, epsilon=1, mechanism=method, branching=branching, insecure_seed=1
-    )
-    assert made.manifest == same.manifest
-    assert made.table().equals(same.table())
-    answer = made.range([(2, 10), (3, 17)])
-    assert answer.estimate == made.surface.density[2:10, 3:17].sum()
-    assert answer.low <= answer.estimate <= answer.high
-    assert made.total().estimate == made.surface.density.sum()
-    assert made.verify()
 
 
 @pytest.mark.parametrize("method", ["hierarchical", "quadtree", "kd-hybrid"])
@@ -160,12 +137,6 @@ def test_points_between_edges_are_counted_alike_from_arrays_tables_and_counts():
         for given in (beyond, beyond.to_pandas().to_numpy())
     ]
     assert clipped[0].equals(clipped[1])
-
-
-def test_flat_is_best_on_small_grids_and_in_three_dimensions():
-    assert flat_or_hierarchical((32, 32)) == "flat"
-    assert flat_or_hierarchical((16, 16, 16)) == "flat"
-    assert flat_or_hierarchical((256, 256)) == "hierarchical"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from tallytree.errors import RequestError
 from tallytree.options import (
     DegreesOptions,
-    GridHistogramOptions,
     HistogramOptions,
     MapOptions,
     Options,
@@ -34,7 +33,7 @@ from tallytree.options.reading import EngineOptions
 from tallytree.options.spelled import spelled, spelled_alone
 
 GROUPS: list[type[Options]] = [
-    AssumedOptions, DegreesOptions, EngineOptions, EvaluateOptions, GridHistogramOptions, GroupSizesOutput, HistogramOptions,
+    AssumedOptions, DegreesOptions, EngineOptions, EvaluateOptions, GroupSizesOutput, HistogramOptions,
     MapOptions, MapOutput, Output, PlanOptions, QueryOptions, ReadOptions, ReleaseOptions, ReportOptions,
     StreamOptions,
 ]  # fmt: skip
@@ -179,7 +178,7 @@ def test_what_was_asked_for_can_be_asked_for_again() -> None:
     assert "password" not in repr(asked)
 
 
-def test_older_manifests_hold_numbers_as_text() -> None:
+def test_numbers_may_be_told_as_text() -> None:
     assert ReleaseOptions.told({"max_size": "20", "norm": 2}) == ReleaseOptions(max_size=20, norm=2)
 
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from tallytree import ConfidentialCounts, load, release, verify
 from tallytree.errors import MissingExtraError, RequestError
-from tallytree.group_sizes.mechanisms import TRAITS
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
+from tallytree.papers.fioretto2021.mechanisms import MECHANISMS
 from tests.group_sizes.test_group_sizes import assert_holds, confidential
 from tests.reference.group_sizes import hierarchies_with_sizes
 
 # Whole groups, which size-bins protects, have tests of their own.
-DENSE = [name for name, traits in TRAITS.items() if traits.view is not None and name != "size-bins"]
-WITHOUT_SOLVER = [name for name in DENSE if not TRAITS[name].solver]
+DENSE = list(MECHANISMS)
+WITHOUT_SOLVER = [name for name in DENSE if not MECHANISMS[name].traits.solver]
 SMALL = hierarchy_from_leaves(["leaf"], [("a",), ("b",)])
 
 
@@ -34,7 +34,7 @@ def test_every_mechanism_keeps_its_promises(
 ) -> None:
     tree, sizes = case
     mechanism = data.draw(st.sampled_from(WITHOUT_SOLVER))
-    totals = data.draw(st.sampled_from(TRAITS[mechanism].totals))
+    totals = data.draw(st.sampled_from(MECHANISMS[mechanism].traits.totals))
     truth = confidential(tree, sizes)
     made = release(
         truth,
@@ -53,7 +53,7 @@ def test_every_mechanism_keeps_its_promises(
 @pytest.mark.parametrize("mechanism", DENSE)
 @pytest.mark.parametrize("totals", ["regions", "root"])
 def test_small_instances_of_all_mechanisms(mechanism: str, totals: str, tmp_path: Path) -> None:
-    if totals not in TRAITS[mechanism].totals:
+    if totals not in MECHANISMS[mechanism].traits.totals:
         with pytest.raises(RequestError, match=f"mechanism '{mechanism}' keeps"):
             release(small(), epsilon=1, mechanism=mechanism, totals=totals, max_size=5, repair=True)
         return
@@ -71,7 +71,7 @@ def test_small_instances_of_all_mechanisms(mechanism: str, totals: str, tmp_path
     made.save(tmp_path / "out")
     assert verify(tmp_path / "out").passed
     assert load(tmp_path / "out").counts.count.tolist() == made.counts.count.tolist()
-    if TRAITS[mechanism].solver:
+    if MECHANISMS[mechanism].traits.solver:
         assert made.manifest["mechanism"]["fit"]["optimal"] is True
 
 
@@ -163,7 +163,7 @@ def test_a_missing_solver_is_named_before_anything_is_measured(
         return real(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", without_highs)
-    monkeypatch.setattr("tallytree.group_sizes.publish.measure_all", None)
+    monkeypatch.setattr("tallytree.group_sizes.measure.views.measure_views", None)
     with pytest.raises(MissingExtraError, match=r"tallytree\[solvers\]"):
         release(small(), epsilon=1, mechanism="tree-exact", max_size=5)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.errors import RequestError
-from tallytree.privacy.budget import Budget, exact, noise_for, split, split_equally
+from tallytree.privacy.budget import Budget, exact, noise_for, plain_number, split, split_equally
 from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from tallytree.privacy.sensitivity import Sensitivity
 
@@ -99,3 +99,18 @@ def test_noise_follows_the_sensitivity() -> None:
     sensitivity = Sensitivity(l1=6, l2_squared=5)
     assert noise_for(Budget("pure", Fraction(1, 3)), sensitivity) == DiscreteLaplace(Fraction(18))
     assert noise_for(Budget("zcdp", Fraction(1, 8)), sensitivity) == DiscreteGaussian(Fraction(20))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("3", "3"),
+        ("1/10", "0.1"),
+        ("-5/4", "-1.25"),
+        ("1/3", "1/3"),
+        ("0", "0"),
+        ("1/1000000", "0.000001"),
+    ],
+)
+def test_numbers_for_people(value: str, shown: str) -> None:
+    assert plain_number(Fraction(value)) == shown

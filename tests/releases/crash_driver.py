@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import tallytree.group_sizes.measure.adaptive
 import tallytree.group_sizes.measure.staircases
 import tallytree.group_sizes.publish
 import tallytree.ledger.accounts
@@ -18,7 +19,7 @@ from tallytree.cli import main
 # Step: module, function, and which call of it is the last.
 STEPS: dict[str, tuple[Any, str, int]] = {
     "reserve": (tallytree.ledger.accounts, "reserve", 1),
-    "measure": (tallytree.group_sizes.publish, "run_adaptive", 1),
+    "measure": (tallytree.group_sizes.measure.adaptive, "measure_in_turns", 1),
     "half-measure": (tallytree.group_sizes.measure.staircases, "add_noise", 2),
     "write": (tallytree.group_sizes.publish.Release, "save", 1),
     "half-write": (tallytree.storage.folder, "_write_table", 1),

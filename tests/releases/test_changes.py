@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import tallytree as tt
-from tallytree.releases.report.html import changes_page
+from tallytree.group_sizes.changes import changes_page
 from tests.group_sizes.test_comparison import released
 from tests.releases.browsing import Visit
 

@@ -2,20 +2,20 @@
 
 import copy
 import json
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tallytree as tt
+from tallytree.cli import main
 from tallytree.errors import VerificationError
 from tests.forging import forge
-from tests.releases.older_folders import EXPECTED, FORMAT_1, run
+from tests.fuzz.small import KINDS_MADE
 
 Route = tuple[str | int, ...]
-ONE_PER_KIND = list({facts["kind"]: name for name, facts in EXPECTED.items()}.values())
 
 
 def routes(value: Any, before: Route = ()) -> Iterator[Route]:
@@ -55,32 +55,12 @@ def complaints(folder: Path) -> list[str]:
         return str(error).splitlines()
 
 
-# Nothing else in a folder of format 1 vouches for these: a receipt is optional, and a view that is
-# the default may go unsaid. Folders of the present format carry a checksum of their manifest, so
-# there no key can go.
-NOT_VOUCHED_FOR = {("privacy", "ledger"), ("request", "view")}
+# Whoever cuts a key out of a manifest has made its checksum fit. Versions of libraries are told,
+# not relied on.
+def is_told(route: Route) -> bool:
+    return route[0] == "versions" and len(route) == 2
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_any_missing_key_is_one_complaint(name: str, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(FORMAT_1 / name, tmp_path / name))
-    file = folder / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    assert not complaints(folder)
-    wrong = []
-    for route in routes(manifest):
-        file.write_text(json.dumps(without(manifest, route)), encoding="utf-8")
-        try:
-            found = complaints(folder)
-        except Exception as error:  # a traceback, or a message with another exit code
-            found = [type(error).__name__, "in place of a failed check"]
-        if len(found) != 1 and (found or route not in NOT_VOUCHED_FOR):
-            wrong.append(f"{'.'.join(map(str, route))} ({' '.join(found) or 'nothing noticed'})")
-    assert not wrong, f"{len(wrong)} missing keys: {'; '.join(wrong)}"
-
-
-# A stream is younger than format 1. Its manifest carries a checksum; here somebody who cuts a key
-# out has made it fit.
 STREAMS: dict[str, dict[str, Any]] = {
     "tree, no horizon": {"epsilon": 1},
     "square root": {
@@ -93,39 +73,57 @@ STREAMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_any_missing_key_of_a_stream_is_one_complaint(name: str, tmp_path: Path) -> None:
-    folder = tt.stream(counts=[3, 1, 4, 1, 5], **STREAMS[name]).save(tmp_path / "out")
+def whole(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder without its checksum."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return {key: value for key, value in manifest.items() if key != "sha256"}
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    **{name: partial(make, insecure_seed=1) for name, make in KINDS_MADE.items()},
+    **{
+        f"stream, {name}": partial(tt.stream, counts=[3, 1, 4, 1, 5], **how)
+        for name, how in STREAMS.items()
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_any_missing_key_is_one_complaint(name: str, tmp_path: Path) -> None:
+    folder = CASES[name]().save(tmp_path / "out")
+    assert not complaints(folder)
+    manifest = whole(folder)
     wrong = []
-    for route in routes({key: value for key, value in manifest.items() if key != "sha256"}):
+    for route in routes(manifest):
         forge(folder, without(manifest, route))
         try:
             found = complaints(folder)
-        except Exception as error:
+        except Exception as error:  # a traceback, or a message with another exit code
             found = [type(error).__name__, "in place of a failed check"]
-        # Versions of libraries are told, not relied on.
-        if len(found) != 1 and not (route[0] == "versions" and len(route) == 2):
+        if len(found) != 1 and not is_told(route):
             wrong.append(f"{'.'.join(map(str, route))} ({' '.join(found) or 'nothing noticed'})")
     assert not wrong, f"{len(wrong)} missing keys: {'; '.join(wrong)}"
 
 
-@pytest.mark.parametrize("name", ONE_PER_KIND)
+@pytest.mark.parametrize("kind", KINDS_MADE)
 def test_the_command_line_ends_with_1_and_one_line(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = Path(shutil.copytree(FORMAT_1 / name, tmp_path / name))
-    file = folder / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
+    folder = KINDS_MADE[kind](insecure_seed=1).save(tmp_path / "out")
+    manifest = whole(folder)
     wrong = []
     for key in manifest:
-        file.write_text(json.dumps(without(manifest, (key,))), encoding="utf-8")
+        forge(folder, without(manifest, (key,)))
         try:
-            code, out, err = run(capsys, "verify", folder)
+            with pytest.raises(SystemExit) as end:
+                main(["verify", str(folder)])
         except Exception as error:  # what a user would see as a traceback
             wrong.append(f"{key}: {type(error).__name__}")
             continue
-        problems = [line for line in (out + err).splitlines() if not line.startswith("ok ")]
-        if code != 1 or len(problems) != 1:
-            wrong.append(f"{key}: exit code {code}, {len(problems)} lines")
+        told = capsys.readouterr()
+        problems = [
+            line for line in (told.out + told.err).splitlines() if not line.startswith("ok ")
+        ]
+        if end.value.code != 1 or len(problems) != 1:
+            wrong.append(f"{key}: exit code {end.value.code}, {len(problems)} lines")
     assert not wrong, "; ".join(wrong)

@@ -10,13 +10,15 @@ import pyarrow as pa
 import pytest
 
 import tallytree as tt
-from tallytree.group_sizes.report import degrees_payload, group_sizes_payload, histogram_payload
+from tallytree.degree_sequences.report import degrees_payload
+from tallytree.group_sizes import report
+from tallytree.group_sizes.report import group_sizes_payload
 from tallytree.kinds.showing import report_html
 from tallytree.maps.report import map_payload
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.asking import PageOptions
-from tallytree.releases.report import html
+from tallytree.ranges.report import histogram_payload
 from tallytree.releases.report.words import plural
 from tests.reference.group_sizes import counts_from_lists
 from tests.releases.browsing import Visit
@@ -200,9 +202,9 @@ def test_a_page_that_is_too_large_shows_fewer_levels(
         asked.append(n_levels)
         return group_sizes_payload(*given, n_levels=n_levels)
 
-    monkeypatch.setattr(html, "MOST_BYTES", most)
-    monkeypatch.setattr(html, "group_sizes_payload", watched)
-    assert "<html" in html.group_sizes_page(made)
+    monkeypatch.setattr(report, "MOST_BYTES", most)
+    monkeypatch.setattr(report, "group_sizes_payload", watched)
+    assert "<html" in report.group_sizes_page(made)
     assert asked == tried
 
 

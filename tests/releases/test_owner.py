@@ -13,8 +13,12 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import BudgetError, RequestError
+from tallytree.group_sizes.publish import _release_elsewhere
 from tallytree.ledger.accounts import create_account
+from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.budget import Budget
+from tallytree.releases.keeping import NOTHING_KEPT
+from tallytree.releases.progress import silent
 
 # Household 3 has 4 people; "a" has 3 rows and "b" 2; quantities 9 and 50 are above 5.
 PEOPLE = pa.table(
@@ -163,7 +167,7 @@ def test_a_console_that_is_closed_changes_nothing(
 
 
 def test_counts_on_a_cluster_are_not_counted_again() -> None:
-    from tallytree.group_sizes.publish import _altered
-
+    options = ReleaseOptions(epsilon=1, tell_owner=True)
+    nothing: Any = object()
     with pytest.raises(RequestError, match="Spark"):
-        _altered(object(), None)  # type: ignore[arg-type]
+        _release_elsewhere(nothing, options, nothing, {}, NOTHING_KEPT, silent)

@@ -17,11 +17,11 @@ PEOPLE = pa.table({"household": [1, 1, 2], "state": ["GA", "GA", "NY"]})
 READ: dict[str, Any] = {"group": "household", "levels": ["state"], "public": "groups"}
 RELEASES: dict[str, tuple[str, Any]] = {
     "adaptive": (
-        "tallytree.group_sizes.publish.run_adaptive",
+        "tallytree.group_sizes.publish.measure_people",
         lambda: tt.release(tt.read(PEOPLE, **READ), epsilon=1),
     ),
     "matching": (
-        "tallytree.group_sizes.publish.measure_level",
+        "tallytree.group_sizes.measure.views.measure_level",
         lambda: tt.release(tt.read(PEOPLE, **READ), epsilon=1, view="hybrid"),
     ),
     "histogram": (
@@ -37,7 +37,7 @@ RELEASES: dict[str, tuple[str, Any]] = {
         lambda: tt.stream(counts=[1, 2], epsilon=1),
     ),
     "map": (
-        "tallytree.maps.publish.measure_map",
+        "tallytree.boxes.publish.measure_map",
         lambda: tt.spatial(counts=[[1, 2], [3, 4]], epsilon=1),
     ),
 }

@@ -18,20 +18,40 @@ from tests.fuzz.small import MADE
 
 # The step after the last answer: module, function, and which call of it dies.
 FIRST_ESTIMATE = {
-    "group-sizes": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
-    "group-sizes by an attribute": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
-    "group-sizes in classes": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
-    "group-sizes with private totals": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
-    "group-sizes of whole groups": ("tallytree.group_sizes.size_bins", "fit_size_bins", 1),
-    "group-sizes by an attribute of whole groups": (
-        "tallytree.group_sizes.size_bins",
+    "group-sizes": ("tallytree.group_sizes.mechanisms.adaptive", "estimate_staircases", 1),
+    "group-sizes by an attribute": (
+        "tallytree.group_sizes.mechanisms.adaptive",
+        "estimate_staircases",
+        1,
+    ),
+    "group-sizes in classes": (
+        "tallytree.group_sizes.mechanisms.adaptive",
+        "estimate_staircases",
+        1,
+    ),
+    "group-sizes with private totals": (
+        "tallytree.group_sizes.mechanisms.adaptive",
+        "estimate_staircases",
+        1,
+    ),
+    "group-sizes of whole groups": (
+        "tallytree.group_sizes.mechanisms.size_bins",
         "fit_size_bins",
         1,
     ),
-    "group-sizes by quantity, zcdp": ("tallytree.group_sizes.adaptive", "estimate_staircases", 2),
+    "group-sizes by an attribute of whole groups": (
+        "tallytree.group_sizes.mechanisms.size_bins",
+        "fit_size_bins",
+        1,
+    ),
+    "group-sizes by quantity, zcdp": (
+        "tallytree.group_sizes.mechanisms.adaptive",
+        "estimate_staircases",
+        1,
+    ),
     "stream": ("tallytree.streams.publish", "finish", 1),
     "stream in time, zcdp": ("tallytree.streams.publish", "finish", 1),
-    "group-sizes by matching": ("tallytree.group_sizes.publish", "reconcile", 1),
+    "group-sizes by matching": ("tallytree.group_sizes.mechanisms.by_view", "estimate_level", 1),
 }
 
 
@@ -66,7 +86,7 @@ def test_what_is_measured_is_finished_without_the_data(name: str, tmp_path: Path
 
 def test_what_is_not_measured_yet_needs_the_data_and_says_so(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        owner = import_module("tallytree.group_sizes.adaptive")
+        owner = import_module("tallytree.group_sizes.mechanisms.turns")
         patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 1))
         with pytest.raises(PaidNotFinishedError):
             MADE["group-sizes"](insecure_seed=1, out=tmp_path / "out")

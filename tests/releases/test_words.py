@@ -6,13 +6,15 @@ import pyarrow as pa
 import pytest
 
 import tallytree as tt
+from tallytree.degree_sequences.report import degrees_payload
 from tallytree.errors import RequestError
-from tallytree.group_sizes.report import USE, common_facts, degrees_payload, group_sizes_payload
+from tallytree.group_sizes.report import group_sizes_payload
 from tallytree.kinds.showing import report_html
 from tallytree.maps.report import map_payload
 from tallytree.options.asking import PageOptions
 from tallytree.options.card import CardOptions
 from tallytree.releases.card import card_json
+from tallytree.releases.report.facts import USE, common_facts
 from tallytree.releases.report.words import in_full, level_words, note_sentences
 from tests.group_sizes.test_comparison import released
 from tests.kinds.test_kinds import MAKERS

@@ -17,7 +17,7 @@ def write(path: Path, **options: bool) -> None:
 
 def opened(path: Path) -> folder.Folder:
     manifest = folder.read_manifest(path)
-    return folder.Folder(path, folder.FORMAT_VERSION, manifest, manifest["files"], {})
+    return folder.Folder(path, manifest, manifest["files"], {})
 
 
 def test_round_trip(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import tallytree as tt
 from tallytree.cli.app import app
-from tallytree.group_sizes.report import histogram_payload
 from tallytree.maps.accuracy import flat_density, points_like
 from tallytree.maps.report import map_payload
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.asking import PageOptions
+from tallytree.ranges.report import histogram_payload
 from tallytree.strategies.density import Density
 
 FINE = "far too fine"

@@ -23,7 +23,6 @@ from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums, uniform_density
 from tallytree.model.frame import Frame
 from tallytree.model.notebook import html_table
-from tallytree.model.renamed import renamed
 from tallytree.strategies.answers import whole_interval
 from tallytree.strategies.intervals import check_confidence
 
@@ -57,8 +56,6 @@ class MapAnswer:
     high: float
     confidence: float = 0.95
 
-    standard_error = renamed("std_error", "standard_error")
-
 
 @dataclass(frozen=True, eq=False)
 class MapAnswers:
@@ -73,8 +70,6 @@ class MapAnswers:
     last: FloatArray
     estimate: FloatArray
     confidence: float = 0.95
-
-    standard_error = renamed("std_error", "standard_error")
 
     @cached_property
     def _uncertainty(self) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:

@@ -11,10 +11,10 @@ import numpy as np
 from tallytree.boxes.draft import Measurement, combine_measurements
 from tallytree.boxes.estimates import MapEstimates, MapRule, nonnegative_counts
 from tallytree.boxes.measure import CellCharges, parts_noise, splits_noise
+from tallytree.boxes.methods import method_named
 from tallytree.kernels.trees.least_squares import tree_least_squares
 from tallytree.kernels.trees.rounding import round_tree
 from tallytree.model.arrays import FloatArray, IntArray
-from tallytree.papers.rivals.clusters import clustered_cells, sums_agree
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.exponential import exponential_rate
@@ -168,7 +168,7 @@ def _follows(
     """Whether the unbiased estimates follow from the noisy counts, and what is published from them.
 
     What is published is worked out from the unbiased estimates as they were saved: a tie that
-    another machine or an older version rounded the other way is then no difference.
+    another machine rounded the other way is then no difference.
     """
     tree, promised, unbiased = estimates.tree, manifest["published"], estimates.unbiased
     values, variances = combine_measurements(tree.n_nodes, list(measurements))
@@ -179,11 +179,12 @@ def _follows(
     ):
         return False
     rule: MapRule = promised["nonnegative"]
-    way: dict[str, Any] = {name: promised.get(name, False) for name in ("sparse", "smoothed")}
+    way: dict[str, Any] = {name: promised[name] for name in ("sparse", "smoothed")}
     if promised.get("clustered", False):
-        if not sums_agree(measurements):
+        clusters = method_named(manifest["mechanism"]["name"]).clusters
+        if clusters is None or not clusters.agree(measurements):
             return False
-        way["clustered"] = clustered_cells(tree, measurements, nonnegative=rule is True)
+        way["clustered"] = clusters.cells(tree, measurements, nonnegative=rule is True)
     counts = nonnegative_counts(
         tree, unbiased, values, estimates.variances, nonnegative=rule, **way
     )

@@ -25,7 +25,7 @@ from tallytree.kernels.trees.sparse import split_sparsely
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray, read_only
 from tallytree.model.box_tree import BoxTree, Numbers
 
-MapRule = bool | Literal["least-squares", "subtree", "evenly"]
+MapRule = bool | Literal["least-squares", "subtree"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,7 @@ def estimate_map(
     still higher. Counts are made nonnegative from coarse to fine, as near to least squares as can
     be; ``sparse`` does so by how sparse the noisy ones are, ``smoothed`` by how they divide;
     ``clustered`` has counts of the leaves that are published as they are. The other rules are those
-    of histograms, and "evenly" is that of older flat grids: from coarse to fine too, with the same
-    weight for every box.
+    of histograms.
     """
     from_below = variances_from_below(variances, tree.child_starts)
     unbiased = tree_least_squares(values, variances, tree.child_starts, from_below=from_below)
@@ -123,8 +122,6 @@ def nonnegative_counts(
             return _least_squares(tree, values, variances)
         case "subtree":
             return sums_of_leaves(tree, zero_subtrees(unbiased, starts))
-        case "evenly":
-            return split_downwards(unbiased, np.ones(tree.n_nodes), starts)
     if smoothed:
         return smooth_tree(tree, values, variances).counts
     from_below = variances_from_below(variances, starts)

@@ -15,9 +15,8 @@ import numpy as np
 from tallytree.boxes.draft import Draft
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
-from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
-from tallytree.strategies.grid_errors import flat_grid_error, grid_range_error
+from tallytree.strategies.grid_errors import grid_range_error
 
 ALL = Fraction(1)
 # Points per unit of ε and cell, c of the slides; c2 of the adaptive grid is half of it.
@@ -75,34 +74,12 @@ def hierarchical(draft: Draft, options: MethodOptions) -> None:
         draft.count(nodes, ALL / n_levels, f"level {level + 1}")
 
 
+@lru_cache(maxsize=64)
 def best_grid_branching(shape: tuple[int, ...]) -> int:
     """The branching factor with the least average variance over all boxes, worked out on a square
     grid of this size.
     """
-    return _least_grid_error(shape)[1]
-
-
-def flat_or_hierarchical(shape: tuple[int, ...]) -> MapMethod:
-    """The one with the least average variance over all boxes; from three columns on nearly always
-    flat (qardaji2013 §5.3).
-    """
-    return (
-        "flat"
-        if flat_grid_error((_side(shape),) * len(shape)) <= _least_grid_error(shape)[0]
-        else "hierarchical"
-    )
-
-
-def _side(shape: tuple[int, ...]) -> int:
-    return round(math.prod(shape) ** (1 / len(shape)))
-
-
-@lru_cache(maxsize=64)
-def _least_grid_error(shape: tuple[int, ...]) -> tuple[float, int]:
-    """The least average variance over all boxes of nested grids, at ε = 1, and its branching
-    factor.
-    """
-    side = _side(shape)
+    side = round(math.prod(shape) ** (1 / len(shape)))
     best, least = 2, math.inf
     for branching in range(2, min(side, 16) + 1):
         n_levels = max(1, math.ceil(math.log(side, branching) - 1e-9))
@@ -110,7 +87,7 @@ def _least_grid_error(shape: tuple[int, ...]) -> tuple[float, int]:
         error = grid_range_error((side,) * len(shape), widths, [2.0 * n_levels**2] * n_levels)
         if error < least:
             best, least = branching, error
-    return least, best
+    return best
 
 
 def uniform_grid(draft: Draft, options: MethodOptions) -> None:

@@ -25,20 +25,6 @@ from tallytree.strategies.estimates import SMALLEST_VARIANCE
 from tallytree.strategies.intervals import SMALL_ERRORS, half_widths, whole_half_widths
 from tallytree.strategies.noise_moments import fourth_cumulant
 
-# Methods whose boxes are laid out beforehand, or by private choices whose randomness is not that of
-# the counts.
-EXACT = (
-    "flat",
-    "hierarchical",
-    "quadtree",
-    "quad-opt",
-    "kd-tree",
-    "kd-hybrid",
-    "dawa",
-    "privtree",
-    "ahp",
-)
-
 
 @dataclass(frozen=True, eq=False)
 class BoxLaw:

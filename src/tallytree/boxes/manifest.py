@@ -7,14 +7,14 @@ from dataclasses import fields
 from typing import Any, Protocol
 
 from tallytree.boxes.measure import NoisyMap, Step
-from tallytree.boxes.methods import CLUSTERED, SMOOTHED, SPARSE
-from tallytree.group_sizes.manifest import kept_rows
+from tallytree.boxes.methods import method_named
 from tallytree.model.part import Part
 from tallytree.model.unit import Unit
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
+from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -61,11 +61,10 @@ def planned_manifest(
     secure: bool,
 ) -> Manifest:
     """What can be said about a map before it is measured, all of it public."""
-    named = ("mechanism", "method")
     asked = {
         field.name: getattr(options, field.name)
         for field in fields(MethodOptions)
-        if field.name not in named
+        if field.name != "mechanism"
     }
     return {
         "kind": KIND,
@@ -107,11 +106,11 @@ def with_measurements(manifest: Manifest, noisy: NoisyMap) -> Manifest:
 
 def published_way(method: str, nonnegative: object) -> dict[str, bool]:
     """How the counts of a method are made nonnegative, where the method has a way of its own."""
-    way = {"sparse": method in SPARSE, "smoothed": method in SMOOTHED}
+    used = method_named(method)
+    way = {"sparse": used.sparse, "smoothed": used.smoothed}
     chosen = {name: nonnegative is True and chosen for name, chosen in way.items()}
-    return chosen | (
-        {"clustered": True} if method in CLUSTERED and isinstance(nonnegative, bool) else {}
-    )
+    clustered = used.clusters is not None and isinstance(nonnegative, bool)
+    return chosen | ({"clustered": True} if clustered else {})
 
 
 def describe_step(step: Step, budget: Budget) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from tallytree.boxes.answers import MapAnswer, MapAnswers, MapSurface, boxes_in_
 from tallytree.boxes.checks import check_map
 from tallytree.boxes.draft import Measurement
 from tallytree.boxes.estimates import MapEstimates
-from tallytree.boxes.intervals import EXACT, BoxLaw
+from tallytree.boxes.intervals import BoxLaw
 from tallytree.boxes.manifest import KIND, UNIFORMITY
+from tallytree.boxes.methods import method_named
 from tallytree.boxes.picture import save_picture
 from tallytree.boxes.tables import (
     axes_of_folder,
@@ -32,7 +33,6 @@ from tallytree.model.arrays import FloatArray
 from tallytree.model.bins import Bins
 from tallytree.model.frame import Box, Frame
 from tallytree.model.notebook import html_table
-from tallytree.model.renamed import renamed
 from tallytree.options.text import value_range
 from tallytree.privacy.budget import Budget, noise_for, written_fraction
 from tallytree.privacy.guarantee import budget_of
@@ -80,10 +80,6 @@ class SpatialRelease(Published):
     noisy: tuple[Measurement, ...] | None = field(default=None, repr=False)
     axes: tuple[Bins, ...] | None = None
 
-    measurements = renamed("noisy", "measurements")
-
-    method = renamed("mechanism", "method")
-
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the dimensions."""
@@ -127,7 +123,8 @@ class SpatialRelease(Published):
     @property
     def _law(self) -> BoxLaw | None:
         """The law of errors of whole boxes, where the boxes do not follow from noisy counts."""
-        if self.mechanism not in EXACT or self.manifest["mechanism"]["prune"] is not None:
+        pruned = self.manifest["mechanism"]["prune"] is not None
+        if pruned or not method_named(self.mechanism).exact_errors:
             return None
         return BoxLaw(
             self.estimates.tree,

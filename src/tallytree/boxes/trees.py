@@ -46,11 +46,17 @@ def geometric_ratio(dimensions: int) -> float:
 
 
 def quadtree(draft: Draft, options: MethodOptions) -> None:
-    """Halves in every dimension, fixed depth, every level with the same share (``quad-opt``:
-    geometric shares).
-    """
+    """Halves in every dimension, fixed depth, every level with the same share."""
+    _halve(draft, options, 1.0)
+
+
+def quad_opt(draft: Draft, options: MethodOptions) -> None:
+    """The same with geometric shares."""
+    _halve(draft, options, geometric_ratio(len(draft.shape)))
+
+
+def _halve(draft: Draft, options: MethodOptions, ratio: float) -> None:
     depth = tree_depth(draft.shape, options, QUADTREE_LEAVES_LOG2)
-    ratio = 1.0 if options.mechanism == "quadtree" else geometric_ratio(len(draft.shape))
     nodes = draft.root
     for level, share in enumerate(geometric_shares(depth + 1, ratio)):
         if level > 0:
@@ -59,11 +65,17 @@ def quadtree(draft: Draft, options: MethodOptions) -> None:
 
 
 def kd_tree(draft: Draft, options: MethodOptions) -> None:
-    """Halves at private medians, one dimension after the other; ``kd-hybrid`` halves the area on
-    the first levels.
-    """
+    """Halves at private medians, one dimension after the other."""
+    _halve_at_medians(draft, tree_depth(draft.shape, options, KD_LEAVES_LOG2), 0)
+
+
+def kd_hybrid(draft: Draft, options: MethodOptions) -> None:
+    """The same, but for the first half of the levels, which halve the area."""
     depth = tree_depth(draft.shape, options, KD_LEAVES_LOG2)
-    first_kd = 0 if options.mechanism == "kd-tree" else -(-depth // 2)
+    _halve_at_medians(draft, depth, -(-depth // 2))
+
+
+def _halve_at_medians(draft: Draft, depth: int, first_kd: int) -> None:
     n_medians = (depth - first_kd) * len(draft.shape)
     for_counts = ALL - MEDIANS if n_medians else ALL
     shares = geometric_shares(depth + 1, geometric_ratio(len(draft.shape)), for_counts)

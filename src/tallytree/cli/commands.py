@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field
 from pathlib import Path
@@ -17,7 +16,6 @@ from typing import Any, TypeVar, get_type_hints
 
 import typer
 
-from tallytree.cli.app import say
 from tallytree.cli.flags import Flag, in_order, left_out
 from tallytree.cli.panels import PanelCommand, help_all
 from tallytree.errors import RequestError, StorageError
@@ -75,7 +73,7 @@ def command(
                         f"--{option.replace('_', '-')} is missing: "
                         f"{spelling_of(fields[option]).help}"
                     )
-            handler(**plain, **{part: _filled(group, told) for part, group in groups.items()})
+            handler(**plain, **{part: group.told(told) for part, group in groups.items()})
 
         run.__name__, run.__doc__ = handler.__name__, _help_of(handler)
         rare = left_out(flags)
@@ -128,16 +126,6 @@ def _help_of(handler: Callable[..., None]) -> str:
     ).replace("Example:", "\n\nExample:")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     return "\n\n".join(part for part in paragraphs if part)
-
-
-def _filled(group: type[Options], told: Mapping[str, Any]) -> Options:
-    """A group of options as it was told; what it says about old names goes to the terminal."""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", FutureWarning)
-        made = group.told(told)
-    for warning in heard:
-        say(str(warning.message))
-    return made
 
 
 def flag_of(options: Options, name: str) -> str:

@@ -45,8 +45,8 @@ def compare(folder: Folder, second: Second, how: CompareOptions, data: ReadOptio
         with writing(how.out, folder=False, overwrite=True) as place:
             write_table(place, found.table)
     if how.page is not None:
+        from tallytree.group_sizes.changes import changes_page
         from tallytree.model.notebook import write_shown
-        from tallytree.releases.report.html import changes_page
 
         write_shown(how.page, changes_page(found, Path(folder).name, Path(second).name))
     if how.json:

@@ -27,7 +27,6 @@ from tallytree.ledger.chain import (
     history_as_csv,
     history_as_json,
     history_from_json,
-    plain_number,
     rational_text,
     summarise,
 )
@@ -41,7 +40,7 @@ from tallytree.options.accounts import (
     HistoryOptions,
     StatusOptions,
 )
-from tallytree.privacy.budget import Budget, exact
+from tallytree.privacy.budget import Budget, exact, plain_number
 from tallytree.storage.folder import lasting_digest
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data sets.")

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 HELP = "Help"
-_ALL = "tallytree.help_all"
+_ALL = "the whole help"
 
 
 class PanelCommand(TyperCommand):
@@ -30,7 +30,7 @@ class PanelCommand(TyperCommand):
         """The option of the short help, in the panel of both."""
         found = super().get_help_option(ctx)
         if found is not None:
-            found.rich_help_panel = HELP  # type: ignore[attr-defined]
+            found.rich_help_panel = HELP
         return found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallytree.degree_sequences.check import check_degrees_privacy
 from tallytree.degree_sequences.evaluate import evaluate_degrees
+from tallytree.degree_sequences.picture import plot_degrees
 from tallytree.degree_sequences.publish import estimate_degrees, true_degrees
 from tallytree.degree_sequences.release import DegreeSequence, load_degrees
-from tallytree.kinds.plots import plot_degrees
+from tallytree.degree_sequences.report import degrees_page
+from tallytree.degree_sequences.sheet import degrees_sheet
 from tallytree.options.choices import PublicDegrees
 from tallytree.options.degrees import DegreesOptions
-from tallytree.releases.export.sheets import degrees_sheet
-from tallytree.releases.kind import Kind, No, kept_part
-from tallytree.releases.privacy_checks import check_degrees_privacy
+from tallytree.releases.kind import Kind, No
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import degrees_page
+from tallytree.releases.rows import part_of
 
 
 def evaluate(
@@ -25,7 +26,9 @@ def evaluate(
         public: PublicDegrees | None = (
             "groups" if "edges" not in source else None if "nodes" in source else "nodes"
         )
-        options = DegreesOptions(epsilon=1, public=public, where=kept_part(release), **source)
+        options = DegreesOptions(
+            epsilon=1, public=public, where=part_of(release.manifest), **source
+        )
         return evaluate_degrees(release, true_degrees(truth, options), threshold=threshold)
     return evaluate_degrees(release, true_degrees(truth, None), threshold=threshold)
 

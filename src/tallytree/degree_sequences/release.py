@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from tallytree.degree_sequences.estimate import check_method, publishable_degrees
 from tallytree.errors import RequestError
-from tallytree.group_sizes.manifest import kept_rows
 from tallytree.kernels.graphical import is_graphical
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.notebook import html_table
@@ -28,6 +27,7 @@ from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.releases.checks import Check, Verification
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Folder, Manifest
 from tallytree.storage.versions import library_versions
 

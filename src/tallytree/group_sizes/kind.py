@@ -38,7 +38,7 @@ def ask(release: Release, question: Question, progress: Progress) -> Reply:
 
 def check_privacy(folder: Folder) -> tuple[Check, ...]:
     """The loss recomputed from the manifest and the raw measurements."""
-    from tallytree.releases.privacy_checks import check_group_sizes_privacy
+    from tallytree.group_sizes.check import check_group_sizes_privacy
 
     return check_group_sizes_privacy(folder)
 
@@ -73,7 +73,7 @@ def compare(first: Release, second: Any, **how: Any) -> Comparison:
 
 def sheet(release: Release) -> Sheet:
     """The release as one flat table."""
-    from tallytree.releases.export.sheets import group_sizes_sheet
+    from tallytree.group_sizes.sheet import group_sizes_sheet
 
     return group_sizes_sheet(release)
 
@@ -94,14 +94,14 @@ def microdata(release: Release, out: str | Path, *, overwrite: bool = False) -> 
 
 def page(release: Release, evaluation: Any = None, look: PageOptions | None = None) -> str:
     """The report."""
-    from tallytree.releases.report.html import group_sizes_page
+    from tallytree.group_sizes.report import group_sizes_page
 
     return group_sizes_page(release, evaluation, look)
 
 
 def plot(release: Release, **what: Any) -> Picture:
     """How many groups of each size a region has."""
-    from tallytree.kinds.plots import plot_group_sizes
+    from tallytree.group_sizes.picture import plot_group_sizes
 
     return plot_group_sizes(release, **what)
 

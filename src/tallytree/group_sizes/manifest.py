@@ -4,7 +4,6 @@ outsider to check.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,14 @@ import numpy as np
 from tallytree.errors import VerificationError
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan, PublicFacts, QueryPlan
 from tallytree.group_sizes.plan.size_bins import SizeBins
+from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import Description
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.part import Part
 from tallytree.model.people import NO_PEOPLE, People
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
+from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -77,13 +77,6 @@ def _classes_note(counts: Description) -> dict[str, str]:
         "classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the "
         f"data: {labels}"
     }
-
-
-def kept_rows(part: Part | None) -> Manifest:
-    """The filter that the data were read with, as manifests name it; nothing where all rows were
-    read.
-    """
-    return {} if part is None else {"where": part.to_json()}
 
 
 def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
@@ -213,17 +206,9 @@ def bins_of(manifest: Manifest) -> SizeBins:
     return SizeBins(edges, block)
 
 
-def with_differences(manifest: Manifest, differences: Sequence[list[float]]) -> Manifest:
-    """The manifest with how far the regions of each level below the root were found to differ."""
-    return with_fit(manifest, {"differences": list(differences)})
-
-
 def with_fit(manifest: Manifest, fit: dict[str, Any]) -> Manifest:
     """The manifest with facts about how the consistent fit went, known only afterwards."""
     return {**manifest, "mechanism": {**manifest["mechanism"], "fit": fit}} if fit else manifest
-
-
-_DECIDED = {"adaptive": "split over the levels", "size-bins": "alone or in blocks, chosen"}
 
 
 def composition_of(plan: Plan, unit: str) -> Composition:
@@ -239,6 +224,7 @@ def composition_of(plan: Plan, unit: str) -> Composition:
             plan.mechanism, level, name, unit, query.sensitivity, query.noise, query.budget
         )
 
+    chosen = traits_of(plan.mechanism).chosen_after_look
     parts = [record(level, "group totals", query) for level, query in enumerate(plan.group_totals)]
     if plan.largest_size is not None:
         parts.append(record(None, "largest size", plan.largest_size))
@@ -249,7 +235,7 @@ def composition_of(plan: Plan, unit: str) -> Composition:
             undecided = plan.awaits_look
             name = level.question(level.view)
             if undecided:
-                name = f"{level.view}, {_DECIDED[plan.mechanism]} after the first look"
+                name = f"{level.view}, {chosen} after the first look"
             parts.append(record(None if undecided else level.level, name, level.query))
     for table in plan.people:
         assert table.query is not None

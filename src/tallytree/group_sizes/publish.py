@@ -10,37 +10,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.adaptive import estimate_again, run_adaptive
-from tallytree.group_sizes.estimate.runs import Estimate
-from tallytree.group_sizes.estimate.views import estimate_view
 from tallytree.group_sizes.manifest import (
-    bins_of,
     facts_of,
     group_sizes_manifest,
     mechanism_of,
     people_of,
-    with_bins,
-    with_differences,
     with_fit,
     with_split,
 )
-from tallytree.group_sizes.measure.levels import (
-    measure_group_totals,
-    measure_largest_size,
-    measure_level,
-)
 from tallytree.group_sizes.measure.people import measure_people
-from tallytree.group_sizes.plan.memory import cells_per_level, check_memory, most_groups
-from tallytree.group_sizes.plan.plan import (
-    Plan,
-    PublicFacts,
-    plan_release,
-    with_bins_asked,
-    with_shares,
-)
-from tallytree.group_sizes.reconcile.matching import bottom_up, match_top_down
+from tallytree.group_sizes.mechanisms.mechanism import Measured, Mechanism, Settled
+from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.plan.memory import cells_per_level, check_memory
+from tallytree.group_sizes.plan.plan import Plan, PublicFacts, plan_release
 from tallytree.group_sizes.reconcile.people import counted_people, whole_people
-from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.group_sizes.release.noisy_tables import measured_tables, noisy_from_table
 from tallytree.group_sizes.release.people import people_counts
 from tallytree.group_sizes.release.release import Release, load_release, with_margins
@@ -50,19 +33,15 @@ from tallytree.group_sizes.release.tables import (
     regions_reader,
 )
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
-from tallytree.group_sizes.size_bins import MeasuredBins, estimate_bins, measure_bins
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Altered, ConfidentialCounts, Description
-from tallytree.model.count_of_counts import CountsBySize, counts_from_dense, counts_on_all_levels
-from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.lattice import Lattice
 from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.groups import Saving
 from tallytree.options.spelled import spelled
-from tallytree.papers.fioretto2021.dense_tables import check_solver, fit_dense_tables
-from tallytree.privacy.budget import written_fraction
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
+from tallytree.privacy.noisy import NoisyCounts
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.keeping import (
     Keeping,
@@ -215,79 +194,83 @@ def _release(
     keeping: Keeping,
     progress: Progress,
 ) -> Release | WrittenRelease:
-    insecure_seed = options.insecure_seed
     options = _bounded_by_classes(options, counts)
     facts = facts_about(counts)
     plan = plan_release(options, facts)
-    check_solver(plan.mechanism)
-    cells: Sequence[int] = ()
+    mechanism = mechanism_named(plan.mechanism)
+    mechanism.check()
+    manifest = group_sizes_manifest(plan, counts, secure=options.insecure_seed is None)
     if not isinstance(counts, ConfidentialCounts):
-        counts.check_plan(plan)
-    elif counts.groups_public:
+        return _release_elsewhere(counts, options, plan, manifest, keeping, progress)
+    cells: Sequence[int] = ()
+    if counts.groups_public:
         totals = counts.hierarchy.sum_from_leaves(counts.n_groups)
         cells = cells_per_level(plan, facts, totals)
         check_memory(plan, cells)
-        # Estimating takes about twice as long as measuring; the adaptive mechanism does both level
-        # by level.
-        work = [(n_cells, 2 * n_cells) for n_cells in cells]
-        in_turns = work if plan.mechanism == "adaptive" else zip(*work)
-        progress = by_work(progress, [step for steps in in_turns for step in steps])
-    manifest = group_sizes_manifest(plan, counts, secure=insecure_seed is None)
-    tell = _altered(counts, plan) if options.tell_owner else None
-    read, n_answers = counts if isinstance(counts, ConfidentialCounts) else None, int(sum(cells))
+        progress = _by_work(progress, cells, in_turns=mechanism.traits.in_turns)
     with paid_noise(
-        keeping, manifest, insecure_seed, read=read, n_answers=n_answers, tell=tell
+        keeping,
+        manifest,
+        options.insecure_seed,
+        read=counts,
+        n_answers=int(sum(cells)),
+        tell=_altered(counts, plan) if options.tell_owner else None,
     ) as paid:
-        stream, manifest = paid.stream, paid.manifest
-        people: tuple[NoisyLevel, ...] = ()
+        measured = mechanism.measure(counts, plan, facts, paid.stream, progress)
+        measured = measured.with_people(measure_people(counts, plan, paid.stream))
+        manifest = mechanism.describe(paid.manifest, measured.settled, counts)
+        paid.measured(manifest, measured_tables(facts.lattice, measured.noisy))
+    made = _estimated(mechanism, measured, facts, manifest, progress)
+    give_back()  # what was measured needs more room than the release
+    return made
 
-        def measured(split: Plan, answers: NoisyCounts) -> None:
-            nonlocal people
-            assert isinstance(counts, ConfidentialCounts)
-            people = measure_people(counts, plan, stream)
-            whole = replace(answers, people=people)
-            paid.measured(
-                with_split(manifest, split, counts), measured_tables(facts.lattice, whole)
-            )
 
-        if not isinstance(counts, ConfidentialCounts):
-            written = _written_there(counts, plan, paid, progress)
-            if written is not None:
-                return written
-            plan, noisy, leaf_counts = counts.carry_out(plan, stream, progress)
-            manifest = (
-                with_split(manifest, plan, counts) if plan.mechanism == "adaptive" else manifest
-            )
-            paid.measured(manifest, measured_tables(facts.lattice, noisy))
-        elif plan.mechanism == "adaptive":
-            run = run_adaptive(
-                counts, plan, facts, _group_totals(counts, plan, stream), stream, measured, progress
-            )
-            run = run.with_people(people)
-            noisy, manifest = run.noisy, with_split(manifest, run.plan, counts)
-        elif plan.mechanism == "size-bins":
-            bins = measure_bins(counts, plan, facts, stream, progress)
-            people = measure_people(counts, plan, stream)
-            manifest = with_bins(manifest, bins.plan, counts, bins.bins)
-            paid.measured(
-                manifest, measured_tables(facts.lattice, replace(bins.noisy(facts), people=people))
-            )
-        else:
-            noisy = measure_all(counts, plan, stream, progress)
-            paid.measured(manifest, measured_tables(facts.lattice, noisy))
-    if isinstance(counts, ConfidentialCounts):
-        if plan.mechanism == "adaptive":
-            leaf_counts = run.leaf_counts(facts.lattice, facts.people)
-            del run  # its tables need more room than the release
-            give_back()
-        elif plan.mechanism == "size-bins":
-            found = estimate_bins(bins, facts, progress)
-            noisy, leaf_counts = replace(found.noisy, people=people), found.leaf_counts
-            manifest = with_differences(manifest, found.differences_json)
-        else:
-            leaf_counts, fit = reconcile(counts.hierarchy, plan, noisy, progress)
-            manifest = with_fit(manifest, fit)
-    return put_together(facts.lattice, plan, noisy, leaf_counts, manifest)
+def _by_work(progress: Progress, cells: Sequence[int], *, in_turns: bool) -> Progress:
+    """Progress by the predicted work: estimating takes about twice as long as measuring, level by
+    level or afterwards.
+    """
+    work = [(n_cells, 2 * n_cells) for n_cells in cells]
+    steps = work if in_turns else zip(*work)
+    return by_work(progress, [step for part in steps for step in part])
+
+
+def _estimated(
+    mechanism: Mechanism,
+    measured: Measured,
+    facts: PublicFacts,
+    manifest: Manifest,
+    progress: Progress = silent,
+) -> Release:
+    """The release that follows from everything measured: post-processing only."""
+    estimated = mechanism.estimate(measured, facts, progress)
+    manifest = with_fit(manifest, estimated.facts)
+    plan = measured.settled.plan
+    return put_together(facts.lattice, plan, estimated.noisy, estimated.leaf_counts, manifest)
+
+
+def _release_elsewhere(
+    counts: HeldElsewhere,
+    options: ReleaseOptions,
+    plan: Plan,
+    manifest: Manifest,
+    keeping: Keeping,
+    progress: Progress,
+) -> Release | WrittenRelease:
+    """The same with counts that other machines hold, measure and reconcile."""
+    if options.tell_owner:
+        raise RequestError(
+            "tell_owner= (--tell-owner) counts what one machine has read; leave it out on Spark."
+        )
+    counts.check_plan(plan)
+    lattice, mechanism = facts_about(counts).lattice, mechanism_named(plan.mechanism)
+    with paid_noise(keeping, manifest, options.insecure_seed, read=None) as paid:
+        written = _written_there(counts, plan, paid, progress)
+        if written is not None:
+            return written
+        plan, noisy, leaf_counts = counts.carry_out(plan, paid.stream, progress)
+        manifest = mechanism.describe(paid.manifest, Settled(plan), counts)
+        paid.measured(manifest, measured_tables(lattice, noisy))
+    return put_together(lattice, plan, noisy, leaf_counts, manifest)
 
 
 def _written_there(
@@ -313,14 +296,10 @@ def _written_there(
     return WrittenRelease(hierarchy, manifest, written, work.target)
 
 
-def _altered(counts: ConfidentialCounts | HeldElsewhere, plan: Plan) -> Altered:
+def _altered(counts: ConfidentialCounts, plan: Plan) -> Altered:
     """What was done to values outside public bounds; sizes above a public bound are measured as if
     they were the bound.
     """
-    if not isinstance(counts, ConfidentialCounts):
-        raise RequestError(
-            "tell_owner= (--tell-owner) counts what one machine has read; leave it out on Spark."
-        )
     if plan.max_size is None or counts.classes is not None:
         return counts.altered
     own = counts.leaf_counts
@@ -430,114 +409,27 @@ def estimate_group_sizes(
     manifest = folder.manifest
     hierarchy, n_groups = regions_of_folder(folder)
     facts = facts_of(manifest, hierarchy)
-    changed = {
+    changed: dict[str, Any] = {
         name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None
     }
-    if changed and manifest["mechanism"]["name"] not in ("matching", "bottom-up"):
-        raise RequestError(
-            f"{manifest['mechanism']['name']!r} has no {' or '.join(changed)} to choose; leave it "
-            "out."
-        )
     plan = plan_release(ReleaseOptions.told({**manifest["request"], **changed}), facts)
-    if plan.mechanism == "adaptive":
-        plan = with_shares(
-            plan,
-            facts,
-            [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]],
+    mechanism = mechanism_named(plan.mechanism)
+    if changed and mechanism.traits.view is not None:
+        raise RequestError(
+            f"{plan.mechanism!r} has no {' or '.join(changed)} to choose; leave it out."
         )
     if not folder.has("noisy.parquet"):
         raise RequestError(NO_MEASUREMENTS)
+    settled, lattice = mechanism.settle(plan, facts, manifest), facts.lattice
+    cell_groups = None
+    if lattice.attributes and facts.groups_public:
+        cell_groups = cell_groups_from_table(lattice, folder.table("cells.parquet"))
     answers = folder.table("noisy.parquet", names=("region", "query"))
-    lattice = facts.lattice
-    if plan.mechanism == "size-bins":
-        bins = bins_of(manifest)
-        plan = with_bins_asked(plan, facts, bins)
-        given = noisy_from_table(lattice, plan, answers, n_groups, None)
-        found = estimate_bins(MeasuredBins(plan, given.levels, bins), facts)
-        noisy, manifest = (
-            replace(found.noisy, people=given.people),
-            with_differences(manifest, found.differences_json),
-        )
-        return put_together(lattice, plan, noisy, found.leaf_counts, manifest)
-    cell_groups = (
-        cell_groups_from_table(lattice, folder.table("cells.parquet"))
-        if lattice.attributes
-        else None
-    )
-    noisy = noisy_from_table(lattice, plan, answers, n_groups, cell_groups)
-    fit: dict[str, Any] = {}
-    if plan.mechanism == "adaptive":
-        leaf_counts = estimate_again(lattice, plan, noisy).leaf_counts(lattice, facts.people)
-    else:
-        leaf_counts, fit = reconcile(hierarchy, plan, noisy)
+    noisy = noisy_from_table(lattice, settled.plan, answers, n_groups, cell_groups)
     if changed:
         manifest = {
             **manifest,
             "request": plan.request.to_json(),
             "mechanism": manifest["mechanism"] | mechanism_of(plan),
         }
-    return put_together(lattice, plan, noisy, leaf_counts, with_fit(manifest, fit))
-
-
-def measure_all(
-    counts: ConfidentialCounts, plan: Plan, stream: KeyStream, progress: Progress = silent
-) -> NoisyCounts:
-    """Take every measurement of a plan. The only step that reads confidential values."""
-    n_groups = _group_totals(counts, plan, stream)
-    max_size = plan.max_size
-    if plan.largest_size is not None:
-        max_size = min(measure_largest_size(counts, plan.largest_size, stream), plan.most_sizes)
-    levels = []
-    for level in plan.levels:
-        progress(level.level, 2 * len(plan.levels), f"measuring {level.name}")
-        here = counts.hierarchy.level_slice(level.level)
-        levels.append(
-            measure_level(counts, level, n_groups[here], max_size, stream, totals=plan.totals)
-        )
-    return NoisyCounts(n_groups, tuple(levels))
-
-
-def _group_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> IntArray:
-    """Number of groups of every region: public, or noisy and then made to add up."""
-    if counts.groups_public:
-        return counts.hierarchy.sum_from_leaves(counts.n_groups)
-    return paid_totals(
-        counts.hierarchy, plan, measure_group_totals(counts, plan.group_totals, stream)
-    )
-
-
-def paid_totals(hierarchy: Hierarchy, plan: Plan, noisy: IntArray) -> IntArray:
-    """Numbers of groups that add up, from noisy ones of every region."""
-    variances = [query.noise.variance for query in plan.group_totals]
-    return consistent_totals(hierarchy, noisy, variances, most_groups=most_groups(plan))
-
-
-def reconcile(
-    hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts, progress: Progress = silent
-) -> tuple[CountsBySize, dict[str, Any]]:
-    """From noisy measurements to consistent counts by size of the leaves: post-processing only.
-
-    The second value holds facts about the fit for the manifest.
-    """
-
-    def estimate(level: int) -> Estimate:
-        progress(
-            len(plan.levels) + level, 2 * len(plan.levels), f"estimating {plan.levels[level].name}"
-        )
-        here = hierarchy.level_slice(level)
-        return estimate_view(plan.levels[level], noisy.levels[level], noisy.n_groups[here])
-
-    match plan.mechanism:
-        case "bottom-up":
-            return bottom_up(estimate(hierarchy.n_levels - 1)), {}
-        case "matching":
-            estimates = [estimate(level) for level in range(hierarchy.n_levels)]
-            return match_top_down(hierarchy, estimates, merge=plan.merge), {}
-        case _:
-            progress(
-                len(plan.levels), 2 * len(plan.levels), f"fitting all levels ({plan.mechanism})"
-            )
-            fit = fit_dense_tables(hierarchy, plan, noisy)
-            return counts_from_dense(
-                fit.table[hierarchy.level_slice(hierarchy.n_levels - 1)]
-            ), fit.facts
+    return _estimated(mechanism, Measured(settled, noisy), facts, manifest)

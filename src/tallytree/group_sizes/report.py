@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tallytree.degree_sequences.release import DegreeSequence
 from tallytree.errors import RequestError
 from tallytree.group_sizes.evaluate import Evaluation
 from tallytree.group_sizes.intervals.zero_cells import REACHES
@@ -16,39 +13,14 @@ from tallytree.group_sizes.release.release import CountIntervals, Release
 from tallytree.model.classes import OPEN, SizeClasses
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.options.asking import PageOptions
-from tallytree.privacy.budget import written_fraction
-from tallytree.privacy.guarantee import budget_of
-from tallytree.ranges.release import RangeHistogram
-from tallytree.releases.notes import notes_of
-from tallytree.releases.report.words import (
-    check_in_words,
-    citation,
-    counted,
-    group_names,
-    in_full,
-    level_words,
-    note_sentences,
-    plural,
-    protection,
-    reading,
-)
+from tallytree.releases.report.facts import USE, common_facts, levels_paid, named
+from tallytree.releases.report.html import MOST_BYTES, framed, packed
+from tallytree.releases.report.words import counted, group_names, level_words, plural
 from tallytree.shapes.drawing import draw_outlines
 from tallytree.shapes.matching import match_outlines
 from tallytree.shapes.outlines import read_outlines
-from tallytree.strategies.density import Density
-from tallytree.streams.release import StreamRelease
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
-# The standard errors of all ranges are n (n + 1) / 2 numbers; above this many bins a page asks the
-# reader to use `query`.
-_MOST_BINS_WITH_ERRORS = 128
-BUDGET_NOTE = "Boxes of one step do not overlap; every cell pays for the steps that asked about it, the whole budget at most."
-USE = (
-    "Every number contains noise, so small differences mean nothing.",
-    "Numbers of larger regions are relatively more exact; prefer them where you can.",
-    "Parts add up to the whole, so no number needs adjusting before it is added to another.",
-    "Do not try to find single people: the noise hides whether any one of them is in the data.",
-)
 
 
 def group_sizes_payload(
@@ -117,32 +89,8 @@ def group_sizes_payload(
         "regions": regions,
         **_by_attributes(release, n_regions),
         **outlines,
-        "budget": _budget(release.manifest, called),
+        "budget": levels_paid(release.manifest, called),
         "use": [*USE, *([left_out] if left_out else [])],
-    }
-
-
-def named(
-    look: PageOptions,
-    manifest: dict[str, Any],
-    title: str,
-    drawn: str,
-    *,
-    whiskers: bool = False,
-    adds_up: bool = True,
-) -> dict[str, Any]:
-    """What a page is called, how to read it and how to cite it: as it was told, else in words of
-    its own.
-
-    ``drawn`` says what its first picture shows.
-    """
-    called = look.title or title
-    return {
-        "title": called,
-        "read": reading(drawn, plural(manifest), whiskers=whiskers, adds_up=adds_up),
-        "notes": list(look.notes),
-        "source": f"Source: {look.source_note}" if look.source_note else "",
-        "citation": citation(called, look.source_note, manifest),
     }
 
 
@@ -221,251 +169,11 @@ def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, 
     }
 
 
-def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None) -> dict[str, Any]:
-    """The page of a range histogram: one region, its bins as sizes."""
-    look = look or PageOptions()
-    names, edges = histogram.bins.categories, [f"{edge:g}" for edge in histogram.bins.edges]
-    labels = (
-        list(names) if names is not None else [f"{low} to {high}" for low, high in pairwise(edges)]
-    )
-    answers = histogram.bin_answers()
-    bounds = [
-        [i, max(0, low), max(0, high)]
-        for i, (low, high) in enumerate(zip(answers.low.tolist(), answers.high.tolist()))
-    ]
-    total = histogram.total()
-    regions: dict[str, Any] = {
-        "labels": ["all"],
-        "parent": [-1],
-        "runs": [
-            _interleave(np.flatnonzero(histogram.counts), histogram.counts[histogram.counts != 0])
-        ],
-        "bounds": [bounds],
-    }
-    if names is None and len(labels) <= _MOST_BINS_WITH_ERRORS:
-        regions["errors"] = _range_errors(histogram)
-    entities = plural(histogram.manifest)
-    drawn = f"A bar shows how many {entities} fall into it."
-    return {
-        **common_facts(histogram.manifest, histogram.verify().checks),
-        **named(
-            look, histogram.manifest, f"Histogram of {len(labels):,} bins", drawn, whiskers=True
-        ),
-        "lead": f"How many {entities} fall into each of {len(labels):,} bins"
-        + ("." if names is not None else f" from {edges[0]} to {edges[-1]}."),
-        "words": {
-            "groups": entities,
-            "size": "bin",
-            "largest": "",
-            "bin": labels,
-            "edges": None if names is not None else edges,
-            "axis": "value",
-        },
-        "facts": [
-            [f"{entities} in all", f"{total.estimate:,.6g}"],
-            ["standard error of that", f"{total.std_error:,.3g}"],
-            ["bins", f"{len(labels):,}"],
-            ["fullest bin", labels[int(np.argmax(histogram.counts))]],
-            *([] if names is not None else [["median", f"{histogram.quantile(0.5).value:.4g}"]]),
-        ],
-        "regions": regions,
-        **(
-            steps_paid(histogram.manifest)
-            if histogram.plan is None
-            else {"budget": _budget(histogram.manifest)}
-        ),
-        "use": [
-            *USE[:1],
-            "A range is the sum of its bins, but its error is smaller than the sum of theirs.",
-            *too_fine(histogram.density),
-        ],
-    }
-
-
-def _range_errors(histogram: RangeHistogram) -> list[list[float]]:
-    """Standard error of every range, by its first bin and its length."""
-    edges, n_bins = histogram.bins.edges, histogram.bins.n_bins
-    errors = [
-        histogram.ranges([(edges[first], high) for high in edges[first + 1 :]]).std_error
-        for first in range(n_bins)
-    ]
-    return [row.round(3).tolist() for row in errors]
-
-
-def degrees_payload(sequence: DegreeSequence, look: PageOptions | None = None) -> dict[str, Any]:
-    """The page of a degree sequence: one region, degrees as sizes."""
-    look = look or PageOptions()
-    _, nodes = group_names(look.group_name or "node/nodes")
-    drawn = (
-        f"A bar shows how many {nodes} have that degree, which is how many connections they have."
-    )
-    return {
-        **common_facts(sequence.manifest, sequence.verify().checks),
-        **named(look, sequence.manifest, "Degree sequence", drawn, adds_up=False),
-        "lead": f"How many of {len(sequence.degrees):,} {nodes} have each degree, without saying "
-        "which is which.",
-        "words": {
-            "groups": nodes,
-            "total": "sum of degrees",
-            "size": "degree",
-            "largest": "Largest degrees",
-        },
-        "regions": {
-            "labels": ["all"],
-            "parent": [-1],
-            "runs": [_interleave(*np.unique(sequence.degrees, return_counts=True))],
-        },
-        "budget": [],
-        "use": [USE[0], USE[3]],
-    }
-
-
-def stream_payload(release: StreamRelease, look: PageOptions | None = None) -> dict[str, Any]:
-    """The page of a stream: one region, steps as bins, with the counts so far."""
-    look = look or PageOptions()
-    answers, total, entities = release.step_answers(), release.total(), plural(release.manifest)
-    labels = [str(release.steps.name(step)) for step in range(release.n_steps)]
-    ends = zip(answers.low.tolist(), answers.high.tolist())
-    drawn = f"A bar shows how many {entities} had come by the end of that step, from the start on."
-    return {
-        **common_facts(release.manifest, release.verify().checks),
-        **named(
-            look,
-            release.manifest,
-            f"Stream of {release.n_steps:,} steps",
-            drawn,
-            whiskers=True,
-            adds_up=False,
-        ),
-        "lead": f"How many {entities} came so far, after each of {release.n_steps:,} steps from "
-        f"{labels[0]} to {labels[-1]}.",
-        "words": {
-            "groups": f"{entities} so far",
-            "size": "step",
-            "largest": "",
-            "bin": labels,
-            "edges": None,
-            "axis": "step",
-        },
-        "facts": [
-            [f"{entities} so far", f"{total.estimate:,.6g}"],
-            ["standard error of that", f"{total.std_error:,.3g}"],
-            ["steps", f"{release.n_steps:,}"],
-        ],
-        "regions": {
-            "labels": ["all"],
-            "parent": [-1],
-            "runs": [
-                _interleave(np.flatnonzero(release.counts), release.counts[release.counts != 0])
-            ],
-            "bounds": [[[step, low, high] for step, (low, high) in enumerate(ends)]],
-        },
-        "budget": _budget(release.manifest),
-        "use": [
-            *USE[:1],
-            "Counts may fall a little from one step to the next: each has noise of its own.",
-        ],
-    }
-
-
-def common_facts(
-    manifest: dict[str, Any],
-    checks: Any,
-    *,
-    watermark: str = "",
-    called: Mapping[str, tuple[str, str]] | None = None,
-    groups: str = "groups",
-) -> dict[str, Any]:
-    """What every page says: what is protected, warnings, checks, what is public and how it was
-    made.
-
-    ``called`` and ``groups`` say what levels and groups are called.
-    """
-    privacy = manifest["privacy"]
-    if not privacy["private"]:
-        watermark = (
-            watermark or "NOT PRIVATE: made with an insecure seed, for tests and experiments only."
-        )
-    versions = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
-    notes = notes_of(manifest)
-    return {
-        "protection": protection(privacy) if privacy["private"] else "",
-        "statement": in_full(privacy) if privacy["private"] else [],
-        "watermark": watermark,
-        "checks": [
-            {
-                "name": check_in_words(check.name, called or {}, groups),
-                "passed": check.passed,
-                "detail": check.detail,
-            }
-            for check in checks
-        ],
-        "public": note_sentences(notes.public, groups),
-        "confidential": note_sentences(notes.confidential, groups),
-        "counting": note_sentences(notes.counting, groups),
-        "made": f"Mechanism: {manifest['mechanism']['name']}. Made with {versions}.",
-    }
-
-
-def too_fine(density: Density | None) -> list[str]:
-    """A sentence where a flat release has bins that are far too fine."""
-    return [str(density)] if density is not None and density.far_too_fine else []
-
-
-def steps_paid(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Share of the privacy loss per step, as a bar each; a cell pays for the steps that asked about
-    it.
-    """
-    loss = budget_of(manifest["privacy"]).symbol
-    bars = [
-        {
-            "name": step["query"],
-            "share": float(written_fraction(step["share"])),
-            "detail": f"{loss} = {float(written_fraction(step[loss])):.4g}, {step['boxes']:,} "
-            "boxes, "
-            f"{step.get('noise') or step.get('mechanism')}",
-        }
-        for step in manifest["privacy"]["steps"]
-    ]
-    return {"budget": bars, "budgetNote": BUDGET_NOTE}
-
-
-def _budget(
-    manifest: dict[str, Any], called: Mapping[str, tuple[str, str]] | None = None
-) -> list[dict[str, Any]]:
-    """Share of the privacy loss per level and side query, as a bar each; ``called`` says what
-    levels are called.
-    """
-    privacy = manifest["privacy"]
-    budget = budget_of(privacy)
-    loss, total = budget.symbol, budget.total
-    parts = [
-        (level.get("name", f"tree level {level['level']}"), level) for level in privacy["levels"]
-    ]
-    parts += [(f"people, {table['name']}", table) for table in privacy.get("people", [])]
-    parts += [
-        (f"{query['query']} {query.get('level', '')}".strip(), query)
-        for query in privacy.get("side_queries", [])
-    ]
-    return [
-        {
-            "name": called[name][1] if called and name in called else name,
-            "share": float(written_fraction(part[loss]) / total),
-            "detail": f"{loss} = {part[loss]}, {part.get('noise', 'nothing measured')}",
-        }
-        for name, part in parts
-    ]
-
-
 def _runs(counts: CountsBySize, n_regions: int) -> list[list[int]]:
     ends = counts.offsets[1:n_regions] * 2
     last = counts.offsets[n_regions]
     both = np.stack([counts.size[:last], counts.count[:last]], axis=1).ravel()
     return [part.tolist() for part in np.split(both, ends)]
-
-
-def _interleave(keys: Any, values: Any) -> list[float]:
-    return np.stack([keys, values], axis=1).ravel().tolist()
 
 
 def _bounds(
@@ -491,3 +199,14 @@ def _left_out(names: list[str]) -> str:
         if names
         else ""
     )
+
+
+def group_sizes_page(
+    release: Release, evaluation: Evaluation | None = None, look: PageOptions | None = None
+) -> str:
+    """The page of a release of group sizes: as many levels as fit, from the root down."""
+    for n_levels in range(release.hierarchy.n_levels, 0, -1):
+        title, data = packed(group_sizes_payload(release, evaluation, look, n_levels=n_levels))
+        if len(data) <= MOST_BYTES:
+            break
+    return framed(title, data)

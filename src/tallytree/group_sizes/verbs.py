@@ -19,17 +19,17 @@ from tallytree.group_sizes.release.people import people_reply, refuse_people
 from tallytree.group_sizes.release.questions import asked_by
 from tallytree.group_sizes.release.region import RegionCounts
 from tallytree.group_sizes.release.release import Release
+from tallytree.group_sizes.sheet import group_sizes_sheet, region_features
 from tallytree.ingest.read import read
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_on_all_levels
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
-from tallytree.releases.export.geographic import Features, region_features
+from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
-from tallytree.releases.export.sheets import group_sizes_sheet
-from tallytree.releases.kind import kept_part
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.questions import Question, Reply
+from tallytree.releases.rows import part_of
 from tallytree.shapes.matching import match_outlines
 from tallytree.shapes.outlines import read_outlines
 
@@ -119,7 +119,7 @@ def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
         if source:
             raise RequestError(f"Counts that were read need no {', '.join(source)}.")
         return evaluate_group_sizes(release, truth)
-    part = kept_part(release)
+    part = part_of(release.manifest)
     options = ReadOptions(**source) if part is None else ReadOptions(**{**source, "where": part})
     return evaluate_group_sizes(release, read_truth(truth, options))
 
@@ -128,12 +128,7 @@ def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
     """Read the data for their owner, to compare a release with them: nothing is released, so
     nothing need be public.
     """
-    said = (
-        options.public
-        or options.groups_private
-        or options.groups is not None
-        or options.group_totals is not None
-    )
+    said = options.public or options.groups is not None or options.group_totals is not None
     return read(
         source, options if said else replace(options, public="cells" if options.by else "groups")
     )

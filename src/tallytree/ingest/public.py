@@ -4,7 +4,6 @@ never guessed.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,16 +33,10 @@ def declared(
     groups: Any = None,
     group_totals: Any = None,
     hierarchy: Any = None,
-    groups_private: bool = False,
 ) -> Declared:
     """What is public, from the user's words and the tables beside the data; one error explains the
     choice.
     """
-    if groups_private:
-        warnings.warn('groups_private is now public="regions".', FutureWarning, stacklevel=3)
-        if public == "groups":
-            raise RequestError('groups_private contradicts public="groups"; leave one of them out.')
-        public = "regions"
     if public not in (None, "groups", "regions", "cells"):
         raise RequestError(f"public is {public!r}. {CHOICE}")
     tables = [

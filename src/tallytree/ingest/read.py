@@ -79,7 +79,6 @@ def declared_by(options: ReadOptions) -> Declared:
         groups=options.groups,
         group_totals=options.group_totals,
         hierarchy=options.hierarchy,
-        groups_private=options.groups_private,
     )
 
 

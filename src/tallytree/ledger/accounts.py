@@ -31,7 +31,6 @@ from tallytree.ledger.chain import (
     cost_on_account,
     parallel_charge,
     parts_spent,
-    plain_number,
     summarise,
 )
 from tallytree.ledger.checks import check_manifest
@@ -58,7 +57,7 @@ from tallytree.ledger.terms import (
 )
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, UNNAMED, Unit
-from tallytree.privacy.budget import Budget, Definition
+from tallytree.privacy.budget import Budget, Definition, plain_number
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 from tallytree.errors import InputError, RequestError
 from tallytree.ledger.terms import Parts, Terms, parts_of
 from tallytree.model.nested import parse_json
-from tallytree.privacy.budget import Definition
+from tallytree.privacy.budget import Definition, plain_number
 
 Kind = Literal["create", "terms", "reserve", "measured", "complete", "close"]
 Receipt = dict[str, str | int]
@@ -160,17 +160,6 @@ def rational_text(value: Fraction) -> str:
             "unrelated denominators. "
             "Give amounts as decimals, such as 0.1."
         )
-    return str(value)
-
-
-def plain_number(value: Fraction) -> str:
-    """An exact rational for people: ``0.1`` where the decimal ends soon, ``1/3`` otherwise."""
-    for digits in range(13):
-        if (value * 10**digits).denominator == 1:
-            sign, whole = "-" if value < 0 else "", abs(int(value * 10**digits))
-            return f"{sign}{whole // 10**digits}" + (
-                f".{whole % 10**digits:0{digits}d}" if digits else ""
-            )
     return str(value)
 
 

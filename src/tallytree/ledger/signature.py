@@ -71,7 +71,7 @@ def signature_problems(folder: str | Path, public_key: str | Path | None = None)
         return [f"There is no {SIGNATURE}: the release is not signed."]
     expected = None if public_key is None else fingerprint(public_key)
     try:
-        facts = read_facts(place / SIGNATURE, "a signature", newest=_FORMAT_VERSION, sealed_from=1)
+        facts = read_facts(place / SIGNATURE, "a signature", newest=_FORMAT_VERSION)
         signed = _signed_files(facts)
         there = _covered(place)
     except TallytreeError as error:

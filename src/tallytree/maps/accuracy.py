@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.boxes.publish import release_map
 from tallytree.boxes.release import SpatialRelease
 from tallytree.errors import RequestError
-from tallytree.group_sizes.plan.shapes import scattered_counts
 from tallytree.maps.evaluate import evaluate_map
-from tallytree.maps.publish import release_map
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
-from tallytree.model.renamed import keyword_renamed
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Exact, noise_for
@@ -76,7 +74,7 @@ def points_like(earlier: SpatialRelease) -> ConfidentialGrid:
     inside it.
     """
     density = np.maximum(earlier.surface.density, 0.0)
-    counts = scattered_counts(density)
+    counts = np.random.default_rng(1).poisson(density).astype(np.int64)  # always the same
     unit = guarantee_from_json(earlier.manifest["privacy"]).unit
     return ConfidentialGrid(
         counts, earlier.box, earlier.columns, "for planning", unit, axes=earlier.axes
@@ -97,7 +95,6 @@ def plan_map(
     return predict_map(points_like(like), epsilon=epsilon, runs=runs, **options)
 
 
-@keyword_renamed("method", "mechanism")
 def predict_map(
     assumed: ConfidentialGrid, *, epsilon: Exact, mechanism: MapMethod = "auto", runs: int = 5
 ) -> MapPrediction:

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tallytree.boxes.publish import estimate_again
 from tallytree.boxes.release import SpatialRelease, load_map
 from tallytree.errors import RequestError
 from tallytree.ingest.grids import read_grid
-from tallytree.kinds.plots import plot_map
 from tallytree.maps.accuracy import plan_map
+from tallytree.maps.check import check_map_privacy
 from tallytree.maps.evaluate import evaluate_map
-from tallytree.maps.publish import estimate_again
+from tallytree.maps.picture import plot_map
+from tallytree.maps.report import map_page
+from tallytree.maps.sheet import box_features, map_sheet
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.maps import GridOptions
 from tallytree.options.text import value_range
-from tallytree.releases.export.geographic import Features, box_features
+from tallytree.releases.export.geographic import Features
 from tallytree.releases.export.sheet import Sheet
-from tallytree.releases.export.sheets import map_sheet
-from tallytree.releases.kind import Kind, kept_part
-from tallytree.releases.privacy_checks import check_map_privacy
+from tallytree.releases.kind import Kind
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import map_page
+from tallytree.releases.rows import part_of
 
 
 def evaluate(
@@ -53,7 +54,7 @@ def grid_like(
         columns=columns, **(even if release.axes is None else {"edges": release.axes}), **source
     )
     points, given = (None, truth) if counts else (truth, None)
-    return read_grid(points, given, options, part=kept_part(release))
+    return read_grid(points, given, options, part=part_of(release.manifest))
 
 
 def features(release: SpatialRelease, sheet: Sheet, outlines: ShapesOptions) -> Features:

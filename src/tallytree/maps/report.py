@@ -8,9 +8,10 @@ import numpy as np
 
 from tallytree.boxes.release import SpatialRelease
 from tallytree.errors import RequestError
-from tallytree.group_sizes.report import USE, common_facts, named, steps_paid, too_fine
 from tallytree.kernels.trees.least_squares import variances_from_below
 from tallytree.options.asking import PageOptions
+from tallytree.releases.report.facts import USE, common_facts, named, steps_paid, too_fine
+from tallytree.releases.report.html import page, plain_look, without_evaluation
 from tallytree.releases.report.words import plural
 from tallytree.shapes.outlines import read_polygons
 
@@ -149,3 +150,16 @@ def _tree(release: SpatialRelease) -> dict[str, Any]:
         "alongBorder": release.surface.along_border,
         "coarse": bool(np.any(kept & (tree.depth == deepest) & ~estimates.leaves & ~tree.is_leaf)),
     }
+
+
+def map_page(
+    release: SpatialRelease, evaluation: object = None, look: PageOptions | None = None
+) -> str:
+    """The page of a map."""
+    return page(
+        map_payload(
+            without_evaluation(evaluation, release),
+            plain_look(look, "group_name", "level_names"),
+        ),
+        kind="map",
+    )

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from tallytree.options.degrees import DegreesOptions
     from tallytree.options.group_sizes import ReleaseOptions
     from tallytree.options.histogram import HistogramOptions
-    from tallytree.options.maps import GridHistogramOptions, MapOptions, MethodOptions
+    from tallytree.options.maps import MapOptions, MethodOptions
     from tallytree.options.reading import ReadOptions
     from tallytree.options.stream import StreamOptions
 
 __all__ = [
     "DegreesOptions",
-    "GridHistogramOptions",
     "HistogramOptions",
     "MapOptions",
     "MethodOptions",
@@ -33,7 +32,6 @@ __all__ = [
 
 _HOMES = {
     "DegreesOptions": "degrees",
-    "GridHistogramOptions": "maps",
     "HistogramOptions": "histogram",
     "MapOptions": "maps",
     "MethodOptions": "maps",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tallytree.options.base import Options, option, spelled_now
+from tallytree.options.base import Options, option
 from tallytree.options.choices import (
     MapMethod,
     Mechanism,
@@ -42,8 +42,8 @@ class QueryOptions(Printing, panel=QUESTION):
         How many entities of each class there are; ``where`` may then name classes too.
     ranges
         Questions to a histogram or map.
-    confidence, level
-        Of intervals; 0.95 when left out. ``level`` is the old spelling.
+    confidence
+        Of intervals; 0.95 when left out.
     copies
         Of group sizes: simulated releases behind intervals; 0 leaves them out.
     """
@@ -87,9 +87,6 @@ class QueryOptions(Printing, panel=QUESTION):
         repeats=True,
     )
     confidence: float | None = option(None, help="Confidence of intervals; 0.95 when left out.")
-    level: float | None = option(
-        None, help="Old spelling of --confidence.", now=spelled_now("confidence"), panel=EXPERTS
-    )
     copies: int = option(
         0,
         help="Of group sizes: simulate the release this often for intervals; 0 leaves them out.",
@@ -244,14 +241,9 @@ class VariantOptions(Options, panel=PLAN):
     ----------
     mechanism, view, budget
         As for :class:`~tallytree.options.ReleaseOptions`; of a map its mechanism alone.
-    method
-        Old spelling of ``mechanism``.
     """
 
     mechanism: Mechanism | MapMethod | None = option(None, help="Only this mechanism.")
-    method: MapMethod | None = option(
-        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"), panel=EXPERTS
-    )
     view: View | Sequence[View] | None = option(
         None,
         help="Only this view, or one per level, comma-separated.",

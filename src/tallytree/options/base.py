@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from tallytree.errors import RequestError
-from tallytree.model.renamed import warn_renamed
 from tallytree.options.checks import problem_with
 from tallytree.options.late import Array, ArrayBool, ArrayInteger
 
@@ -45,9 +44,6 @@ class Spelling:
         Smallest number accepted.
     repeats
         The flag may be given several times.
-    now
-        Of the old name of an option: from its value to the option that replaces it and the value
-        there.
     recorded
         Whether the option is part of the request that a manifest records. Who pays, and with which
         seed, is not.
@@ -69,7 +65,6 @@ class Spelling:
     envvar: str | None = None
     least: float | None = None
     repeats: bool = False
-    now: Callable[[Any], tuple[str, Any]] | None = None
     recorded: bool = True
     panel: str | None = None
     rare: bool = False
@@ -81,11 +76,6 @@ def option(default: T, *, help: str, **spelling: Any) -> T:  # noqa: A002
     metadata = {METADATA: Spelling(help, **spelling)}
     made: T = dataclasses.field(default=default, metadata=metadata)
     return made
-
-
-def spelled_now(name: str) -> Callable[[Any], tuple[str, Any]]:
-    """For the old name of an option that means the same: ``now=spelled_now("mechanism")``."""
-    return lambda value: (name, value)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -102,33 +92,16 @@ class Options:
         cls._panel = panel
 
     def __post_init__(self) -> None:
-        self._take_old_names()
         types = types_of(type(self))
         for field in fields(self):
-            value, spelling = getattr(self, field.name), spelling_of(field)
+            value: Any = getattr(self, field.name)
+            spelling = spelling_of(field)
             problem = problem_with(field.name, value, types[field.name], spelling.least)
             if problem is not None:
                 raise RequestError(problem)
             # Plain numbers, so that later checks and JSON need not know.
             if isinstance(value, ArrayInteger | ArrayBool):
-                object.__setattr__(self, field.name, value.item())
-
-    def _take_old_names(self) -> None:
-        """Move what was given under an old name to the option that replaces it, with a warning."""
-        defaults = {field.name: field.default for field in fields(self)}
-        for field in fields(self):
-            now, value = spelling_of(field).now, getattr(self, field.name)
-            if now is None or _is_same(value, field.default):
-                continue
-            name, meant = now(value)
-            given = getattr(self, name)
-            if not _is_same(given, defaults[name]) and not _is_same(given, meant):
-                raise RequestError(
-                    f"{field.name} is the old name of {name}; leave one of them out."
-                )
-            warn_renamed(field.name, name)
-            object.__setattr__(self, name, meant)
-            object.__setattr__(self, field.name, field.default)
+                object.__setattr__(self, field.name, getattr(self, field.name).item())
 
     @classmethod
     def told(cls: type[Self], facts: Mapping[str, Any]) -> Self:
@@ -211,7 +184,7 @@ def spelling_of(field: dataclasses.Field[Any]) -> Spelling:
 def panel_of(group: type[Options], field: dataclasses.Field[Any]) -> str | None:
     """The question that an option answers: its own, or that of the class that declares it."""
     declaring = next(part for part in group.__mro__ if field.name in inspect.get_annotations(part))
-    return spelling_of(field).panel or declaring._panel
+    return spelling_of(field).panel or getattr(declaring, "_panel", None)
 
 
 def read_value(field: dataclasses.Field[Any], value: Any) -> Any:

@@ -35,7 +35,6 @@ Engine = Literal["local", "spark"]
 Strategy = Literal[
     "auto", "flat", "hierarchical", "wavelet", "optimised", "eigen-select", "low-rank", "adaptive"
 ]
-GridStrategyName = Literal["auto", "flat", "hierarchical"]
 WorkloadName = Literal["ranges", "prefixes", "identity"]
 Allocation = Literal["equal", "geometric", "optimal-blocks", "optimal"]
 Neighbours = Literal["add-remove", "replace"]

@@ -9,10 +9,10 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.model.place import ANYWHERE
 from tallytree.model.unit import ENTITY
-from tallytree.options.base import option, spelled_now
+from tallytree.options.base import option
 from tallytree.options.choices import DegreeMethod, PublicDegrees, names
 from tallytree.options.groups import Releasing, SourceOptions, UnitOptions
-from tallytree.options.panels import EXPERTS, PLAN, PUBLIC, TABLE
+from tallytree.options.panels import PLAN, PUBLIC, TABLE
 from tallytree.options.text import comma_names
 
 GROUPS_CHOICE = """How many groups there are is published as it is and not protected, so say that it is public:
@@ -51,8 +51,6 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing, panel=TABLE):
     graphical
         Publish the nearest sequence that is the degrees of some simple graph, in L1 distance from
         the estimate.
-    method
-        Old spelling of ``mechanism``.
     """
 
     edges: Sequence[str] | None = option(
@@ -75,9 +73,6 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing, panel=TABLE):
     )
     size: str | None = option(None, help="Rows are groups: column of their counts.")
     mechanism: DegreeMethod = option("isotonic", help=f"{names(DegreeMethod)}.", panel=PLAN)
-    method: DegreeMethod | None = option(
-        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"), panel=EXPERTS
-    )
     graphical: bool = option(False, help="Publish degrees that some graph has.", panel=PLAN)
 
     def __post_init__(self) -> None:

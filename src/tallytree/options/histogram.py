@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import tallytree.options.text as text
-from tallytree.options.base import Options, option, spelled_now
+from tallytree.options import text
+from tallytree.options.base import Options, option
 from tallytree.options.choices import (
     Allocation,
     Outside,
@@ -79,15 +79,10 @@ class StrategyOptions(Options, panel=PLAN):
         What the strategy should be good at: ``"ranges"`` (all of them), ``"prefixes"``,
         ``"identity"``, or a list of (low, high). Every range can be asked of the result, whatever
         the workload.
-    strategy
-        Old spelling of ``mechanism``.
     """
 
     mechanism: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] = option(
         "auto", help=f"{names(Strategy)}."
-    )
-    strategy: Strategy | FloatArray | IntArray | Sequence[Sequence[float]] | None = option(
-        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"), panel=EXPERTS
     )
     branching: int | None = option(
         None, help="Children per block of a hierarchical strategy.", least=2, panel=EXPERTS

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import tallytree.options.text as text
 from tallytree.errors import RequestError
-from tallytree.options.base import Options, option, spelled_now
-from tallytree.options.choices import GridStrategyName, MapMethod, Outside, names
+from tallytree.options.base import Options, option
+from tallytree.options.choices import MapMethod, Outside, names
 from tallytree.options.groups import FinishOptions, NamedUnit, Output, Releasing, SourceOptions
 from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PUBLIC, TABLE
 from tallytree.privacy.budget import Exact, exact
@@ -51,15 +51,10 @@ class MethodOptions(Options, panel=EXPERTS):
     prune
         Nodes with an estimate below this become leaves: their count is then spread evenly over all
         of their area.
-    method
-        Old spelling of ``mechanism``.
     """
 
     mechanism: MapMethod = option(
         "auto", help=f"{names(MapMethod)}; the last four are for one column.", panel=PLAN
-    )
-    method: MapMethod | None = option(
-        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism")
     )
     n_points: int | None = option(
         None, help="Number of points, where that is public.", least=0, panel=PUBLIC
@@ -164,41 +159,7 @@ class GridOptions(NamedUnit, SourceOptions, panel=TABLE):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapOptions(GridOptions, MethodOptions, FinishOptions, Releasing, panel=EXPERTS):
-    """How to release a map; see :func:`tallytree.spatial`.
-
-    Attributes
-    ----------
-    allow_negative
-        Old spelling of ``nonnegative="no"``.
-    """
-
-    allow_negative: bool = option(
-        False, help="Old spelling of --nonnegative no.", now=lambda value: ("nonnegative", "no")
-    )
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class GridHistogramOptions(FinishOptions, Releasing, panel=PUBLIC):
-    """Options of the former :func:`tallytree.grid_histogram`; those of maps replace them.
-
-    Attributes
-    ----------
-    axes
-        Public bins of each axis, or their edges; cells are numbered if not given. Now ``edges``.
-    strategy, branching
-        ``"flat"``, ``"hierarchical"`` with ``branching`` blocks per axis in each block, or
-        ``"auto"``: the one with the least expected error over all boxes.
-    contributions, entity
-        As for maps.
-    """
-
-    axes: Sequence[Bins | Sequence[float] | FloatArray] | None = option(
-        None, help="Public bins of each axis."
-    )
-    strategy: GridStrategyName = option("auto", help=f"{names(GridStrategyName)}.")
-    branching: int | None = option(None, help="Blocks per axis in each block.", least=2)
-    contributions: int = option(1, help="Rows that one unit has at most.", least=1)
-    entity: str = option("row", help="What one protected unit is called (person, trip …).")
+    """How to release a map; see :func:`tallytree.spatial`."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

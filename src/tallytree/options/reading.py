@@ -55,8 +55,6 @@ class PublicOptions(Options, panel=PUBLIC):
         Public table of all groups with the columns ``group`` and ``levels``. Brings in the groups
         without any entity and makes the number of groups per region public. Where the rows have no
         level columns, it gives their regions.
-    groups_private
-        Old spelling of ``public="regions"``.
     hierarchy
         Public table of all regions: a column of the same name as the only one in ``levels`` (or
         else its first column), then their labels from the top level to the leaf. Regions without
@@ -73,7 +71,6 @@ class PublicOptions(Options, panel=PUBLIC):
     """
 
     groups: Any = option(None, help="Public table of groups, so that empty groups count.")
-    groups_private: bool = option(False, help="Old spelling of --public regions.", panel=EXPERTS)
     hierarchy: Any = option(
         None, help="Separate table of regions: region, then one column per level.", rare=True
     )

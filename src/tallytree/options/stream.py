@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from tallytree.model.steps import Every
-from tallytree.options.base import Options, option, spelled_now
+from tallytree.options.base import Options, option
 from tallytree.options.choices import StreamStrategyName, names
 from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
 from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PUBLIC, TABLE
@@ -66,8 +66,6 @@ class CounterOptions(Options, panel=PLAN):
     branching, inference
         Of a tree: steps per block of the second level, the best by default; False for counts of
         blocks as they are. With 2 and False a tree is the mechanism of Chan, Shi and Song 2011.
-    strategy
-        Old spelling of ``mechanism``.
     """
 
     horizon: int | None = option(
@@ -77,9 +75,6 @@ class CounterOptions(Options, panel=PLAN):
         panel=PUBLIC,
     )
     mechanism: StreamStrategyName = option("auto", help=f"{names(StreamStrategyName)}.")
-    strategy: StreamStrategyName | None = option(
-        None, help="Old spelling of --mechanism.", now=spelled_now("mechanism"), panel=EXPERTS
-    )
     branching: int | None = option(
         None, help="Steps per block of the second level of a tree.", least=2, panel=EXPERTS
     )

@@ -198,3 +198,14 @@ def noise_for(part: Budget, sensitivity: Sensitivity) -> Noise:
     if part.definition == "pure":
         return DiscreteLaplace(sensitivity.l1 / part.total)
     return DiscreteGaussian(sensitivity.l2_squared / (2 * part.total))
+
+
+def plain_number(value: Fraction) -> str:
+    """An exact rational for people: ``0.1`` where the decimal ends soon, ``1/3`` otherwise."""
+    for digits in range(13):
+        if (value * 10**digits).denominator == 1:
+            sign, whole = "-" if value < 0 else "", abs(int(value * 10**digits))
+            return f"{sign}{whole // 10**digits}" + (
+                f".{whole % 10**digits:0{digits}d}" if digits else ""
+            )
+    return str(value)

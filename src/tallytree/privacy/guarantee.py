@@ -16,9 +16,8 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from tallytree.errors import InputError
-from tallytree.ledger.chain import plain_number
 from tallytree.model.unit import Unit
-from tallytree.privacy.budget import Budget, Definition, exact
+from tallytree.privacy.budget import Budget, Definition, exact, plain_number
 from tallytree.privacy.conversion import epsilon_from_rho
 from tallytree.privacy.stated_budget import stated_budget
 
@@ -231,7 +230,6 @@ def budget_of(block: Mapping[str, Any]) -> Budget:
 def false_claims(block: Mapping[str, Any]) -> list[str]:
     """Names of what a privacy block states otherwise than it follows from the rest of it."""
     guarantee = guarantee_from_json(block)
-    block = in_words_of_today(block, guarantee.unit)
     derived = guarantee_to_json(guarantee)
     wrong = [name for name, value in derived.items() if name not in block or block[name] != value]
     asked = guarantee.budget.asked
@@ -241,19 +239,6 @@ def false_claims(block: Mapping[str, Any]) -> list[str]:
     ):
         wrong.append("stated")  # the budget is larger than what keeps the stated ε and δ
     return wrong
-
-
-def in_words_of_today(block: Mapping[str, Any], unit: Unit) -> Mapping[str, Any]:
-    """The block with rows that nobody named as they are called now; older releases say "all rows of
-    one row, at most 3".
-    """
-    older = f"all rows of one {unit.entity}, at most {unit.contributions}"
-    if block["unit"].get("words") != older or unit.words == older:
-        return block
-    statement = str(block.get("statement")).replace(
-        older.replace("one ", "any one ", 1), unit.words, 1
-    )
-    return {**block, "unit": {**block["unit"], "words": unit.words}, "statement": statement}
 
 
 def _short(number: str) -> str:

@@ -8,18 +8,19 @@ from typing import Any
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import check_counts, count_values
 from tallytree.ingest.values import read_values
-from tallytree.kinds.plots import plot_histogram
 from tallytree.model.arrays import IntArray
 from tallytree.options.choices import Outside
 from tallytree.options.text import value_range
+from tallytree.ranges.check import check_histogram_privacy
 from tallytree.ranges.evaluate import evaluate_histogram
+from tallytree.ranges.picture import plot_histogram
 from tallytree.ranges.publish import estimate_histogram
 from tallytree.ranges.release import RangeHistogram, load_histogram
-from tallytree.releases.export.sheets import histogram_sheet
-from tallytree.releases.kind import Kind, No, kept_part
-from tallytree.releases.privacy_checks import check_histogram_privacy
+from tallytree.ranges.report import histogram_page
+from tallytree.ranges.sheet import histogram_sheet
+from tallytree.releases.kind import Kind, No
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import histogram_page
+from tallytree.releases.rows import part_of
 
 
 def evaluate(
@@ -50,7 +51,7 @@ def counts_like(
     **source: Any,
 ) -> IntArray:
     """The data counted in the bins of a histogram."""
-    bins, part = release.bins, kept_part(release)
+    bins, part = release.bins, part_of(release.manifest)
     if counts:
         return check_counts(truth)
     if column is None and (part is not None or source or isinstance(truth, str)):

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.manifest import kept_rows
 from tallytree.model.arrays import IntArray
 from tallytree.model.part import Part
 from tallytree.model.range_tree import RangeTree
@@ -16,6 +15,7 @@ from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_
 from tallytree.privacy.budget import Budget, written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
 from tallytree.ranges.plan import HistogramPlan, Look, plan_histogram
+from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 from tallytree.strategies.hats import HatLevel, Hats

@@ -10,11 +10,7 @@ from tallytree.boxes.grids import MOST_NODES, SHARE_OF_TOTAL
 from tallytree.boxes.manifest import planned_manifest
 from tallytree.boxes.measure import NoisyMap, measure_unless_dense
 from tallytree.boxes.methods import FEW_BINS
-from tallytree.errors import RequestError
-from tallytree.ingest.binning import bin_values, check_counts, note_of
-from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
-from tallytree.ingest.values import BinnedValues, read_values
-from tallytree.maps.publish import (
+from tallytree.boxes.publish import (
     MOST_CONTRIBUTIONS_WITH_DELTA,
     estimate_again,
     keep_measured,
@@ -23,6 +19,10 @@ from tallytree.maps.publish import (
     refuse_unproved,
     release_map,
 )
+from tallytree.errors import RequestError
+from tallytree.ingest.binning import bin_values, check_counts, note_of
+from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
+from tallytree.ingest.values import BinnedValues, read_values
 from tallytree.model.arrays import IntArray
 from tallytree.model.bins import (
     Bins,

@@ -21,7 +21,6 @@ from tallytree.kernels.range_moments import running_sum
 from tallytree.model.arrays import FloatArray, IntArray, read_only
 from tallytree.model.bins import Bins
 from tallytree.model.notebook import html_table
-from tallytree.model.renamed import keyword_renamed, renamed
 from tallytree.options.text import value_range
 from tallytree.ranges.manifest import KIND, asks_boxes, plan_from_manifest
 from tallytree.ranges.measure import NoisyHistogram
@@ -65,9 +64,6 @@ class Quantile:
     low: float | str
     high: float | str
     confidence: float = 0.95
-
-    standard_error = renamed("std_error", "standard_error")
-    level = renamed("confidence", "level")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,21 +145,18 @@ class RangeHistogram(Published):
     def _unbiased_sums(self) -> FloatArray:
         return running_sum(self.estimates)
 
-    @keyword_renamed("level", "confidence")
     def range(self, low: object, high: object, *, confidence: float = 0.95) -> Answer:
         """How many entities lie from edge ``low`` up to edge ``high``; for categories, from one to
         the other inclusive.
         """
         return self.ranges([(low, high)], confidence=confidence)[0]
 
-    @keyword_renamed("level", "confidence")
     def ranges(
         self, ranges: Sequence[tuple[object, object]] | FloatArray, *, confidence: float = 0.95
     ) -> Answers:
         """Many ranges at once, each a pair of low and high."""
         return self._answer(self.bins.spans(ranges), confidence)
 
-    @keyword_renamed("level", "confidence")
     def prefix_sums(self, *, confidence: float = 0.95) -> Answers:
         """How many entities lie below each edge but the first: one answer per bin, the last one the
         total.
@@ -171,12 +164,10 @@ class RangeHistogram(Published):
         ends = np.arange(1, self.bins.n_bins + 1)
         return self._answer((np.zeros_like(ends), ends), confidence)
 
-    @keyword_renamed("level", "confidence")
     def total(self, *, confidence: float = 0.95) -> Answer:
         """How many entities there are."""
         return self._answer((np.array([0]), np.array([self.bins.n_bins])), confidence)[0]
 
-    @keyword_renamed("level", "confidence")
     def bin_answers(self, *, confidence: float = 0.95) -> Answers:
         """Every bin with its uncertainty."""
         starts = np.arange(self.bins.n_bins)
@@ -194,7 +185,6 @@ class RangeHistogram(Published):
             bin_noise=self.plan.noise[0] if self.plan is not None and is_flat else None,
         )
 
-    @keyword_renamed("level", "confidence")
     def quantile(self, q: float, *, confidence: float = 0.95) -> Quantile:
         """The value that the share ``q`` of all entities lies below; within a bin entities count as
         spread evenly.
@@ -219,12 +209,10 @@ class RangeHistogram(Published):
         low, high = min(float(edges[first]), value), max(float(edges[last]), value)
         return Quantile(value, (high - low) / 2 / normal_width(confidence), low, high, confidence)
 
-    @keyword_renamed("level", "confidence")
     def quantiles(self, shares: Sequence[float], *, confidence: float = 0.95) -> list[Quantile]:
         """Several quantiles."""
         return [self.quantile(q, confidence=confidence) for q in shares]
 
-    @keyword_renamed("level", "confidence")
     def fewest_blocks(self, low: object, high: object, *, confidence: float = 0.95) -> Answer:
         """A range as the sum of the fewest noisy blocks, without inference: hay2010's H̃, for
         comparison.

@@ -303,7 +303,7 @@ def card_problems(folder: str | Path, manifest: Manifest) -> list[str]:
     if absent:
         return [f"Of the card there is only {' and '.join(there)}; write it again."]
     try:
-        card = read_facts(place / CARD, "a card", newest=FORMAT_VERSION, sealed_from=1)
+        card = read_facts(place / CARD, "a card", newest=FORMAT_VERSION)
         entries = {
             name: card["deployment"].get(part, {}).get(field)
             for name, (part, field) in SAID.items()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tallytree.errors import RequestError
 from tallytree.model.notebook import Picture
-from tallytree.model.part import Part
 from tallytree.options.asking import PageOptions
 from tallytree.options.exporting import ShapesOptions
 from tallytree.releases.checks import Check
@@ -109,12 +108,6 @@ class Kind:
         if isinstance(found, No):
             raise RequestError(f"{self.title.capitalize()} has no {name!r}: {found.reason}")
         return found
-
-
-def kept_part(release: Published) -> Part | None:
-    """The rows of its source that a release was made from; None for all of them."""
-    kept = release.manifest.get("where")
-    return None if kept is None else Part(kept["column"], kept["value"])
 
 
 def table_of_verbs(kinds: Mapping[str, Kind]) -> list[dict[str, str]]:

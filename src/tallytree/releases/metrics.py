@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
-from tallytree.model.renamed import renamed
 
 # θ of relative errors as a part of all entities, where none is given (Qardaji, Yang, Li 2013)
 RELATIVE_THRESHOLD = 0.001
@@ -54,8 +53,6 @@ class QueryErrors:
     error_99: float
     std_error: float | None
     within_two: float | None
-
-    standard_error = renamed("std_error", "standard_error")
 
     @property
     def root_mean_square(self) -> float:

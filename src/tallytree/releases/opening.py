@@ -1,6 +1,4 @@
-"""Opening a release folder: the manifest is read once, brought to the present format, and its shape
-checked.
-"""
+"""Opening a release folder: the manifest is read once, and its shape checked."""
 
 from __future__ import annotations
 
@@ -10,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tallytree.errors import StorageError, TallytreeError, VerificationError
-from tallytree.releases.older import GRID_KIND, from_format_1
+from tallytree.errors import TallytreeError, VerificationError
 from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, Manifest, read_manifest
 
 # What a reader of any kind relies on.
@@ -26,32 +23,30 @@ _NEEDED = {
 
 def open_folder(path: str | Path) -> Folder:
     """The folder of a release; VerificationError where its manifest is not one."""
-    raw = read_manifest(path)
+    manifest = read_manifest(path)
     with reading(path):
-        manifest = from_format_1(raw) if raw["format_version"] == 1 else raw
-        files = raw["files"]
+        files = manifest["files"]
         if not isinstance(files, Mapping) or not all(
             isinstance(facts, Mapping) for facts in files.values()
         ):
             raise TypeError("files is not a table of checksums")
-        split = _parts_of(raw, files)
+        split = _parts_of(manifest, files)
         for name, kind in _NEEDED.items():
             if not isinstance(manifest[name], kind):
                 raise TypeError(f"{name} is not what it should be")
     added = ("files", "format_version", "parts", OWN_CHECKSUM)
     own = {name: value for name, value in manifest.items() if name not in added}
-    folder = Folder(Path(path), raw["format_version"], own, files, split)
-    return _as_map(folder) if manifest["kind"] == GRID_KIND else folder
+    return Folder(Path(path), own, files, split)
 
 
-def _parts_of(raw: Manifest, files: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+def _parts_of(manifest: Manifest, files: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
     """Which files each table is made of, where it is not one; every file belongs to one table,
     once.
     """
-    split = {table: tuple(names) for table, names in raw.get("parts", {}).items()}
+    split = {table: tuple(names) for table, names in manifest.get("parts", {}).items()}
     named = [name for names in split.values() for name in names]
-    if not (raw["format_version"] >= 3) == ("parts" in raw) == bool(split):
-        raise ValueError("folders of format 3, and they alone, have tables in parts")
+    if ("parts" in manifest) != bool(split):
+        raise ValueError("parts names no table")
     if (
         not all(split.values())
         or len(set(named)) < len(named)
@@ -60,17 +55,6 @@ def _parts_of(raw: Manifest, files: Mapping[str, object]) -> dict[str, tuple[str
     ):
         raise ValueError("parts are not files of one table each")
     return split
-
-
-def _as_map(folder: Folder) -> Folder:
-    from tallytree.releases.older_grids import as_map  # only older folders need it
-
-    try:
-        return as_map(folder)
-    except (StorageError, VerificationError):
-        raise
-    except DAMAGE as error:
-        raise unreadable(folder.path, error) from None
 
 
 @contextmanager

@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.adaptive import Groups, measure_above, measure_in_turns
 from tallytree.group_sizes.estimate.views import estimate_view
+from tallytree.group_sizes.measure.views import paid_totals
+from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.mechanisms.turns import measure_above, measure_in_turns
+from tallytree.group_sizes.plan.groups import Groups
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan
-from tallytree.group_sizes.publish import facts_about, make_release, paid_totals
+from tallytree.group_sizes.plan.traits import NAMES, traits_of
+from tallytree.group_sizes.publish import facts_about, make_release
 from tallytree.group_sizes.reconcile.matching import counts_of, match_runs_down, runs_of
 from tallytree.group_sizes.release.release import Release, load_release
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
@@ -41,7 +45,6 @@ from tallytree.spark.running import run_on_rows, share_folder
 from tallytree.spark.tasks import Job, noisy_level, prior_arrays, run_arrays
 from tallytree.storage.parts import Parts
 
-MECHANISMS = ("adaptive", "matching", "bottom-up")
 # Whose answers are fetched together, some 100 bytes each.
 MOST_REGIONS_AT_ONCE = 1 << 19
 VIEWS = ("staircase", "hybrid", "cumulative", "sizes", "naive")
@@ -90,15 +93,13 @@ class SparkCounts(Confidential):
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""
         views = {level.view for level in plan.levels if level.query is not None}
-        if plan.mechanism not in MECHANISMS or not views <= set(VIEWS):
-            asked = (
-                plan.mechanism
-                if plan.mechanism not in MECHANISMS
-                else f"view {', '.join(sorted(views - set(VIEWS)))}"
-            )
+        runs_here = traits_of(plan.mechanism).distributed
+        if not runs_here or not views <= set(VIEWS):
+            beyond = f"view {', '.join(sorted(views - set(VIEWS)))}"
+            known = ", ".join(name for name in NAMES if traits_of(name).distributed)
             raise RequestError(
-                f"The Spark engine cannot run {asked!r}. It knows the mechanisms "
-                f"{', '.join(MECHANISMS)} with the views "
+                f"The Spark engine cannot run {beyond if runs_here else plan.mechanism!r}. It "
+                f"knows the mechanisms {known} with the views "
                 f"{', '.join(VIEWS[1:])}; leave out --engine spark for the others."
             )
 
@@ -117,14 +118,15 @@ class SparkCounts(Confidential):
         if not self.groups_public and not self.totals_paid:
             progress(0, 1, "measuring numbers of groups")
             return self._with_paid_totals(plan, stream).carry_out(plan, stream, progress)
-        if plan.mechanism != "adaptive":
+        mechanism = mechanism_named(plan.mechanism)
+        if not mechanism.traits.in_turns:
             return (plan, *self._match(plan, stream, progress))
         facts = facts_about(self)
         groups = Groups(facts.lattice, self._totals, None)
-        run = measure_in_turns(
-            _There(self, plan, stream), plan, facts, groups, lambda split, noisy: None, progress
-        )
-        return run.plan, run.noisy, run.leaf_counts(facts.lattice)
+        there = _There(self, plan, stream)
+        measured = measure_in_turns(there, plan, facts, groups, progress)
+        estimated = mechanism.estimate(measured, facts, progress)
+        return measured.settled.plan, measured.noisy, estimated.leaf_counts
 
     def carry_out_in(
         self,
@@ -139,7 +141,7 @@ class SparkCounts(Confidential):
         executors do not share the folder with the driver.
         """
         if (
-            plan.mechanism != "adaptive"
+            not traits_of(plan.mechanism).in_turns
             or self.hierarchy.n_levels == 1
             or not share_folder(self.frame, folder)
         ):
@@ -277,14 +279,15 @@ class SparkCounts(Confidential):
 
     def _match_upper(self, plan: Plan, levels: list[NoisyLevel]) -> Runs | None:
         """Matched groups of the regions at the cut; None where the upper levels are not measured."""
-        if plan.mechanism == "bottom-up" and self.cut < self.hierarchy.n_levels - 1:
+        leaves_alone = traits_of(plan.mechanism).split == "leaves"
+        if leaves_alone and self.cut < self.hierarchy.n_levels - 1:
             return None
         totals = [self._totals[self.hierarchy.level_slice(level)] for level in range(self.cut + 1)]
-        measured = range(self.cut + 1) if plan.mechanism == "matching" else [self.cut]
+        measured = [self.cut] if leaves_alone else range(self.cut + 1)
         estimates = [
             estimate_view(plan.levels[level], levels[level], totals[level]) for level in measured
         ]
-        if plan.mechanism == "bottom-up":
+        if leaves_alone:
             return runs_of(estimates[0])
         return match_runs_down(self.hierarchy, estimates, merge=plan.merge)
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tallytree.group_sizes.adaptive import AboveFinest
 from tallytree.group_sizes.estimate.staircases import (
     MeasuredLevel,
     choose_from_sample,
     sampled_regions,
 )
+from tallytree.group_sizes.mechanisms.turns import AboveFinest
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.largest import joined_below
 from tallytree.group_sizes.reconcile.staircases import FromBelow, HandedDown, Told, finish_above

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tallytree.group_sizes.adaptive import Groups, turns_down
 from tallytree.group_sizes.estimate.views import estimate_view
 from tallytree.group_sizes.measure.levels import (
     Place,
@@ -19,6 +18,8 @@ from tallytree.group_sizes.measure.levels import (
     noisy_totals,
 )
 from tallytree.group_sizes.measure.staircases import measure_first_look, measure_staircases
+from tallytree.group_sizes.mechanisms.turns import turns_down
+from tallytree.group_sizes.plan.groups import Groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.matching import counts_of, runs_of
 from tallytree.group_sizes.release.noisy_tables import noisy_part

@@ -29,9 +29,7 @@ from tallytree.storage.work import BESIDE, BUILT, Work, claim, set_aside, sync
 
 MANIFEST = "manifest.json"
 PAGE, CARD, CARD_TEXT, CARD_YAML = "report.html", "card.json", "card.md", "card.yaml"
-# Tables in parts came with version 3; a folder without any is written as version 2, which older
-# programs read.
-FORMAT_VERSION, _WITHOUT_PARTS = 3, 2
+FORMAT_VERSION = 1
 _ADDED = ("files", "format_version", "parts")
 OWN_CHECKSUM = "sha256"
 _OWN_DIGEST = "\n<!-- tallytree sha256 "
@@ -117,7 +115,7 @@ def build_folder(
         }
         files = {name: facts.result() for name, facts in written.items()}
     rest = {name: value for name, value in manifest.items() if name not in (*_ADDED, OWN_CHECKSUM)}
-    version: Manifest = {"format_version": FORMAT_VERSION if parts else _WITHOUT_PARTS}
+    version: Manifest = {"format_version": FORMAT_VERSION}
     if parts:
         named = gather_parts(folder, parts)
         files |= {
@@ -190,7 +188,7 @@ def rendered(facts: Manifest) -> str:
 
 
 def read_manifest(path: str | Path) -> Manifest:
-    """The manifest of a release folder as it was written, by this version or an older one."""
+    """The manifest of a release folder as it was written."""
     folder = Path(path)
     file = folder / MANIFEST
     try:
@@ -206,13 +204,11 @@ def read_manifest(path: str | Path) -> Manifest:
         )
     if not there:
         raise StorageError(f"{folder} is not a release folder: it has no {MANIFEST}.")
-    return read_facts(file, "a manifest", newest=FORMAT_VERSION, sealed_from=2)
+    return read_facts(file, "a manifest", newest=FORMAT_VERSION)
 
 
-def read_facts(file: Path, what: str, *, newest: int, sealed_from: int) -> Manifest:
-    """Facts that were written with a format version and, from the version ``sealed_from`` on, their
-    own checksum.
-    """
+def read_facts(file: Path, what: str, *, newest: int) -> Manifest:
+    """Facts that were written with a format version and their own checksum."""
     changed = VerificationError(f"{file} is not {what}: it was changed or cut off.", (file.name,))
     try:
         text = file.read_bytes().decode("utf-8")
@@ -231,7 +227,7 @@ def read_facts(file: Path, what: str, *, newest: int, sealed_from: int) -> Manif
             f"{file} has format version {version}; this version reads up to {newest}. Upgrade "
             "tallytree."
         )
-    if version >= sealed_from and not _is_whole(facts, text):
+    if not _is_whole(facts, text):
         raise VerificationError(
             f"{file} was changed: it does not match its own checksum.", (file.name,)
         )
@@ -285,9 +281,6 @@ class Folder:
     ----------
     path
         Where it is.
-    version
-        Format version of the folder; ``manifest`` is as the present version writes it, whatever the
-        folder's own.
     manifest
         Everything that the release itself holds: without ``files``, ``format_version`` and
         checksum.
@@ -298,7 +291,6 @@ class Folder:
     """
 
     path: Path
-    version: int
     manifest: Manifest
     files: Mapping[str, Mapping[str, Any]]
     split: Mapping[str, Sequence[str]]
@@ -361,12 +353,7 @@ class Folder:
     def unlisted(self) -> list[str]:
         """Files in the folder that neither its manifest lists nor the program puts there itself."""
         there = {entry.name for entry in self.path.iterdir()}
-        foreign = sorted(there - {MANIFEST, *self.files, *BESIDE})
-        # The first format was read without regard to other files; tables that it does not list were
-        # cut out of it.
-        return (
-            foreign if self.version > 1 else [name for name in foreign if name.endswith(".parquet")]
-        )
+        return sorted(there - {MANIFEST, *self.files, *BESIDE})
 
     def _has_page(self) -> bool:
         """Whether the page in the folder is whole, and of the release in the folder."""
@@ -378,7 +365,7 @@ class Folder:
     def changed_files(self) -> list[str]:
         """Files that are missing, changed or not listed in the manifest, one sentence each."""
         problems = [f"{name} is not listed in the manifest." for name in self.unlisted()]
-        if self.version > 1 and (self.path / PAGE).exists() and not self._has_page():
+        if (self.path / PAGE).exists() and not self._has_page():
             problems.append(
                 f"{PAGE} was changed, or is not a page of this release; write it again (tallytree "
                 "report)."

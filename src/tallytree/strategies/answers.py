@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.notebook import html_table
-from tallytree.model.renamed import renamed
 from tallytree.privacy.noise import Noise
 from tallytree.strategies.estimates import RangeErrors
 from tallytree.strategies.intervals import SMALL_ERRORS, half_widths, whole_half_widths
@@ -42,9 +41,6 @@ class Answer:
     high: float
     confidence: float = 0.95
 
-    standard_error = renamed("std_error", "standard_error")
-    level = renamed("confidence", "level")
-
 
 @dataclass(frozen=True, eq=False)
 class Answers:
@@ -55,9 +51,6 @@ class Answers:
     low: IntArray
     high: IntArray
     confidence: float = 0.95
-
-    standard_error = renamed("std_error", "standard_error")
-    level = renamed("confidence", "level")
 
     def __len__(self) -> int:
         return len(self.estimate)

@@ -14,7 +14,6 @@ from tallytree.kernels.stream_rows import MOST_ARRIVALS
 from tallytree.ledger.payment import payment_from
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential
-from tallytree.model.renamed import keyword_renamed
 from tallytree.model.steps import Steps
 from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.choices import StreamStrategyName
@@ -58,7 +57,6 @@ class StreamCounter(Confidential):
     True
     """
 
-    @keyword_renamed("strategy", "mechanism")
     def __init__(
         self,
         horizon: int | None,
@@ -130,7 +128,6 @@ class StreamCounter(Confidential):
             self._estimator.push(rows)
             return self._count(0.95)
 
-    @keyword_renamed("level", "confidence")
     def count(self, *, confidence: float = 0.95) -> Answer:
         """How many entities came so far, from what was released already: asking again costs
         nothing.

@@ -9,15 +9,15 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.ingest.binning import check_counts
-from tallytree.kinds.plots import plot_stream
-from tallytree.releases.export.sheets import stream_sheet
 from tallytree.releases.kind import Kind, No
 from tallytree.releases.metrics import query_errors
-from tallytree.releases.privacy_checks import check_stream_privacy
 from tallytree.releases.query_evaluation import QueryEvaluation
-from tallytree.releases.report.html import stream_page
+from tallytree.streams.check import check_stream_privacy
+from tallytree.streams.picture import plot_stream
 from tallytree.streams.publish import estimate_again
 from tallytree.streams.release import StreamRelease, load_stream
+from tallytree.streams.report import stream_page
+from tallytree.streams.sheet import stream_sheet
 
 
 def evaluate(

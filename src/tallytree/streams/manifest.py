@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.errors import InputError
-from tallytree.group_sizes.manifest import kept_rows
 from tallytree.model.part import Part
 from tallytree.model.steps import Steps, steps_from
 from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import noise_to_json, record_to_json
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json, unit_from_json
 from tallytree.releases.checks import Check
+from tallytree.releases.rows import kept_rows
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 from tallytree.streams.plan import StreamPlan, plan_stream

@@ -62,9 +62,9 @@ class Differences(NamedTuple):
 
 
 def differences_from_json(numbers: Sequence[float]) -> Differences:
-    """What :meth:`Differences.to_json` wrote; releases of older versions have no moves."""
+    """What :meth:`Differences.to_json` wrote."""
     groups, shape, *moves = numbers
-    return Differences(groups, shape, tuple(moves) or (0.0,) * MOVES)
+    return Differences(groups, shape, tuple(moves))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,57 @@ so neighbours that were told the same are asked the same.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tallytree.group_sizes.plan.plan import LevelPlan, QueryPlan
-from tallytree.group_sizes.plan.size_bins import SizeBins
+from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.plan.groups import families_of
+from tallytree.group_sizes.plan.plan import LevelPlan, Plan, PublicFacts, QueryPlan, with_bins_asked
+from tallytree.group_sizes.plan.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.privacy.noise import add_noise
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
+from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
+from tallytree.releases.progress import Progress
+
+
+def measure_in_bins(
+    counts: ConfidentialCounts,
+    plan: Plan,
+    facts: PublicFacts,
+    stream: KeyStream,
+    progress: Progress,
+) -> Measured:
+    """Look, choose bins of sizes, and measure every level in them.
+
+    How many groups there are is not known before the answers are combined, so none are.
+    """
+    lattice, families = facts.lattice, families_of(plan, facts.lattice)
+    look: tuple[NoisyQuery, ...] = ()
+    if plan.first_look is None:
+        assert plan.max_size is not None
+        bins = single_sizes(plan.max_size, least_size=facts.least_size, gaussian=plan.gaussian)
+    else:
+        edges = look_edges(plan.max_size, least_size=facts.least_size)
+        answers = measure_size_look(counts, edges, plan.first_look, stream)
+        look = (
+            NoisyQuery("first look", plan.first_look.noise, np.array([0, len(answers)]), answers),
+        )
+        regions = [lattice.n_rows(family) for family in families]
+        stds = [level.query.noise.std for level in plan.levels if level.query is not None]
+        std = plan.first_look.noise.std
+        bins = bins_after_look(answers, std, regions, stds, edges, gaussian=plan.gaussian)
+        plan = with_bins_asked(plan, facts, bins)
+    levels = []
+    for place, (level, family) in enumerate(zip(plan.levels, families)):
+        progress(place, len(plan.levels) + 1, f"measuring {level.name}")
+        levels.append(measure_size_bins(counts.counts_of(family), bins, level, stream))
+    levels[0] = replace(levels[0], queries=(*look, *levels[0].queries))
+    unknown = np.zeros(facts.hierarchy.n_regions, dtype=np.int64)
+    return Measured(Settled(plan, bins), NoisyCounts(unknown, tuple(levels)))
 
 
 def measure_size_look(

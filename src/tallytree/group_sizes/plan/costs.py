@@ -62,7 +62,7 @@ def predicted_cost(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> Cost:
     """
     cells = cells_per_level(plan, facts, n_groups)
     numbers = sum(cells) * (1 + ROWS_PER_NUMBER)
-    if plan.mechanism == "adaptive":
+    if plan.levels[-1].view == "staircase":
         lattice = facts.lattice
         n_sizes = min(STAIRCASE_SIZES, most_sizes(lattice))
         work = (

@@ -59,7 +59,7 @@ def cells_per_level(plan: Plan, facts: PublicFacts, n_groups: IntArray) -> list[
             here = np.repeat(
                 here, facts.attributes.margin(facts.attributes.chosen(level.by)).n_cells
             )
-        counts = level.query is not None or plan.mechanism == "adaptive"
+        counts = level.query is not None or level.view == "staircase"
         cells.append(_cells(level, here, plan.max_size or 1) if counts else 0)
     return cells
 
@@ -95,7 +95,7 @@ def predicted_bytes(plan: Plan, cells: Sequence[int]) -> int:
     """Peak memory: all noisy values, and the working space of the level that needs most, or of all
     that are held.
     """
-    if plan.mechanism == "adaptive":
+    if plan.levels[-1].view == "staircase":
         held, leaves = (cells, 0) if plan.levels[-1].by else (cells[:-1], cells[-1])
         working = min(HELD_CELLS * sum(held), 16.0 * MOST_STAIRCASE_CELLS) + PIECES_CELLS * leaves
     else:

@@ -8,19 +8,11 @@ and the noise. The manifest of a release is written from its plan.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.mechanisms import (
-    check_instance,
-    check_programs,
-    check_solver_noise,
-    largest_table,
-    totals_kept,
-)
 from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.requests import (
     budget_of_largest_size,
@@ -30,7 +22,15 @@ from tallytree.group_sizes.plan.requests import (
     shares_from,
     views_from,
 )
-from tallytree.group_sizes.plan.size_bins import SizeBins, looks_first, single_sizes
+from tallytree.group_sizes.plan.size_bins import SizeBins
+from tallytree.group_sizes.plan.traits import (
+    Traits,
+    check_instance,
+    check_solver_noise,
+    largest_table,
+    totals_kept,
+    traits_of,
+)
 from tallytree.lattice.shares import shares_from_noise, wanted_families
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.hierarchy import Hierarchy
@@ -54,7 +54,6 @@ from tallytree.privacy.sensitivity import (
     sizes_sensitivity,
 )
 from tallytree.privacy.stated_budget import refuse_many_changes
-from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
 
 # Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
@@ -157,22 +156,22 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     makes no sense.
     """
     mechanism = _mechanism(request, facts)
-    families = measurable_families(facts.lattice, mechanism)
+    traits = traits_of(mechanism)
+    families = traits.families(facts.lattice)
     n_levels = len(families)
     totals = totals_kept(mechanism, request.totals)
-    views = views_from(request.view, mechanism, n_levels)
-    shares = shares_from(request.budget, n_levels, mechanism)
     budget = request.loss()
     max_size = max_size_from(request.max_size)
-    if mechanism == "size-bins" and max_size is not None and not looks_first(max_size):
-        bins = single_sizes(
-            max_size, least_size=facts.least_size, gaussian=budget.definition == "zcdp"
-        )
-        views = ("blocks" if bins.block else "bins",) * n_levels
+    views = views_from(request.view, mechanism, traits, n_levels)
+    if traits.measured_view is not None:
+        known = traits.measured_view(facts, max_size, budget.definition == "zcdp")
+        views = views if known is None else (known,) * n_levels
+    shares = shares_from(request.budget, n_levels, mechanism, traits)
     goal_from(request.goal, facts.hierarchy.level_names)  # refused before anything is paid
-    _check_attributes(request, mechanism, facts)
+    _check_attributes(request, mechanism, traits, facts)
     check_instance(mechanism, facts.hierarchy, max_size)
-    _check_mechanism(request, mechanism, facts)
+    _check_unit(mechanism, traits, facts)
+    traits.refuse_request(request, facts)
     needs_max_size = any(
         view in ("naive", "cumulative", "chain") for view, share in zip(views, shares) if share > 0
     )
@@ -182,15 +181,9 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         request.max_size_budget, budget, measures_max_size=measures_max_size
     )
     has_totals = facts.groups_public or facts.whole_groups
-    looks = mechanism == "adaptive" or (mechanism == "size-bins" and looks_first(max_size))
     totals_part = Fraction(0) if has_totals else budget.total * GROUP_TOTALS_SHARE
-    look_share = (
-        LOOK_SHARE_BY_ATTRIBUTES
-        if facts.attributes and mechanism == "adaptive"
-        else FIRST_LOOK_SHARE
-    )
-    look_part = budget.total * look_share if looks else Fraction(0)
-    people_part = budget.total * _people_share(request, mechanism, facts)
+    look_part = budget.total * traits.look_share(facts, max_size)
+    people_part = budget.total * _people_share(request, mechanism, traits, facts)
 
     def query(part: Fraction, sensitivity: Sensitivity) -> QueryPlan:
         return QueryPlan(part, sensitivity, noise_for(Budget(budget.definition, part), sensitivity))
@@ -223,7 +216,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         for_levels=budget.total - largest_part - totals_part - look_part - people_part,
         first_look=query(look_part, view_sensitivity(views[0], facts, 0)) if look_part else None,
     )
-    awaits_look = look_part > 0 and (mechanism == "size-bins" or request.budget == "auto")
+    awaits_look = look_part > 0 and (traits.chooses_questions or request.budget == "auto")
     plan = replace(
         with_shares(plan, facts, shares),
         awaits_look=awaits_look,
@@ -239,25 +232,13 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
     check_solver_noise(
         mechanism, max(level.query.noise.std for level in plan.levels if level.query is not None)
     )
-    if mechanism == "tree-program" and max_size is not None:
-        check_programs(facts.hierarchy, max_size, half_width(plan.levels))
+    traits.refuse_plan(plan, facts.hierarchy)
     return plan
 
 
-def measurable_families(lattice: Lattice, mechanism: Mechanism) -> tuple[Family, ...]:
-    """The families that a mechanism may measure, each after those that cover it; without attributes
-    the levels.
-
-    Where whole groups are protected they are a path through the lattice, which estimates follow
-    from the root down.
-    """
-    if mechanism != "size-bins" or not lattice.attributes:
-        return lattice.families
-    levels = range(lattice.hierarchy.n_levels)
-    return (Family(0, ()), *(Family(level, lattice.finest.margin) for level in levels))
-
-
-def _people_share(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> Fraction:
+def _people_share(
+    request: ReleaseOptions, mechanism: Mechanism, traits: Traits, facts: PublicFacts
+) -> Fraction:
     """Part of the budget for tables of people."""
     if not facts.people:
         if request.people_share is not None:
@@ -265,7 +246,7 @@ def _people_share(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFa
                 "people_share= goes with data that were read with people=, the classes of entities."
             )
         return Fraction(0)
-    if mechanism not in ("adaptive", "size-bins"):
+    if not traits.tables:
         raise RequestError(
             f"mechanism {mechanism!r} counts no people by class; leave mechanism and view out."
         )
@@ -342,15 +323,6 @@ def with_bins_asked(plan: Plan, facts: PublicFacts, bins: SizeBins) -> Plan:
     return with_view(plan, facts, "blocks" if bins.block else "bins")
 
 
-def half_width(levels: Sequence[LevelPlan]) -> int:
-    """Half-width of the value windows of ``tree-program``: three times the noise variance
-    (fioretto2021, footnote 2).
-    """
-    return 3 * math.ceil(
-        max(level.query.noise.variance for level in levels if level.query is not None)
-    )
-
-
 def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
     """How much one unit can change all answers of a view on one level."""
     match view:
@@ -384,43 +356,27 @@ def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
     return default if request.mechanism is None else request.mechanism
 
 
-def _check_mechanism(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
-    if facts.whole_groups and mechanism != "size-bins":
+def _check_unit(mechanism: Mechanism, traits: Traits, facts: PublicFacts) -> None:
+    """Whole groups and single entities are protected by different mechanisms."""
+    if facts.whole_groups and not traits.whole_groups:
         raise RequestError(
             f"mechanism {mechanism!r} protects single entities; where the unit is a whole group, "
-            "leave mechanism and view out "
-            "or say mechanism='size-bins'."
+            "leave mechanism and view out or say mechanism='size-bins'."
         )
-    if mechanism == "size-bins" and not facts.whole_groups:
+    if traits.whole_groups and not facts.whole_groups:
         raise RequestError(
-            "mechanism 'size-bins' protects whole groups. Read the data with unit='group' (--unit "
-            "group)."
-        )
-    if facts.whole_groups and facts.groups_public:
-        raise RequestError(
-            "Public numbers of groups would tell of the protected group; with unit='group' they "
-            "are private."
-        )
-    if mechanism == "tree-relaxed" and not request.repair:
-        raise RequestError(
-            "mechanism 'tree-relaxed' rounds a real solution, after which children need not add "
-            "up; such a table is not "
-            "released. Say repair=True (--repair) to round it so that everything adds up, or "
-            "choose tree-dp."
-        )
-    if mechanism == "chain" and not facts.groups_public:
-        raise RequestError(
-            "mechanism 'chain' needs public group totals: a group that comes and goes with its "
-            "only entity changes every "
-            "later entry of the chain. Choose cumulative-relaxed or matching."
+            f"mechanism {mechanism!r} protects whole groups. Read the data with unit='group' "
+            "(--unit group)."
         )
 
 
-def _check_attributes(request: ReleaseOptions, mechanism: Mechanism, facts: PublicFacts) -> None:
+def _check_attributes(
+    request: ReleaseOptions, mechanism: Mechanism, traits: Traits, facts: PublicFacts
+) -> None:
     wanted_families(request.want, facts.lattice)  # refuses what is not there
     if not facts.attributes:
         return
-    if mechanism not in ("adaptive", "size-bins"):
+    if not traits.tables:
         raise RequestError(
             f"mechanism {mechanism!r} measures levels alone, no tables by "
             f"{', '.join(facts.attributes.names)}; leave mechanism "
@@ -429,11 +385,6 @@ def _check_attributes(request: ReleaseOptions, mechanism: Mechanism, facts: Publ
     if request.goal != "balanced":
         raise RequestError(
             "goal= is about levels; with attributes, want= names the tables that a split is for."
-        )
-    if facts.whole_groups and request.want:
-        raise RequestError(
-            "want= plans a split; where whole groups are protected every measured table has the "
-            "same share."
         )
     if not facts.whole_groups and not facts.groups_public:
         raise RequestError(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import get_args
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.mechanisms import TRAITS
+from tallytree.group_sizes.plan.traits import Traits
 from tallytree.options.choices import Mechanism, Norm, Split, View
 from tallytree.privacy.budget import Budget, Definition, Exact, exact
 
@@ -37,10 +37,10 @@ def seconds_from(given: Exact | None) -> float | None:
 
 
 def views_from(
-    given: View | Sequence[View] | None, mechanism: Mechanism, n_levels: int
+    given: View | Sequence[View] | None, mechanism: Mechanism, traits: Traits, n_levels: int
 ) -> tuple[View, ...]:
     """The view of each level."""
-    fixed = TRAITS[mechanism].view
+    fixed = traits.view
     if fixed is not None:
         if given is not None and set([given] if isinstance(given, str) else given) != {fixed}:
             raise RequestError(
@@ -64,7 +64,7 @@ def views_from(
 
 
 def shares_from(
-    given: Split | Sequence[Exact], n_levels: int, mechanism: str
+    given: Split | Sequence[Exact], n_levels: int, mechanism: str, traits: Traits
 ) -> tuple[Fraction, ...]:
     """Share of the budget per level, adding up to 1; bottom-up measures the leaves alone (kuo2018
     §6.2.2).
@@ -72,17 +72,17 @@ def shares_from(
     ``"auto"`` leaves it to the mechanism: adaptive plans a split after its first look, others share
     equally.
     """
-    if mechanism == "adaptive" and given == "auto":
+    if traits.split == "planned" and given == "auto":
         return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
-    if mechanism == "bottom-up":
+    if traits.split == "leaves":
         if not isinstance(given, str):
             raise RequestError(
-                "mechanism 'bottom-up' gives the whole budget to the leaves; leave budget out."
+                f"mechanism {mechanism!r} gives the whole budget to the leaves; leave budget out."
             )
         return (Fraction(0),) * (n_levels - 1) + (Fraction(1),)
     if isinstance(given, str):
         return (Fraction(1, n_levels),) * n_levels
-    may_skip = mechanism == "adaptive"
+    may_skip = traits.split == "planned"
     shares = tuple(
         Fraction(0) if may_skip and _is_zero(share) else exact(share, "a budget share")
         for share in given

@@ -4,13 +4,14 @@ regions × sizes.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tallytree.group_sizes.mechanisms import TRAITS
-from tallytree.group_sizes.plan.plan import Plan, half_width
+from tallytree.group_sizes.plan.plan import LevelPlan, Plan
 from tallytree.kernels.trees.allocation import LARGEST_WEIGHT, allocate_over_tree
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
@@ -37,77 +38,167 @@ class DenseFit:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def check_solver(mechanism: str) -> None:
-    """Raise MissingExtraError, before anything is measured, where a mechanism needs a solver that
-    is not installed.
+@dataclass(frozen=True, eq=False)
+class DenseAnswers:
+    """The noisy answers of all levels as the programs take them.
+
+    Attributes
+    ----------
+    hierarchy, noisy
+        The regions, and the answers level by level.
+    totals
+        Numbers of groups that are kept: of every region, ``(n_regions,)``, or of the root alone.
+    weights
+        Weight of a squared deviation, per level.
+    half_width
+        Half of the value windows of ``tree-program``.
+    time_limit
+        Seconds for a solver; None for its default.
     """
-    if mechanism in TRAITS and TRAITS[mechanism].solver:
-        from tallytree.papers.fioretto2021.solver_programs import require_solver
 
-        require_solver()
+    hierarchy: Hierarchy
+    noisy: NoisyCounts
+    totals: IntArray | int
+    weights: FloatArray
+    half_width: int
+    time_limit: float | None
+
+    @property
+    def root(self) -> int:
+        """How many groups there are in all."""
+        return int(self.noisy.n_groups[0])
+
+    @property
+    def whole_weights(self) -> IntArray:
+        """The weights rounded, for programs in whole numbers."""
+        return np.rint(self.weights).astype(np.int64)
+
+    @property
+    def counts(self) -> IntArray:
+        """Noisy counts by size, ``(n_regions, n_sizes)``."""
+        return np.concatenate([_rows(level, "counts") for level in self.noisy.levels])
+
+    @property
+    def cumulative(self) -> IntArray:
+        """H_c[0 … K]: the last column was measured where only the root's total is known, otherwise
+        it is the total.
+        """
+        noisy = self.noisy
+        below = np.concatenate([_rows(level, "cumulative") for level in noisy.levels])
+        last = noisy.n_groups.copy()
+        for level in noisy.levels:
+            if any(query.name == "last" for query in level.queries):
+                last[self.hierarchy.level_slice(level.level)] = level["last"].values
+        return np.column_stack([below, last])
 
 
-def fit_dense_tables(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts) -> DenseFit:
-    """Run the plan's mechanism. Every table it returns is whole, nonnegative, adds up and keeps the
-    plan's totals.
-    """
+def dense_answers(hierarchy: Hierarchy, plan: Plan, noisy: NoisyCounts) -> DenseAnswers:
+    """The answers of a plan, which says which totals are kept and how much noise each level has."""
     totals: IntArray | int = noisy.n_groups if plan.totals == "regions" else int(noisy.n_groups[0])
-    root = int(noisy.n_groups[0])
-    weights = _weights(plan)
-    whole = np.rint(weights).astype(np.int64)
-    limit = plan.time_limit
-    match plan.mechanism:
-        case "tree-dp":
-            return DenseFit(allocate_over_tree(hierarchy, _counts(noisy), root, weights=whole))
-        case "tree-exact":
-            from tallytree.papers.fioretto2021.solver_programs import solve_counts
+    return DenseAnswers(
+        hierarchy, noisy, totals, _weights(plan), half_width(plan.levels), plan.time_limit
+    )
 
-            solved = solve_counts(
-                hierarchy, _counts(noisy), totals, weights=whole, time_limit=limit
-            )
-            return DenseFit(solved.table, solved.facts)
-        case "tree-program":
-            from tallytree.papers.fioretto2021.cost_tables import solve_by_cost_tables
 
-            width = half_width(plan.levels)
-            solved = solve_by_cost_tables(
-                hierarchy, _counts(noisy), root, width, weights=whole, time_limit=limit
-            )
-            return DenseFit(solved.table, solved.facts)
-        case "tree-relaxed":
-            real = relax_counts(hierarchy, _counts(noisy), totals, weights=whole)
-            rounded = np.rint(real).astype(np.int64)
-            table = make_whole(hierarchy, np.cumsum(real, axis=1), totals)
-            return DenseFit(
-                table, {"violations before repair": count_violations(hierarchy, rounded)}
-            )
-        case "topdown":
-            return DenseFit(fit_top_down(hierarchy, _counts(noisy), totals))
-        case "cumulative-dp":
-            return DenseFit(
-                fit_cumulative_then_tree(
-                    hierarchy, _cumulative(hierarchy, noisy), root, weights=whole
-                )
-            )
-        case "cumulative-relaxed":
-            fit = relax_cumulative(
-                hierarchy, _cumulative(hierarchy, noisy), totals, weights=weights
-            )
-            return DenseFit(
-                make_whole(hierarchy, fit.table, totals), {"rounds": fit.rounds, "gap": fit.gap}
-            )
-        case "cumulative-exact":
-            from tallytree.papers.fioretto2021.solver_programs import solve_cumulative
+# Every table that the following return is whole, nonnegative, adds up and keeps the totals.
 
-            cumulative = _cumulative(hierarchy, noisy)
-            solved = solve_cumulative(
-                hierarchy, cumulative, totals, weights=whole, time_limit=limit
-            )
-            return DenseFit(solved.table, solved.facts)
-        case "chain":
-            return DenseFit(fit_chains(hierarchy, [_chain(level) for level in noisy.levels], root))
-        case _:
-            raise ValueError(f"{plan.mechanism} does not work on dense tables")
+
+def fit_tree_dp(answers: DenseAnswers) -> DenseFit:
+    """M_H^dp."""
+    return DenseFit(
+        allocate_over_tree(
+            answers.hierarchy, answers.counts, answers.root, weights=answers.whole_weights
+        )
+    )
+
+
+def fit_tree_exact(answers: DenseAnswers) -> DenseFit:
+    """M_H."""
+    from tallytree.papers.fioretto2021.solver_programs import solve_counts
+
+    solved = solve_counts(
+        answers.hierarchy,
+        answers.counts,
+        answers.totals,
+        weights=answers.whole_weights,
+        time_limit=answers.time_limit,
+    )
+    return DenseFit(solved.table, solved.facts)
+
+
+def fit_tree_program(answers: DenseAnswers) -> DenseFit:
+    """M_dp^OP."""
+    from tallytree.papers.fioretto2021.cost_tables import solve_by_cost_tables
+
+    solved = solve_by_cost_tables(
+        answers.hierarchy,
+        answers.counts,
+        answers.root,
+        answers.half_width,
+        weights=answers.whole_weights,
+        time_limit=answers.time_limit,
+    )
+    return DenseFit(solved.table, solved.facts)
+
+
+def fit_tree_relaxed(answers: DenseAnswers) -> DenseFit:
+    """M_H^r, repaired so that everything adds up."""
+    hierarchy, totals = answers.hierarchy, answers.totals
+    real = relax_counts(hierarchy, answers.counts, totals, weights=answers.whole_weights)
+    violations = count_violations(hierarchy, np.rint(real).astype(np.int64))
+    table = make_whole(hierarchy, np.cumsum(real, axis=1), totals)
+    return DenseFit(table, {"violations before repair": violations})
+
+
+def fit_topdown(answers: DenseAnswers) -> DenseFit:
+    """The Census TopDown baseline."""
+    return DenseFit(fit_top_down(answers.hierarchy, answers.counts, answers.totals))
+
+
+def fit_cumulative_dp(answers: DenseAnswers) -> DenseFit:
+    """M_c^dp."""
+    return DenseFit(
+        fit_cumulative_then_tree(
+            answers.hierarchy, answers.cumulative, answers.root, weights=answers.whole_weights
+        )
+    )
+
+
+def fit_cumulative_relaxed(answers: DenseAnswers) -> DenseFit:
+    """M_c^r."""
+    hierarchy, totals = answers.hierarchy, answers.totals
+    fit = relax_cumulative(hierarchy, answers.cumulative, totals, weights=answers.weights)
+    table = make_whole(hierarchy, fit.table, totals)
+    return DenseFit(table, {"rounds": fit.rounds, "gap": fit.gap})
+
+
+def fit_cumulative_exact(answers: DenseAnswers) -> DenseFit:
+    """M_c."""
+    from tallytree.papers.fioretto2021.solver_programs import solve_cumulative
+
+    solved = solve_cumulative(
+        answers.hierarchy,
+        answers.cumulative,
+        answers.totals,
+        weights=answers.whole_weights,
+        time_limit=answers.time_limit,
+    )
+    return DenseFit(solved.table, solved.facts)
+
+
+def fit_chain(answers: DenseAnswers) -> DenseFit:
+    """M_c^ch, with the chain's true sensitivity."""
+    chains = [_chain(level) for level in answers.noisy.levels]
+    return DenseFit(fit_chains(answers.hierarchy, chains, answers.root))
+
+
+def half_width(levels: Sequence[LevelPlan]) -> int:
+    """Half-width of the value windows of ``tree-program``: three times the noise variance
+    (footnote 2).
+    """
+    return 3 * math.ceil(
+        max(level.query.noise.variance for level in levels if level.query is not None)
+    )
 
 
 def _rows(level: NoisyLevel, query: str) -> IntArray:
@@ -115,22 +206,6 @@ def _rows(level: NoisyLevel, query: str) -> IntArray:
     # Only absurdly small budgets give values beyond the bound, which keeps all sums inside 64 bits.
     values = np.clip(measured.values, -LARGEST_VALUE, LARGEST_VALUE)
     return values.reshape(len(measured.offsets) - 1, -1)
-
-
-def _counts(noisy: NoisyCounts) -> IntArray:
-    return np.concatenate([_rows(level, "counts") for level in noisy.levels])
-
-
-def _cumulative(hierarchy: Hierarchy, noisy: NoisyCounts) -> IntArray:
-    """H_c[0 … K]: the last column was measured where only the root's total is known, otherwise it
-    is the total.
-    """
-    below = np.concatenate([_rows(level, "cumulative") for level in noisy.levels])
-    last = noisy.n_groups.copy()
-    for level in noisy.levels:
-        if any(query.name == "last" for query in level.queries):
-            last[hierarchy.level_slice(level.level)] = level["last"].values
-    return np.column_stack([below, last])
 
 
 def _chain(level: NoisyLevel) -> IntArray:

@@ -21,7 +21,7 @@ from tallytree.boxes.answers import MapSurface
 from tallytree.boxes.draft import combine_measurements
 from tallytree.boxes.estimates import MapEstimates, estimate_map
 from tallytree.boxes.measure import NoisyMap, measure_map
-from tallytree.boxes.methods import CLUSTERED, LINE, SMOOTHED, SPARSE
+from tallytree.boxes.methods import NAMES, method_named
 from tallytree.errors import StorageError
 from tallytree.ingest.grids import bin_points
 from tallytree.kernels.boxes.trees import fewest_boxes
@@ -32,7 +32,6 @@ from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.frame import Frame
 from tallytree.options.maps import MethodOptions
 from tallytree.papers.cells import Cell
-from tallytree.papers.rivals.clusters import clustered_cells
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress, silent
@@ -92,11 +91,18 @@ def reproduce(
     progress(total - 1, total, "merged bins")
     for name, counts in lines_of_data.items():
         cells += [cell for epsilon in EPSILONS for cell in line_cells(name, counts, epsilon, runs)]
+    merging = [name for name in NAMES if method_named(name).one_column]
     for name, counts in lines(data, FEWER_BINS).items():
         cells += [
             cell
             for epsilon in EPSILONS
-            for cell in line_cells(name, counts, epsilon, runs, methods=LINE)
+            for cell in line_cells(
+                name,
+                counts,
+                epsilon,
+                runs,
+                methods=merging,
+            )
         ]
     return cells + summary_cells(cells)
 
@@ -172,18 +178,17 @@ def measured(truth: Truth, options: MethodOptions, epsilon: str, seed: int) -> N
 def published_map(noisy: NoisyMap) -> MapEstimates:
     """The map as it is published: nonnegative and whole, in the way of its method."""
     values, variances = combine_measurements(noisy.tree.n_nodes, list(noisy.measurements))
-    cells = (
-        clustered_cells(noisy.tree, noisy.measurements, nonnegative=True)
-        if noisy.method in CLUSTERED
-        else None
-    )
+    method = method_named(noisy.method)
+    cells = None
+    if method.clusters is not None:
+        cells = method.clusters.cells(noisy.tree, noisy.measurements, nonnegative=True)
     return estimate_map(
         noisy.tree,
         values,
         variances,
         leaves=noisy.leaves,
-        sparse=noisy.method in SPARSE,
-        smoothed=noisy.method in SMOOTHED,
+        sparse=method.sparse,
+        smoothed=method.smoothed,
         clustered=cells,
     )
 
@@ -206,8 +211,8 @@ def box_error(
         prune=prune,
         nonnegative=nonnegative,
         integers=nonnegative,
-        sparse=noisy.method in SPARSE if sparse is None else sparse,
-        smoothed=sparse is None and noisy.method in SMOOTHED,
+        sparse=method_named(noisy.method).sparse if sparse is None else sparse,
+        smoothed=sparse is None and method_named(noisy.method).smoothed,
     )
     return truth.error(
         MapSurface(estimates).answer(truth.low.astype(float), truth.high.astype(float))

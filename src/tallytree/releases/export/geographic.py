@@ -12,18 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tallytree.boxes.release import SpatialRelease
 from tallytree.errors import RequestError
-from tallytree.group_sizes.release.release import Release
-from tallytree.releases.export.sheet import Sheet
-from tallytree.releases.export.sheets import labels_by_level
-from tallytree.shapes.matching import ShapedLevel
 from tallytree.shapes.outlines import Polygon
-
-# A table with a column per size is for people who draw; beyond this many columns it serves nobody.
-MOST_SIZES = 200
-# Longitude and latitude on WGS 84, which both formats mean where they say nothing.
-WORLD = ("OGC:CRS84", "EPSG:4326")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,59 +36,6 @@ class Features:
     shapes: Sequence[tuple[Polygon, ...]]
     about: tuple[str, ...]
     crs: str = ""
-
-
-def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Features:
-    """One row per region: its path, its labels, groups, and per size its count, standard error and
-    flag.
-    """
-    tree, regions = release.hierarchy, shaped.regions
-    sizes = np.array(sheet.codes["size"].values)
-    if len(sizes) > MOST_SIZES:
-        raise RequestError(
-            f"The release has {len(sizes):,} sizes, a column each here; at most {MOST_SIZES} make "
-            "a map. Release classes "
-            "(--classes), or join csv with the outlines by region."
-        )
-    columns: dict[str, Any] = {"region": pa.array(tree.paths[regions], pa.string())}
-    for name, labels in labels_by_level(tree).items():
-        if labels.take(pa.array(regions)).null_count == 0:
-            columns[name] = labels.take(pa.array(regions)).cast(pa.string())
-    columns["groups"] = release.counts.n_groups()[regions]
-    row = np.full(tree.n_regions, -1, dtype=np.int64)
-    row[regions] = np.arange(len(regions))
-    of_run = row[release.counts.region_of_run()]
-    kept = np.flatnonzero(of_run >= 0)
-    size = np.searchsorted(sizes, np.asarray(sheet.table["size"])[kept])
-    for name in sheet.names("value", "error", "flag"):
-        values = np.full((len(sizes), len(regions)), 0 if name == "count" else None, dtype=object)
-        values[size, of_run[kept]] = np.array(sheet.table[name].to_pylist(), dtype=object)[kept]
-        for place, number in enumerate(sheet.codes["size"].labels):
-            columns[f"{name}_{number}"] = pa.array(
-                values[place].tolist(), _plain_type(sheet.table[name].type)
-            )
-    return Features(pa.table(columns), shaped.polygons, sheet.about)
-
-
-def box_features(release: SpatialRelease, sheet: Sheet) -> Features:
-    """One row per box that tiles the map; the first column is the longitude or easting, the second
-    the other one.
-    """
-    if len(release.columns) != 2:
-        raise RequestError(
-            f"A map of {len(release.columns)} columns has no boxes in a plane; take csv or parquet."
-        )
-    ends = [
-        np.asarray(sheet.table[f"{end}_{name}"])
-        for name in release.columns
-        for end in ("low", "high")
-    ]
-    shapes = []
-    for west, east, south, north in zip(*ends):
-        corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]
-        shapes.append(((np.array(corners),),))
-    crs = release.manifest.get("crs", "")
-    return Features(sheet.table, shapes, sheet.about, "" if crs in WORLD else crs)
 
 
 def write_geojson(features: Features, file: Path) -> None:
@@ -186,7 +123,3 @@ def _json_ready(row: dict[str, Any]) -> dict[str, Any]:
         name: None if isinstance(value, float) and not np.isfinite(value) else value
         for name, value in row.items()
     }
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind

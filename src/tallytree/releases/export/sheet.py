@@ -12,7 +12,12 @@ import pyarrow.compute as pc
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray, IntArray
+from tallytree.releases.published import Published
 from tallytree.releases.reliability import RULE, reliability
+
+READING = (
+    "Every number contains noise. Differences smaller than a few standard errors mean nothing."
+)
 
 Role = Literal["key", "label", "value", "error", "flag"]
 
@@ -172,3 +177,29 @@ def with_errors(
             Column(FLAG, "flag", RULE),
         ],
     )
+
+
+def with_counts(
+    rows: dict[str, Any], columns: list[Column], made: pa.Table, std_error: Any
+) -> tuple[dict[str, Any], list[Column]]:
+    """Count, unbiased estimate and standard error behind the columns that say of what."""
+    rows = {**rows, "count": made["count"], "estimate": made["estimate"]}
+    columns = [
+        *columns,
+        Column("count", "value", "published count"),
+        Column("estimate", "value", "unbiased estimate behind the count; may be negative"),
+    ]
+    return with_errors(rows, columns, "count", {"std_error": std_error}, ", of the noise alone")
+
+
+def about_release(release: Published) -> tuple[str, ...]:
+    """What every copy of a release says: the guarantee, or that there is none, and how to read
+    numbers.
+    """
+    privacy = release.manifest["privacy"]
+    warning = (
+        ()
+        if privacy["private"]
+        else ("NOT PRIVATE: made with an insecure seed, for tests and experiments only.",)
+    )
+    return (*warning, privacy["statement"], READING)

@@ -1,0 +1,182 @@
+"""The manifest of group sizes checked: written again, with its loss and sensitivities recomputed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tallytree.group_sizes.manifest import (
+    attributes_of,
+    facts_of,
+    group_sizes_manifest,
+    mechanism_of,
+    people_of,
+)
+from tallytree.group_sizes.mechanisms.table import mechanism_named
+from tallytree.group_sizes.plan.plan import plan_release
+from tallytree.group_sizes.plan.traits import traits_of
+from tallytree.group_sizes.release.tables import regions_of_folder
+from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import Attributes
+from tallytree.model.classes import SizeClasses, classes_from
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.part import Part
+from tallytree.model.people import People
+from tallytree.model.unit import Unit
+from tallytree.options.group_sizes import ReleaseOptions
+from tallytree.privacy.accounting import MechanismRecord
+from tallytree.privacy.guarantee import budget_of, unit_from_json
+from tallytree.privacy.sensitivity import (
+    Sensitivity,
+    chain_sensitivity,
+    counts_sensitivity,
+    cumulative_sensitivity,
+    group_totals_sensitivity,
+    hybrid_sensitivity,
+    largest_size_sensitivity,
+    people_sensitivity,
+    size_bins_sensitivity,
+    size_blocks_sensitivity,
+    sizes_sensitivity,
+)
+from tallytree.releases.checks import Check
+from tallytree.releases.privacy_checks import Leaves, check_privacy
+from tallytree.releases.rewriting import check_written
+from tallytree.releases.rows import part_of
+from tallytree.storage.folder import Folder, Manifest
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What is public about group sizes, by their manifest; see
+    :class:`tallytree.model.confidential.Description`.
+    """
+
+    hierarchy: Hierarchy
+    n_groups: IntArray
+    groups_public: bool
+    groups_note: str
+    regions_note: str
+    max_quantity: int
+    group: str
+    unit: Unit
+    part: Part | None
+    least_size: int
+    classes: SizeClasses | None
+    attributes: Attributes
+    people: People
+    alone: str = ""
+
+
+def group_sizes_again(folder: Folder) -> Manifest:
+    """The manifest of group sizes. Told: the request, notes on what is public, shares and bins
+    chosen after a look, the fit.
+    """
+    manifest = folder.manifest
+    public, mechanism = manifest["public"], manifest["mechanism"]
+    hierarchy, n_groups = regions_of_folder(folder)
+    facts = facts_of(manifest, hierarchy)
+    plan = plan_release(ReleaseOptions.told(manifest["request"]), facts)
+    counts = _Counts(
+        hierarchy,
+        n_groups,
+        facts.groups_public,
+        str(public["group_totals"]),
+        str(public["hierarchy"]),
+        facts.max_quantity,
+        "",
+        unit_from_json(manifest["privacy"]["unit"]),
+        part_of(manifest),
+        facts.least_size,
+        classes_from(manifest["classes"]) if "classes" in manifest else None,
+        attributes_of(manifest),
+        people_of(manifest),
+    )
+    again = group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"] is True)
+    chosen = mechanism_named(plan.mechanism)
+    again = chosen.describe(again, chosen.settle(plan, facts, manifest), counts)
+    if "fit" in mechanism:
+        again["mechanism"] = {**again["mechanism"], "fit": mechanism["fit"]}
+    return again
+
+
+def check_group_sizes_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The same, and that what was measured is what the request asked for."""
+    return (
+        *check_privacy(folder, expected_sensitivities),
+        _check_request(folder),
+        *check_written(folder, group_sizes_again),
+    )
+
+
+def _check_request(folder: Folder) -> Check:
+    """Mechanism, totals and, unless they were planned after a first look, shares follow from the
+    request anew.
+    """
+    manifest = folder.manifest
+    hierarchy, _ = regions_of_folder(folder)
+    plan = plan_release(ReleaseOptions.told(manifest["request"]), facts_of(manifest, hierarchy))
+    kept = "every region" if plan.totals == "regions" else "root"
+    mechanism = mechanism_of(plan)
+    if plan.awaits_look and traits_of(plan.mechanism).chooses_questions:
+        del mechanism["views"]  # chosen after the first look
+    expected = {**mechanism, "kept": kept, "regions": hierarchy.fingerprint}
+    stated = {
+        **manifest["mechanism"],
+        "kept": manifest["totals"]["kept"],
+        "regions": manifest["hierarchy_sha256"],
+    }
+    wrong = [name for name, value in expected.items() if stated.get(name) != value]
+    if plan.budget != budget_of(manifest["privacy"]):
+        wrong.append("loss")
+    shares = [level["share"] for level in manifest["privacy"]["levels"]]
+    if not plan.awaits_look and shares != [str(level.share) for level in plan.levels]:
+        wrong.append("shares")
+    return Check(
+        "mechanism and regions are those of the request",
+        not wrong,
+        f"{', '.join(wrong)} differ." if wrong else "",
+    )
+
+
+def expected_sensitivities(folder: Folder, leaves: Leaves) -> list[Sensitivity | None]:
+    """The sensitivity that each measurement of group sizes must have, by its query."""
+    manifest = folder.manifest
+    contributions = int(manifest["privacy"]["unit"]["contributions"])
+    max_quantity = int(manifest["public"]["max_quantity"])
+    known = group_size_sensitivities(contributions=contributions, max_quantity=max_quantity)
+    if manifest["privacy"]["unit"]["group"]:
+        known = whole_group_sensitivities(contributions=contributions)
+
+    def of(leaf: MechanismRecord) -> Sensitivity | None:
+        if leaf.query != "chain" or leaf.level is None:
+            return known.get(leaf.query.partition(" by ")[0])
+        n_regions = int(manifest["levels"][leaf.level]["regions"])
+        return chain_sensitivity(n_regions, max_quantity=max_quantity, contributions=contributions)
+
+    return [of(leaf) for leaf in leaves]
+
+
+def group_size_sensitivities(*, contributions: int, max_quantity: int) -> Mapping[str, Sensitivity]:
+    """Sensitivity of each query of group sizes, by the name that manifests give it."""
+    units = {"max_quantity": max_quantity, "contributions": contributions}
+    return {
+        "naive": counts_sensitivity(contributions=contributions),
+        "cumulative": cumulative_sensitivity(**units),
+        "sizes": sizes_sensitivity(**units),
+        "hybrid": hybrid_sensitivity(**units),
+        "staircase": hybrid_sensitivity(**units),
+        "first look": hybrid_sensitivity(**units),
+        "largest size": largest_size_sensitivity(**units),
+        "group totals": group_totals_sensitivity(contributions=contributions),
+        "people": people_sensitivity(contributions=contributions),
+    }
+
+
+def whole_group_sensitivities(*, contributions: int = 1) -> Mapping[str, Sensitivity]:
+    """The same where the unit is a whole group, of which so many entities count; no other query is
+    answered then.
+    """
+    bins = size_bins_sensitivity()
+    people = people_sensitivity(contributions=contributions)
+    return {"first look": bins, "bins": bins, "blocks": size_blocks_sensitivity(), "people": people}

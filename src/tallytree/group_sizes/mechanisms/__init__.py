@@ -1,0 +1,1 @@
+"""The mechanisms for group sizes: one object each, and the table of them."""

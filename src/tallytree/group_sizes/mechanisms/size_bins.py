@@ -1,0 +1,78 @@
+"""The mechanism for protecting whole groups: look, choose bins of sizes, measure every level,
+combine and make whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tallytree.group_sizes.estimate.size_bins import fit_size_bins
+from tallytree.group_sizes.manifest import bins_of, with_bins
+from tallytree.group_sizes.measure.size_bins import measure_in_bins, n_answers
+from tallytree.group_sizes.mechanisms.mechanism import Estimated, Measured, Settled
+from tallytree.group_sizes.plan.groups import families_of
+from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
+from tallytree.group_sizes.plan.plan import Plan, PublicFacts, with_bins_asked
+from tallytree.group_sizes.plan.size_bins import SizeBins, single_sizes
+from tallytree.group_sizes.plan.traits import Traits
+from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_totals
+from tallytree.lattice.whole import whole_columns
+from tallytree.model.confidential import Description
+from tallytree.model.count_of_counts import sum_over_regions
+from tallytree.releases.progress import Progress
+from tallytree.storage.folder import Manifest
+
+
+@dataclass(frozen=True)
+class InSizeBins:
+    """Count groups in bins of sizes, which a whole group moves by one."""
+
+    traits: Traits = OWN_TRAITS["size-bins"]
+    measure = staticmethod(measure_in_bins)
+
+    def check(self) -> None:
+        """Nothing beyond the package is needed."""
+
+    def settle(self, plan: Plan, facts: PublicFacts, manifest: Manifest) -> Settled:
+        """The plan with the bins of the manifest, or those that follow from the public bound."""
+        bins = bins_of(manifest)
+        if plan.first_look is None and plan.max_size is not None:
+            bins = single_sizes(plan.max_size, least_size=facts.least_size, gaussian=plan.gaussian)
+        return Settled(with_bins_asked(plan, facts, bins), bins)
+
+    def describe(self, manifest: Manifest, settled: Settled, counts: Description) -> Manifest:
+        """The manifest with the bins."""
+        return with_bins(manifest, settled.plan, counts, settled.choice)
+
+    def estimate(self, measured: Measured, facts: PublicFacts, progress: Progress) -> Estimated:
+        """Consistent counts of the leaves; how far regions differ from their siblings, level by
+        level below the root, is a fact of the fit.
+        """
+        plan, noisy, bins = measured.settled.plan, measured.noisy, _bins(measured)
+        lattice, families = facts.lattice, families_of(measured.settled.plan, facts.lattice)
+        progress(len(plan.levels), len(plan.levels) + 1, "combining all levels")
+        tree, orders = lattice.nested(families)
+        tables, variances = [], []
+        for level, family, order in zip(noisy.levels, families, orders):
+            answers = level.queries[-1]
+            tables.append(answers.values.reshape(lattice.n_rows(family), n_answers(bins))[order])
+            variances.append(answers.noise.variance)
+        estimates, differences = fit_size_bins(tree, tables, variances, bins)
+        whole = whole_columns(tree, estimates, whole_totals(tree, estimates))
+        leaves = fill_bins(tree, whole, bins)
+        cells = sum_over_regions(leaves, orders[-1], leaves.n_regions)
+        by_leaf = cells.n_groups().reshape(-1, facts.attributes.n_cells).sum(axis=1)
+        known = replace(
+            noisy,
+            n_groups=facts.hierarchy.sum_from_leaves(by_leaf),
+            cell_groups=cells.n_groups() if facts.attributes else None,
+        )
+        fit = {"differences": [difference.to_json() for difference in differences]}
+        return Estimated(known, cells, fit)
+
+
+def _bins(measured: Measured) -> SizeBins:
+    """The bins that were asked about."""
+    bins = measured.settled.choice
+    assert isinstance(bins, SizeBins)
+    return bins

@@ -1,0 +1,173 @@
+"""What is fixed about each mechanism for group sizes before anything is measured: what it asks,
+which public totals it keeps, how large an instance it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, get_args
+
+from tallytree.errors import RequestError
+from tallytree.extensions import extension
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Family, Lattice
+from tallytree.options.choices import Mechanism, Totals, View
+
+if TYPE_CHECKING:
+    from tallytree.group_sizes.plan.plan import Plan, PublicFacts
+    from tallytree.options.group_sizes import ReleaseOptions
+
+NAMES: tuple[str, ...] = get_args(Mechanism)
+
+# Cells of a dense table (regions × sizes) that the mechanisms of fioretto2021 take: about 50 bytes
+# each at the peak.
+MOST_CELLS = 200_000_000
+LARGEST_SOLVER_NOISE = 5_000
+
+
+def _no_look(facts: PublicFacts, max_size: int | None) -> Fraction:
+    """No share of the budget: nothing is looked at before the plan is made."""
+    return Fraction(0)
+
+
+def _every_family(lattice: Lattice) -> tuple[Family, ...]:
+    return lattice.families
+
+
+def _fits_all(request: ReleaseOptions, facts: PublicFacts) -> None:
+    """Refuse nothing."""
+
+
+def _fits_every_plan(plan: Plan, hierarchy: Hierarchy) -> None:
+    """Refuse nothing."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What planning must know about a mechanism.
+
+    Attributes
+    ----------
+    view
+        What it measures on every level; None where the user chooses.
+    totals
+        Which public totals it can keep, the default first.
+    most_cells
+        Cells of a dense table that it takes.
+    solver
+        Whether it calls a solver of integer programs.
+    split
+        Where the budget goes unless the user says: to all levels alike, to the leaves, or where
+        the first look says. A planned split may leave levels out.
+    look_share
+        Share of the budget for a first look, from public facts and the public bound on sizes.
+    chosen_after_look
+        What else the first look decides, in the words of the manifest.
+    chooses_questions
+        Whether the look decides what is asked, whatever the split.
+    measured_view
+        The view where it follows from the public bound; None where it is ``view``.
+    families
+        The tables that it may measure, each after those that cover it.
+    whole_groups
+        Whether the unit that it protects is a whole group; else an entity.
+    tables
+        Whether it counts groups by attributes, and people by class.
+    in_turns
+        Whether each level is estimated before the next one is measured.
+    distributed
+        Whether executors of Spark can measure it.
+    refuse_request, refuse_plan
+        Raise RequestError for what this mechanism cannot do, before anything is paid.
+    """
+
+    view: View | None
+    totals: tuple[Totals, ...]
+    most_cells: int = MOST_CELLS
+    solver: bool = False
+    split: Literal["equal", "leaves", "planned"] = "equal"
+    look_share: Callable[[PublicFacts, int | None], Fraction] = _no_look
+    chosen_after_look: str = ""
+    chooses_questions: bool = False
+    measured_view: Callable[[PublicFacts, int | None, bool], View | None] | None = None
+    families: Callable[[Lattice], tuple[Family, ...]] = _every_family
+    whole_groups: bool = False
+    tables: bool = False
+    in_turns: bool = False
+    distributed: bool = False
+    refuse_request: Callable[[ReleaseOptions, PublicFacts], None] = _fits_all
+    refuse_plan: Callable[[Plan, Hierarchy], None] = _fits_every_plan
+
+
+def traits_of(mechanism: str) -> Traits:
+    """What is fixed about a mechanism, by its name; those of papers are loaded when asked for."""
+    from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
+
+    own = OWN_TRAITS.get(mechanism)
+    if own is not None:
+        return own
+    traits: Traits = extension("group sizes")[mechanism].traits
+    return traits
+
+
+def totals_kept(mechanism: str, given: Totals | None) -> Totals:
+    """Whether the release keeps every region's public number of groups or the root's alone."""
+    offered = traits_of(mechanism).totals
+    if given is None:
+        return offered[0]
+    for totals in offered:
+        if given == totals:
+            return totals
+    others = ", ".join(name for name in NAMES if given in traits_of(name).totals)
+    kept = "the root's total alone" if offered == ("root",) else "the totals of every region"
+    raise RequestError(
+        f"mechanism {mechanism!r} keeps {kept}. Leave totals out, or choose one of: {others}."
+    )
+
+
+def check_instance(mechanism: str, hierarchy: Hierarchy, max_size: int | None) -> None:
+    """Refuse, before anything is measured, what would take too long or too much memory; says the
+    predicted size.
+    """
+    traits = traits_of(mechanism)
+    if traits.view in (None, "staircase", "bins"):
+        return
+    if max_size is None:
+        if traits.solver:
+            raise RequestError(
+                f"mechanism {mechanism!r} needs max_size, the largest size to tell apart, to "
+                "predict its own size."
+            )
+        return
+    cells = hierarchy.n_regions * (max_size + 1)
+    if cells > traits.most_cells:
+        faster = {
+            "naive": "tree-dp or topdown",
+            "cumulative": "cumulative-relaxed or cumulative-dp",
+        }.get(traits.view, "")
+        instead = f" or mechanism {faster}" if traits.solver else ""
+        raise RequestError(
+            f"mechanism {mechanism!r} would solve for {cells:,} cells ({hierarchy.n_regions:,} "
+            f"regions × {max_size + 1:,} "
+            f"sizes); it takes at most {traits.most_cells:,}. Choose a smaller max_size{instead}."
+        )
+
+
+def check_solver_noise(mechanism: str, largest_std: float) -> None:
+    """Refuse a solver where noise is so large that squared distances leave the range in which
+    solvers are exact.
+    """
+    if traits_of(mechanism).solver and largest_std > LARGEST_SOLVER_NOISE:
+        raise RequestError(
+            f"mechanism {mechanism!r} calls a solver, which is exact up to a noise of "
+            f"{LARGEST_SOLVER_NOISE:,} (standard "
+            f"deviation); this budget asks for {largest_std:,.0f}. Choose a larger budget or "
+            "another mechanism."
+        )
+
+
+def largest_table(mechanism: str, hierarchy: Hierarchy) -> int:
+    """Largest max_size that a mechanism takes on a hierarchy: the bound for an estimated one."""
+    return max(1, traits_of(mechanism).most_cells // hierarchy.n_regions - 1)

@@ -1,0 +1,235 @@
+"""Group sizes as flat tables whose columns say what they are, and by region as shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.errors import RequestError
+from tallytree.group_sizes.release.people import PeopleCounts
+from tallytree.group_sizes.release.release import Release
+from tallytree.group_sizes.release.tables import path_array, sized_columns
+from tallytree.model.arrays import IntArray
+from tallytree.model.hierarchy import Hierarchy
+from tallytree.model.lattice import Lattice
+from tallytree.releases.export.geographic import Features
+from tallytree.releases.export.sheet import (
+    Codes,
+    Column,
+    Sheet,
+    about_release,
+    with_errors,
+)
+from tallytree.shapes.matching import ShapedLevel
+
+# A table with a column per size is for people who draw; beyond this many columns it serves nobody.
+MOST_SIZES = 200
+
+LEVEL = "level"
+
+
+def group_sizes_sheet(release: Release) -> Sheet:
+    """Level, one column per level with the labels as they were given, region (its path),
+    attributes, size, count, errors, flag.
+
+    A region above a level has no label there. Counts of 0 are left out, as in the release itself.
+    Every table by attributes of groups is there; where one is not by an attribute, its value is
+    ``all``.
+    """
+    hierarchy, counts = release.hierarchy, release.all_counts
+    rows, columns, codes = _placed(
+        release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots)
+    )
+    classes = release.classes
+    rows |= {**sized_columns(counts.size, classes), "count": counts.count}
+    what = (
+        "entities in a group"
+        if classes is None
+        else "smallest number of entities in a group of the class"
+    )
+    columns += [
+        Column("size", "key", what),
+        *([] if classes is None else [Column("class", "label", "class of sizes")]),
+        Column("count", "value", "groups of that size"),
+    ]
+    intervals = release.intervals
+    errors = (
+        {}
+        if intervals is None
+        else {name: getattr(intervals, name) for name in ("std_error", "low", "high")}
+    )
+    note = (
+        ""
+        if intervals is None
+        else f"; its interval holds with confidence {intervals.confidence:g}"
+    )
+    rows, columns = with_errors(rows, columns, "count", errors, note)
+    sizes = np.unique(counts.size).tolist() if classes is None else list(classes.lows)
+    names = [str(size) for size in sizes] if classes is None else list(classes.labels)
+    codes["size"] = Codes(sizes, names)
+    title = f"Group sizes of {hierarchy.labels[0]}"
+    about = (*about_release(release), "Sizes that a region has no row for have a count of 0.")
+    beside = () if release.people is None else (people_sheet(release, release.people),)
+    return Sheet(
+        "counts",
+        title,
+        about,
+        pa.table(rows),
+        tuple(columns),
+        codes,
+        True,
+        (LEVEL,),
+        _regions(release),
+        beside,
+    )
+
+
+def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
+    """Level, one column per level, region, attributes of groups, classes of entities, count; as for
+    group sizes.
+    """
+    region, slot = np.nonzero(counted.slots)
+    rows, columns, codes = _placed(counted.lattice, region, slot, counted.people.classes.names)
+    rows["count"] = pa.array(counted.slots[region, slot])
+    columns.append(Column("count", "value", "entities of that class"))
+    title = (
+        f"Entities by {', '.join(counted.people.classes.names)} of {release.hierarchy.labels[0]}"
+    )
+    about = (*about_release(release), "Classes that a region has no row for have a count of 0.")
+    return Sheet("people", title, about, pa.table(rows), tuple(columns), codes, True, (LEVEL,))
+
+
+def _placed(
+    lattice: Lattice, region: IntArray, slot: IntArray, classes: Sequence[str] = ()
+) -> tuple[dict[str, Any], list[Column], dict[str, Codes]]:
+    """The columns that say where rows lie, and what these may hold: level, one per level, region,
+    one per attribute.
+
+    ``slot`` says which values each row is about; attributes named in ``classes`` are of entities,
+    all others of groups.
+    """
+    hierarchy, attributes = lattice.hierarchy, lattice.attributes
+    rows: dict[str, Any] = {LEVEL: _level_names(hierarchy).take(pa.array(region))}
+    columns = [Column(LEVEL, "label", "name of the region's level")]
+    for level, (name, labels) in enumerate(labels_by_level(hierarchy, attributes.names).items()):
+        rows[name] = labels.take(pa.array(region))
+        columns.append(
+            Column(name, "label", f"{hierarchy.level_names[level]} that the region lies in or is")
+        )
+    paths = path_array(hierarchy).cast(pa.string())
+    rows["region"] = pa.DictionaryArray.from_arrays(pa.array(region.astype(np.int32)), paths)
+    columns.append(Column("region", "key", "path of the region from the root"))
+    codes = {"region": Codes(paths.to_pylist(), hierarchy.labels.tolist(), hierarchy.parent)}
+    for name, values, place in zip(attributes.names, attributes.values, lattice.slot_values(slot)):
+        known = [_all_of(values), *values]
+        rows[name] = pa.DictionaryArray.from_arrays(
+            pa.array((place + 1).astype(np.int32)), pa.array(known)
+        )
+        whose = "entities" if name in classes else "groups"
+        columns.append(Column(name, "key", f"{name} of the {whose}, or {known[0]}"))
+        codes[name] = Codes(known, known, np.minimum(np.arange(len(known)), 1) - 1)
+    return rows, columns, codes
+
+
+def _all_of(values: Sequence[str]) -> str:
+    """What stands for all values of an attribute."""
+    return "all" if "all" not in values else "all values"
+
+
+def _regions(release: Release) -> pa.Table:
+    """One row per region: path, path of the region above, level, own label, number of groups."""
+    hierarchy = release.hierarchy
+    paths = path_array(hierarchy).cast(pa.string())
+    above = pa.array(hierarchy.parent, mask=hierarchy.parent < 0)
+    return pa.table(
+        {
+            "region": paths,
+            "parent": paths.take(above),
+            LEVEL: _level_names(hierarchy).cast(pa.string()),
+            "label": pa.array(hierarchy.labels, pa.string()),
+            "groups": release.n_groups,
+        }
+    )
+
+
+def labels_by_level(
+    hierarchy: Hierarchy, names: Sequence[str] = ()
+) -> dict[str, pa.DictionaryArray]:
+    """Per level, by the name of its column, the label that each region has there; null for regions
+    above it.
+
+    ``names`` are those of further columns.
+    """
+    taken = {
+        LEVEL,
+        "region",
+        "size",
+        "class",
+        "count",
+        "std_error",
+        "low",
+        "high",
+        "reliability",
+        *names,
+    }
+    found = {}
+    for level, name in enumerate(hierarchy.level_names):
+        here = hierarchy.level_slice(level)
+        place = np.full(hierarchy.n_regions, -1, dtype=np.int64)
+        place[here] = np.arange(here.stop - here.start)
+        for below in range(level + 1, hierarchy.n_levels):
+            own = hierarchy.level_slice(below)
+            place[own] = place[hierarchy.parent[own]]
+        codes = pa.array(place.astype(np.int32), mask=place < 0)
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found[name] = pa.DictionaryArray.from_arrays(
+            codes, pa.array(hierarchy.labels[here], pa.string())
+        )
+    return found
+
+
+def _level_names(hierarchy: Hierarchy) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(hierarchy.level_of.astype(np.int32)), pa.array(hierarchy.level_names, pa.string())
+    )
+
+
+def region_features(release: Release, sheet: Sheet, shaped: ShapedLevel) -> Features:
+    """One row per region: its path, its labels, groups, and per size its count, standard error and
+    flag.
+    """
+    tree, regions = release.hierarchy, shaped.regions
+    sizes = np.array(sheet.codes["size"].values)
+    if len(sizes) > MOST_SIZES:
+        raise RequestError(
+            f"The release has {len(sizes):,} sizes, a column each here; at most {MOST_SIZES} make "
+            "a map. Release classes "
+            "(--classes), or join csv with the outlines by region."
+        )
+    columns: dict[str, Any] = {"region": pa.array(tree.paths[regions], pa.string())}
+    for name, labels in labels_by_level(tree).items():
+        if labels.take(pa.array(regions)).null_count == 0:
+            columns[name] = labels.take(pa.array(regions)).cast(pa.string())
+    columns["groups"] = release.counts.n_groups()[regions]
+    row = np.full(tree.n_regions, -1, dtype=np.int64)
+    row[regions] = np.arange(len(regions))
+    of_run = row[release.counts.region_of_run()]
+    kept = np.flatnonzero(of_run >= 0)
+    size = np.searchsorted(sizes, np.asarray(sheet.table["size"])[kept])
+    for name in sheet.names("value", "error", "flag"):
+        values = np.full((len(sizes), len(regions)), 0 if name == "count" else None, dtype=object)
+        values[size, of_run[kept]] = np.array(sheet.table[name].to_pylist(), dtype=object)[kept]
+        for place, number in enumerate(sheet.codes["size"].labels):
+            columns[f"{name}_{number}"] = pa.array(
+                values[place].tolist(), _plain_type(sheet.table[name].type)
+            )
+    return Features(pa.table(columns), shaped.polygons, sheet.about)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
