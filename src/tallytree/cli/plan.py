@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
-from tallytree.cli.spatial import plan_map
+from tallytree.cli.plan_maps import plan_map
 from tallytree.errors import RequestError, StorageError
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.options.choices import Public
