@@ -16,7 +16,7 @@ def card(folder: Folder, said: CardOptions) -> None:
     deployments ask for it.
 
     Example: tallytree card out --name "Households of Ohio" --curator "Statistics Office"
-    --published 2026-11-16
+        --published 2026-11-16
     """
     from tallytree.kinds.showing import card as write_card
 

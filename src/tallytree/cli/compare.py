@@ -26,8 +26,9 @@ def compare(folder: Folder, second: Second, how: CompareOptions, data: ReadOptio
     """Compare two releases, or a release and a published table: differences with intervals, and
     which are clear of noise.
 
-    Example: tallytree compare out2012 out2014 --out changes.csv --page changes.html Example:
-    tallytree compare out published.csv --size size --count n --levels state,county --root US
+    Example: tallytree compare out2012 out2014 --out changes.csv --page changes.html
+    Example: tallytree compare out published.csv --size size --count n --levels state,county
+        --root US
     """
     from tallytree.kinds.verbs import compare as compare_releases
     from tallytree.kinds.verbs import load

@@ -15,8 +15,8 @@ from tallytree.options.groups import Output
 def degrees(source: SourceOrConfig, where: Output, how: DegreesOptions) -> None:
     """Release how large groups are, or the degrees of a graph, without saying which is which.
 
-    Example: tallytree degrees friends.csv --edges from,to --public nodes --graphical --epsilon 0.5
-    --out degrees
+    Example: tallytree degrees friends.csv --edges from,to --public nodes --graphical --epsilon
+        0.5 --out degrees
     """
     from tallytree.degree_sequences.publish import make_degrees
     from tallytree.degree_sequences.release import load_degrees

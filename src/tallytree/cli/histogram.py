@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def histogram(source: SourceOrConfig, where: Output, how: HistogramOptions) -> None:
     """Release a histogram of one column that answers any range, with error bars.
 
-    Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon 1.0
-    --out ages
+    Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon
+        1.0 --out ages
     """
     from tallytree.ranges.publish import make_histogram
     from tallytree.ranges.release import load_histogram

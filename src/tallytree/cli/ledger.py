@@ -71,7 +71,8 @@ def create(how: CreateOptions) -> None:
 def migrate(how: AccountTerms) -> None:
     """Fix what an account left open, once: its parts, the name of its unit.
 
-    Example: tallytree ledger migrate --ledger ledger.db --dataset census --parts state=Georgia,Ohio
+    Example: tallytree ledger migrate --ledger ledger.db --dataset census --parts
+        state=Georgia,Ohio
     """
     fixed = _parts(how.parts, how.units_in_one_part)
     account = migrate_account(how.ledger, str(how.dataset), unit=how.unit, parts=fixed)

@@ -32,7 +32,8 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     and group totals.
 
     Example: tallytree plan --groups households.parquet --group household --levels state,county
-    --epsilon 1.0 Example: tallytree plan --like trips --epsilon 0.5
+        --epsilon 1.0
+    Example: tallytree plan --like trips --epsilon 0.5
     """
     from tallytree.boxes.release import SpatialRelease
     from tallytree.group_sizes.accuracy import (

@@ -33,8 +33,9 @@ def release(
     """Release how many groups have each size, at every level.
 
     Example: tallytree release people.parquet --public groups --group household --levels
-    state,county --epsilon 1.0 --out out Example: tallytree release people.parquet --public groups
-    --group household --levels state,county --epsilon 1.0 --dry-run
+        state,county --epsilon 1.0 --out out
+    Example: tallytree release people.parquet --public groups --group household --levels
+        state,county --epsilon 1.0 --dry-run
     """
     from tallytree.group_sizes.publish import make_release
     from tallytree.group_sizes.release.release import load_release

@@ -14,8 +14,9 @@ def report(folder: Folder, where: ReportOptions) -> None:
     """Write one self-contained HTML file that opens offline: regions to click through, charts,
     budget, checks.
 
-    Example: tallytree report out Example: tallytree report out --group-name household/households
-    --shapes counties.json --shapes-id fips
+    Example: tallytree report out
+    Example: tallytree report out --group-name household/households --shapes counties.json
+        --shapes-id fips
     """
     from tallytree.kinds.showing import write_report
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     """Release a map of points that answers how many lie in any box.
 
-    Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon
-    1.0 --out trips Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0
-    --out trips
+    Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41
+        --epsilon 1.0 --out trips
+    Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     """
     from tallytree.boxes.release import load_map
     from tallytree.maps.publish import make_map

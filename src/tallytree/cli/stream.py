@@ -23,8 +23,8 @@ def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> Non
     The budget is spent once, at the first run. Rows must not move from one step to another between
     runs.
 
-    Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1 --out
-    visits
+    Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1
+        --out visits
     """
     from tallytree.streams.publish import stream as release_stream
 
