@@ -15,6 +15,7 @@ from tallytree import ConfidentialCounts
 from tallytree.model.arrays import FloatArray
 from tallytree.model.attributes import Attributes
 from tallytree.model.count_of_counts import counts_from_runs, sum_over_regions
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.lattice import Family, Lattice
 
@@ -85,7 +86,7 @@ def made_up(dials: Dials) -> ConfidentialCounts:
     cells = counts_from_runs(row, size, np.ones_like(size), n_leaves * n_cells)
     leaves = sum_over_regions(cells, np.arange(n_leaves * n_cells) // n_cells, n_leaves)
     return ConfidentialCounts(
-        tree, leaves, leaves.n_groups(), attributes=attributes, cell_counts=cells
+        PublicFacts(tree, attributes=attributes), leaves, leaves.n_groups(), cell_counts=cells
     )
 
 

@@ -33,6 +33,7 @@ from tallytree.lattice.least_squares import least_squares_cells
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import Attributes
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.lattice import Family
 from tallytree.model.people import People, classes_of_entities
@@ -260,7 +261,7 @@ def county_people() -> ConfidentialCounts:
     county, size = np.nonzero(sizes)
     counts = counts_from_runs(county, size + 1, sizes[county, size], len(leaves))
     return ConfidentialCounts(
-        tree, counts, counts.n_groups(), people=People(classes), entity_counts=counted
+        PublicFacts(tree, people=People(classes)), counts, counts.n_groups(), entity_counts=counted
     )
 
 
@@ -280,8 +281,8 @@ def _sizes_alone(made: Release) -> CountsBySize:
 
 def _compare_people(both: ConfidentialCounts, epsilons: Sequence[str], runs: int) -> None:
     lattice, tree = both.lattice, both.hierarchy
-    groups = both.people.groups(lattice)
-    own_family = both.people.family(lattice)
+    groups = both.public.people.groups(lattice)
+    own_family = both.public.people.family(lattice)
     exact = both.people_cells()
 
     def off(cells: IntArray | FloatArray, truth: IntArray) -> FloatArray:
@@ -309,7 +310,7 @@ def _compare_people(both: ConfidentialCounts, epsilons: Sequence[str], runs: int
             made = release(both, epsilon=epsilon, insecure_seed=seed)
             assert made.people is not None
             assert made.noisy is not None
-            known = groups_known(lattice, made.noisy, both.people)
+            known = groups_known(lattice, made.noisy, both.public.people)
             told = counted_people(groups, made.noisy.people, known)
             estimate = least_squares_cells(groups, told)
             totals = np.maximum(np.rint(estimate.sum(axis=1)), 0).astype(np.int64)
@@ -350,7 +351,7 @@ def means(epsilons: Sequence[str], runs: int) -> None:
                 for level in (0, 1, 3):
                     family = Family(level, (place,))
                     exact = lattice.counts(family, counts.cell_counts)
-                    values = counts.attributes.values[place]
+                    values = counts.public.attributes.values[place]
                     for row in np.flatnonzero(exact.n_groups() > 0).tolist():
                         region, value = divmod(row, len(values))
                         path = str(tree.paths[tree.level_slice(level)][region])
@@ -384,7 +385,10 @@ def scale(cells: Sequence[int]) -> None:
         counts = counts_from_runs(row, size + 1, table[row, size], len(groups))
         of_leaves = sum_over_regions(counts, np.arange(len(groups)) // n_cells, n_counties)
         confidential = ConfidentialCounts(
-            tree, of_leaves, of_leaves.n_groups(), attributes=attributes, cell_counts=counts
+            PublicFacts(tree, attributes=attributes),
+            of_leaves,
+            of_leaves.n_groups(),
+            cell_counts=counts,
         )
         started, cpu = time.perf_counter(), time.process_time()
         release(confidential, epsilon=1, insecure_seed=1)

@@ -20,7 +20,8 @@ import benchmarks
 from benchmarks.scale_data import LEVEL_NAMES, Dials, scale_counts
 from tallytree import read, release, verify
 from tallytree.group_sizes.plan.memory import cells_per_level, predicted_bytes
-from tallytree.group_sizes.plan.plan import PublicFacts, plan_release
+from tallytree.group_sizes.plan.plan import plan_release
+from tallytree.model.facts import PublicFacts
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.papers.housing import housing_counts
 

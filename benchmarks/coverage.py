@@ -18,7 +18,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ def tally(truth: ConfidentialCounts, setting: Setting, seed: int, copies: int) -
     """Of one release: how many intervals and bands there are, how many hold the truth, and how many
     leave public facts.
     """
-    truth = replace(truth, **setting.facts)
+    truth = truth.with_public(**setting.facts)
     made = release(truth, insecure_seed=seed, **setting.options)
     simulated = copy_release(made, copies=copies, seed=1_000 * seed)
     copied = Remembered(simulated.release, simulated.truths, simulated.copies)

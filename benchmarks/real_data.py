@@ -12,6 +12,7 @@ import numpy as np
 
 from tallytree import ConfidentialCounts, read
 from tallytree.model.count_of_counts import counts_from_dense
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.papers.datasets import county_housing, taxi
 
@@ -116,7 +117,9 @@ def _table(
         for row in rows
     ]
     counts = counts_from_dense(table)
-    return ConfidentialCounts(hierarchy_from_leaves(levels, leaves), counts, counts.n_groups())
+    return ConfidentialCounts(
+        PublicFacts(hierarchy_from_leaves(levels, leaves)), counts, counts.n_groups()
+    )
 
 
 DATA: dict[str, Callable[[Path], ConfidentialCounts]] = {

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.unit import Unit
 
@@ -85,7 +86,9 @@ def scale_counts(dials: Dials, seed: int = 0) -> ConfidentialCounts:
     region, size, count = (np.concatenate(column).astype(np.int64) for column in zip(*parts))
     leaf_counts = counts_from_runs(region, size, count, n_leaves)
     return ConfidentialCounts(
-        hierarchy, leaf_counts, leaf_counts.n_groups(), unit=Unit("person"), group="household"
+        PublicFacts(hierarchy, unit=Unit("person"), group="household"),
+        leaf_counts,
+        leaf_counts.n_groups(),
     )
 
 

@@ -6,7 +6,6 @@ demo is taken.
 """
 
 import os
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def main() -> dict[str, float]:
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(10)):
         rho = rho_from_epsilon(epsilon, DELTA)
         for name, (options, max_quantity) in SETTINGS.items():
-            bounded = replace(counts, max_quantity=max_quantity)
+            bounded = counts.with_public(max_quantity=max_quantity)
             pure = emd(bounded, epsilon=epsilon, **options)
             zcdp = emd(bounded, rho=rho, definition="zcdp", **options)
             row = " / ".join(f"{a:,.4g} → {b:,.4g}" for a, b in zip(pure, zcdp, strict=True))

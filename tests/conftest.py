@@ -1,8 +1,10 @@
 """Settings and fixtures that all tests share."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -58,3 +60,30 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The browser that the tests of pages share."""
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="SKIPPED LOUDLY: playwright is not installed"
+    )
+    program = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium on this machine: .ci/run installs it")
+        pytest.skip("SKIPPED LOUDLY: no Chromium on this machine")
+    arguments = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+    ]
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield chromium
+        chromium.close()

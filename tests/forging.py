@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tallytree.storage.folder import OWN_CHECKSUM, write_manifest
+from tallytree.storage.folder import write_manifest
+from tallytree.storage.sealing import OWN_CHECKSUM
 
 
 def forge(folder: Path, manifest: dict[str, Any]) -> None:

@@ -26,12 +26,14 @@ from tallytree.spark.session import spark_session
 from tests.ledger.postgres_server import postgres_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 RUNNABLE = ("python", "console", "r")
-# Pages whose examples need a server or another program: the page stands here with the fixture that
-# provides it.
+# Pages whose examples need a server, another program or the reader's own file: the page stands here
+# with the fixture that provides it.
 NEEDS = {
+    "docs/index.md": "people_file",
     "docs/how-to/postgres.md": "postgres_address",
     "docs/how-to/spark.md": "spark_cluster",
     "docs/how-to/r.md": "r_program",
@@ -58,6 +60,13 @@ def blocks_of(page: Path) -> list[Block]:
 PAGES_WITH_EXAMPLES = [
     page for page in PAGES if any(block.language in RUNNABLE for block in blocks_of(page))
 ]
+
+
+@pytest.fixture
+def people_file(tmp_path: Path) -> None:
+    """A file of people in the folder of the page."""
+    rows = ["household,state,county", "1,Georgia,Cobb", "1,Georgia,Cobb", "2,Georgia,Fulton"]
+    (tmp_path / "people.csv").write_text("\n".join([*rows, "3,Ohio,Lake"]), encoding="utf-8")
 
 
 @pytest.fixture
@@ -201,3 +210,51 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         if "://" not in target
     ]
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
+
+
+def test_every_page_can_be_reached() -> None:
+    linked = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M))
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s#]+\.md)", page.read_text(encoding="utf-8")):
+            if "://" not in target and page.is_relative_to(DOCS):
+                linked.add((page.parent / target).resolve().relative_to(DOCS).as_posix())
+    pages = {page.relative_to(DOCS).as_posix() for page in PAGES if page.is_relative_to(DOCS)}
+    assert len(pages) > 40
+    assert pages - linked == set()
+
+
+def test_the_menu_is_short() -> None:
+    menu = re.search(r"^nav:.*?^(?=\S)", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M | re.S)
+    assert menu is not None
+    assert len(re.findall(r"^  - .*:$", menu[0], re.M)) == 4
+    assert 15 < len(re.findall(r"^      - .*\.md$", menu[0], re.M)) <= 25
+
+
+def test_pages_are_short_enough_to_be_read() -> None:
+    """Pages of experiments and the reference that is written from the code are looked up."""
+    words = {
+        name_of(page): len(page.read_text(encoding="utf-8").split())
+        for page in PAGES
+        if page.is_relative_to(DOCS) and page.parent.name != "experiments" and page != PAGE
+    }
+    assert {name: n for name, n in words.items() if "/concepts/" in name and n > 1500} == {}
+    assert 20_000 < sum(words.values()) <= 35_000
+
+
+def test_the_glossary_is_short() -> None:
+    page = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
+    terms = [line for line in page.splitlines() if line.startswith("| ")][2:]
+    assert 15 < len(terms) <= 25
+
+
+def test_recipes_name_what_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_0-9]+/[\w/.]*)`", text))
+    places = [ROOT / "src" / "tallytree", ROOT]
+    missing = {
+        name
+        for name in named
+        if not any((at / name).exists() or (at / f"{name}.py").exists() for at in places)
+    }
+    assert len(named) > 20
+    assert missing == set()

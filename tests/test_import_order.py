@@ -26,10 +26,6 @@ ONLY_IN = {
     "typer": {"cli"},
 }
 MODEL_MAY_IMPORT = {"numpy", "tallytree"}
-# Files that still import from below; each is to be split, none may be added.
-YET = {
-    "releases/published.py",
-}
 FILES = sorted(
     path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.name != "__init__.py"
 )
@@ -88,11 +84,7 @@ def test_the_table_names_every_room() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_upwards(path: Path) -> None:
-    wrong = forbidden(path)
-    if path.relative_to(PACKAGE).as_posix() in YET:
-        assert wrong, "this file is clean now: take it out of YET"
-    else:
-        assert not wrong
+    assert not forbidden(path)
     room = room_of(path)
     for line, module in imported_modules(path):
         top = module.split(".")[0]

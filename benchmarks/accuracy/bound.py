@@ -51,6 +51,7 @@ from tallytree import ConfidentialCounts, evaluate, release
 from tallytree.group_sizes.plan.shapes import redrawn
 from tallytree.model.arrays import FloatArray
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 
 SETS = (
@@ -133,7 +134,7 @@ def levelled(counts: ConfidentialCounts, seed: int = 0) -> ConfidentialCounts:
         tuple(".".join(map(str, path[: level + 1])) for level in range(len(path))) for path in paths
     ]
     return ConfidentialCounts(
-        hierarchy_from_leaves(tree.level_names[1:], labels), drawn, drawn.n_groups()
+        PublicFacts(hierarchy_from_leaves(tree.level_names[1:], labels)), drawn, drawn.n_groups()
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.real_data import DATA
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 
 
@@ -122,7 +123,9 @@ def made_up(dials: Dials, seed: int = 0) -> ConfidentialCounts:
     size[rng.random(len(size)) < dials.zeros] = 0
     counts = counts_from_runs(leaf, size, np.ones_like(size), n_leaves)
     names = [f"level {level + 1}" for level in range(len(dials.fan_outs))]
-    return ConfidentialCounts(hierarchy_from_leaves(names, labels), counts, counts.n_groups())
+    return ConfidentialCounts(
+        PublicFacts(hierarchy_from_leaves(names, labels)), counts, counts.n_groups()
+    )
 
 
 def data_sets(folder: Path | None) -> dict[str, Callable[[], ConfidentialCounts]]:

@@ -83,9 +83,10 @@ __all__ = [
     "with_intervals",
 ]
 
-# Mechanisms of papers, which no default chooses; each module is imported when one of them is asked
-# for by name.
+# Mechanisms of papers, which no default chooses, and how releases are shown; each module is imported
+# when it is first needed.
 MODULES |= {
+    "showing": "tallytree.kinds.showing",
     "group sizes": "tallytree.papers.fioretto2021.mechanisms",
     "boxes": "tallytree.papers.rivals.methods",
 }

@@ -31,6 +31,10 @@ class StorageError(TallytreeError, OSError):
     """A file or folder cannot be read or written, or is already there."""
 
 
+class NothingRecordedError(StorageError):
+    """A ledger cannot be used, and nothing was written to it."""
+
+
 class VerificationError(TallytreeError):
     """A release does not hold what it promises; ``failures`` lists each check that failed."""
 

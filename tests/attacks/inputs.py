@@ -9,6 +9,7 @@ import numpy as np
 from tallytree.model.classes import classes_from
 from tallytree.model.confidential import ConfidentialCounts, in_classes
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 
@@ -33,17 +34,19 @@ class Households:
         leaf, size = (np.array([group[i] for group in there], dtype=np.int64) for i in (0, 1))
         table = counts_from_runs(leaf, size, np.ones(len(there), dtype=np.int64), TREE.n_leaves)
         counts = ConfidentialCounts(
-            hierarchy=TREE,
+            PublicFacts(
+                TREE,
+                groups_public=self.groups_public,
+                max_quantity=self.max_quantity,
+                unit=Unit(
+                    "row",
+                    "person" if self.contributions > 1 else "",
+                    self.contributions,
+                    group="group" if self.whole_groups else "",
+                ),
+            ),
             leaf_counts=table,
             n_groups=table.n_groups(),
-            groups_public=self.groups_public,
-            max_quantity=self.max_quantity,
-            unit=Unit(
-                "row",
-                "person" if self.contributions > 1 else "",
-                self.contributions,
-                group="group" if self.whole_groups else "",
-            ),
         )
         return in_classes(counts, classes_from(self.classes)) if self.classes else counts
 

@@ -274,7 +274,7 @@ def test_people_of_groups_without_a_bound_would_be_caught() -> None:
 
     def read(houses: Houses) -> Any:
         counts = read_people(members_of(houses), unit="group", contributions=5, hierarchy=hierarchy)
-        return replace(counts, unit=replace(counts.unit, contributions=2))
+        return counts.with_public(unit=replace(counts.public.unit, contributions=2))
 
     worst, stated = largest_loss(
         [(read(houses), read(houses[1:]))], PURE | {"people_share": "9/10"}

@@ -112,7 +112,10 @@ def neighbours(column: int | None) -> Iterator[list[Row]]:
 
 def fixed(counts: tt.ConfidentialCounts) -> tuple[Any, ...]:
     """What the data are declared to have in common with their neighbours."""
-    return counts.hierarchy.fingerprint, counts.n_groups.tolist() if counts.groups_public else None
+    return (
+        counts.hierarchy.fingerprint,
+        counts.n_groups.tolist() if counts.public.groups_public else None,
+    )
 
 
 def losses(run: Callable[[], Any], others: list[Callable[[], Any]], seed: int) -> list[Fraction]:

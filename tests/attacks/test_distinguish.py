@@ -21,25 +21,33 @@ import pytest
 
 import tallytree as tt
 from tallytree.boxes import measure as measuring_maps
-from tallytree.boxes.draft import Draft
+from tallytree.boxes.draft import CLUSTER, Draft
+from tallytree.boxes.methods import grow
 from tallytree.boxes.trees import kd_tree
 from tallytree.degree_sequences import publish as releasing_degrees
 from tallytree.degree_sequences.publish import degrees
 from tallytree.group_sizes.estimate.staircases import prior_of_root
 from tallytree.group_sizes.measure.levels import Place
+from tallytree.group_sizes.measure.people import measure_people
+from tallytree.group_sizes.measure.size_bins import measure_in_bins
 from tallytree.group_sizes.measure.staircases import measure_staircases
 from tallytree.group_sizes.measure.views import measure_views
 from tallytree.group_sizes.plan import plan as planning
+from tallytree.model.attributes import Attributes
 from tallytree.model.bins import numbered_bins
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.model.confidential_histogram import ConfidentialHistogram
-from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.count_of_counts import counts_from_runs, sum_over_regions
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
+from tallytree.model.people import People
 from tallytree.model.range_tree import RangeTree
 from tallytree.model.unit import Unit
+from tallytree.options.choices import MapMethod
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.maps import MethodOptions
+from tallytree.papers.rivals import maps as rival_maps
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.noise import DiscreteLaplace, Noise
 from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
@@ -48,6 +56,7 @@ from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.ranges import plan as ranges_planning
 from tallytree.ranges.measure import measure_histogram
 from tallytree.ranges.publish import histogram
+from tallytree.releases.progress import silent
 from tallytree.strategies.strategies import Strategy, TreeStrategy, WaveletStrategy, matrix_strategy
 from tests.attacks.distinguish import Loss, loss_at_least
 from tests.group_sizes.test_first_look import look_at
@@ -83,7 +92,7 @@ def many_regions(sizes: list[int], **kind: Any) -> ConfidentialCounts:
     leaf, size = np.repeat(np.arange(N_REGIONS), len(there)), np.tile(there, N_REGIONS)
     table = counts_from_runs(leaf, size, np.ones(len(leaf), dtype=np.int64), N_REGIONS)
     return ConfidentialCounts(
-        hierarchy=REGIONS, leaf_counts=table, n_groups=table.n_groups(), **kind
+        PublicFacts(REGIONS, **kind), leaf_counts=table, n_groups=table.n_groups()
     )
 
 
@@ -119,8 +128,8 @@ def regions(
     told = []
     for counts in (many_regions(one, **(kind or {})) for one in (sizes, more)):
         if "mechanism" in options:
-            facts = planning.PublicFacts(
-                REGIONS, counts.groups_public, counts.max_quantity, counts.unit.contributions
+            facts = PublicFacts(
+                REGIONS, counts.public.groups_public, counts.public.max_quantity, counts.public.unit
             )
             plan = planning.plan_release(ReleaseOptions(**request), facts)
             told.append(answers(measure_views(counts, plan, KeyStream.from_system())))
@@ -136,7 +145,7 @@ def staircases(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, 
     Regions share those answers. A single entity changes them only as far as those levels lose; here
     all regions change.
     """
-    facts = planning.PublicFacts(REGIONS, True, 1)
+    facts = PublicFacts(REGIONS, True, 1)
     request = ReleaseOptions(mechanism="adaptive", budget=["0", "0", "1"], **options)
     level = planning.plan_release(request, facts).levels[-1]
     look = look_at(np.tile(sizes, 1000), 20.0)
@@ -152,6 +161,86 @@ def staircases(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, 
         )
         everywhere = REGIONS.sum_from_leaves(counts.n_groups)
         told.append(answers(NoisyCounts(everywhere, (NoisyLevel(0, ()), noisy))))
+    return told[0], told[1]
+
+
+def whole_groups(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, Any]:
+    """Runs with one group more: sizes up to a small bound are bins of their own, so nothing is
+    looked at first.
+    """
+    unit = Unit("row", group="group")
+    facts = PublicFacts(REGIONS, False, 1, unit)
+    request = ReleaseOptions(budget=["0.01", "0.495", "0.495"], max_size=10, **options)
+    plan = planning.plan_release(request, facts)
+    told = []
+    for sizes_here in (sizes, more):
+        counts = many_regions(sizes_here, groups_public=False, unit=unit)
+        told.append(
+            answers(measure_in_bins(counts, plan, facts, KeyStream.from_system(), silent).noisy)
+        )
+    return told[0], told[1]
+
+
+def by_attribute(sizes: list[int], more: list[int], **options: Any) -> tuple[Any, Any]:
+    """Runs of all tables of the finest level, by an attribute of groups and without it; the group
+    that grows has its second value.
+    """
+    attributes = Attributes(("tenure",), (("own", "other"),))
+    facts = PublicFacts(REGIONS, True, 1, attributes=attributes)
+    request = ReleaseOptions(
+        mechanism="adaptive", budget=["0", "0", "0.5", "0", "0", "0.5"], **options
+    )
+    plan = planning.plan_release(request, facts)
+    look = look_at(np.tile(sizes, 1000), 20.0)
+    prior = prior_of_root(look, look.n_sizes(2.0, 1 << 16))
+    told = []
+    for here in (sizes, more):
+        cell, size = np.repeat(np.arange(N_REGIONS) * 2 + 1, len(here)), np.tile(here, N_REGIONS)
+        table = counts_from_runs(cell, size, np.ones(len(cell), dtype=np.int64), 2 * N_REGIONS)
+        columns, stream = [], KeyStream.from_system()
+        for level in plan.levels:
+            if level.query is None or level.level < 2:
+                continue
+            n_cells = 2 if level.by else 1
+            truth = (
+                table
+                if level.by
+                else sum_over_regions(table, np.arange(2 * N_REGIONS) // 2, N_REGIONS)
+            )
+            n_rows = n_cells * N_REGIONS
+            rows = prior._replace(row=np.zeros(n_rows, dtype=np.int64))
+            noisy = measure_staircases(
+                truth, level, truth.n_groups(), rows, Place(stream, 0, n_rows)
+            )
+            for query in noisy.queries:
+                values = [query.values[query.offsets[:-1] + entry] for entry in range(3)]
+                columns += [one[n_cells - 1 :: n_cells] for one in values]
+        told.append(np.stack(columns, axis=1))
+    return told[0], told[1]
+
+
+def people() -> tuple[Any, Any]:
+    """Runs of the finest table of people by class, which has all of ε = 1 here."""
+    classes = People(Attributes(("sex",), (("f", "other"),)))
+    facts = PublicFacts(REGIONS, True, 1, people=classes)
+    plan = planning.plan_release(ReleaseOptions(mechanism="adaptive", epsilon=1), facts)
+    finest, one = plan.people[-1], Fraction(1)
+    assert finest.query is not None
+    sensitivity = finest.query.sensitivity
+    noise = planning.noise_for(Budget("pure", one), sensitivity)
+    query = planning.QueryPlan(one, sensitivity, noise)
+    plan = replace(plan, people=(replace(finest, query=query),))
+    told, ones = [], np.ones(N_REGIONS, dtype=np.int64)
+    for size in (3, 4):
+        table = counts_from_runs(np.arange(N_REGIONS), size * ones, ones, N_REGIONS)
+        counts = ConfidentialCounts(
+            PublicFacts(REGIONS, people=classes),
+            leaf_counts=table,
+            n_groups=ones,
+            entity_counts=np.column_stack([2 * ones, (size - 2) * ones]),
+        )
+        (level,) = measure_people(counts, plan, KeyStream.from_system())
+        told.append(level.queries[0].values.reshape(N_REGIONS, -1))
     return told[0], told[1]
 
 
@@ -209,9 +298,11 @@ def maps(**loss: Any) -> tuple[Any, Any]:
 
     def make(tile: Any) -> Any:
         counts = np.tile(tile, (N_TILES, 1))
-        grid = ConfidentialGrid(counts, ((0.0, float(len(counts))), (0.0, 3.0)), ("x", "y"))
+        grid = ConfidentialGrid(
+            counts, PublicGrid(((0.0, float(len(counts))), (0.0, 3.0)), ("x", "y"), counts.shape)
+        )
         survey = measuring_maps.PrivateSurvey(grid, Budget(**loss), KeyStream.from_system())
-        draft = ManyMaps(grid.shape, survey)
+        draft = ManyMaps(counts.shape, survey)
         kd_tree(draft, MethodOptions(mechanism="kd-tree", depth=1))
         whole, parts = (one.values.reshape(N_TILES, -1) for one in draft.measurements)
         low = draft.boxes(draft.measurements[1].nodes)[0].reshape(N_TILES, 4, 2)[:, 3] % 3
@@ -229,14 +320,43 @@ def maps(**loss: Any) -> tuple[Any, Any]:
     return make(few), make(more)
 
 
+def merged(method: MapMethod, few: list[int]) -> tuple[Any, Any]:
+    """A line whose cells are put together by what a private step chose, and counted then: how many
+    points the part of the first cell holds beyond those that are there in both inputs. The count has
+    nearly all of the budget: what its choice loses does not show in so few runs, and is replayed.
+    """
+
+    def make(counts: Any) -> Any:
+        grid = ConfidentialGrid(counts, ((0.0, float(len(few))),), ("x",))
+        survey = measuring_maps.PrivateSurvey(
+            grid, Budget("pure", Fraction(2)), KeyStream.from_system()
+        )
+        draft = Draft(grid.shape, survey)
+        with pytest.MonkeyPatch.context() as patch:
+            for share in ("FOR_PARTS", "FOR_SPLITS"):
+                patch.setattr(rival_maps, share, Fraction(1, 50))
+            grow(draft, MethodOptions(mechanism=method))
+        told = []
+        for one in draft.measurements:
+            low, high = (ends[:, 0] for ends in draft.boxes(one.nodes))
+            here = int(np.flatnonzero((low <= 0) & (high > 0))[0])
+            # A cluster is told at each of its cells.
+            inside = one.values == one.values[here] if one.query == CLUSTER else low == low[here]
+            known = sum(sum(few[a:b]) for a, b in zip(low[inside], high[inside], strict=True))
+            told.append(one.values[here] - known)
+        return np.array(told)
+
+    return repeated(make, np.array(few), np.array(few) + (np.arange(len(few)) == 0))
+
+
 def chain() -> tuple[Any, Any]:
     tree = hierarchy_from_leaves(["state"], [("GA",), ("NY",)])
     request = ReleaseOptions(epsilon=2, mechanism="chain", max_size=3)
-    plan = planning.plan_release(request, planning.PublicFacts(tree, True, 1))
+    plan = planning.plan_release(request, PublicFacts(tree, True, 1))
 
     def make(sizes: list[int]) -> Any:
         table = counts_from_runs(np.arange(2), np.array(sizes), np.ones(2, dtype=np.int64), 2)
-        counts = ConfidentialCounts(hierarchy=tree, leaf_counts=table, n_groups=table.n_groups())
+        counts = ConfidentialCounts(PublicFacts(tree), leaf_counts=table, n_groups=table.n_groups())
         noisy = measure_views(counts, plan, KeyStream.from_system())
         return np.concatenate([level["chain"].values for level in noisy.levels])
 
@@ -287,6 +407,13 @@ CASES: dict[str, tuple[float, Runs]] = {
     ),
     "wavelet": (2, lambda: all_levels(WaveletStrategy(2, (HALF, HALF)))),
     "matrix": (2, lambda: all_levels(matrix_strategy("matrix", np.array([[1, 1], [1, -1]])))),
+    "whole groups": (1, lambda: whole_groups([1, 2, 5], [1, 2, 5, 9], **PURE)),
+    "whole groups, zcdp": (0.5, lambda: whole_groups([1, 2, 5], [1, 2, 5, 9], **ZCDP)),
+    "attributes": (1, lambda: by_attribute([1, 2, 90], [1, 3, 90], **PURE)),
+    "people": (1, people),
+    "dawa": (2, lambda: merged("dawa", [3, 3])),
+    "privtree": (2, lambda: merged("privtree", [9, 9])),
+    "ahp": (2, lambda: merged("ahp", [9, 1])),
     "kd-tree": (2, lambda: maps(definition="pure", total=Fraction(2))),
     "chain": (2, chain),
     "sizes, zcdp": (0.5, lambda: regions([1, 2, 5], [1, 2, 6], view="sizes", **ZCDP)),

@@ -24,11 +24,12 @@ from tallytree.degree_sequences.publish import confidential_sizes
 from tallytree.errors import TallytreeError
 from tallytree.group_sizes.measure.adaptive import measure_adaptive
 from tallytree.group_sizes.measure.views import measure_views
-from tallytree.group_sizes.plan.plan import PublicFacts, plan_release
+from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.values import read_values
 from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
+from tallytree.model.facts import PublicFacts
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import silent
@@ -139,7 +140,7 @@ CONFIDENTIAL: dict[str, Callable[[], Any]] = {
     "degrees": lambda: read_degrees(pa.table({"a": [1] * 40, "b": list(range(2, 42))}), "a", "b"),
     "binned": lambda: read_values(pa.table({"x": [1.0] * 41}), "x", edges=[0, 2]),
     "grid": lambda: ConfidentialGrid(
-        np.array([[int(SECRET)]]), ((0.0, 1.0), (0.0, 1.0)), ("x", "y")
+        np.array([[int(SECRET)]]), PublicGrid(((0.0, 1.0), (0.0, 1.0)), ("x", "y"), (1, 1))
     ),
     "sizes": lambda: confidential_sizes(np.array([int(SECRET), 41]), 1),
 }

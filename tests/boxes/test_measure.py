@@ -15,7 +15,7 @@ from tallytree.boxes.measure import (
 from tallytree.boxes.methods import NAMES, method_named
 from tallytree.errors import RequestError
 from tallytree.model.box_tree import prefix_sums
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.model.limits import MOST_ENTITIES
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Budget
@@ -27,8 +27,9 @@ from tests.reference.partitions import absolute_deviations
 
 def confidential(counts, **options):
     counts = np.asarray(counts, dtype=np.int64)
+    box = tuple((0.0, float(n)) for n in counts.shape)
     return ConfidentialGrid(
-        counts, tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim], **options
+        counts, PublicGrid(box, ("x", "y")[: counts.ndim], counts.shape, **options)
     )
 
 

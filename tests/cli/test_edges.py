@@ -240,3 +240,11 @@ def test_output_that_is_lost_when_the_program_ends_is_told() -> None:
     )
     assert ended.returncode == 120
     assert "No space left on device" in ended.stderr
+
+
+def test_a_closed_output_is_told_before_anything_is_done(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m tallytree demo --out {tmp_path / 'demo'} >&-"
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "Standard output is closed" in ran.stderr
+    assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ import pytest
 
 from tallytree.cli import main
 from tallytree.ledger.accounts import Purpose, complete, find_reservation, reserve
+from tallytree.ledger.chain import history_from_json
 from tallytree.privacy.budget import Budget, exact
 
 
@@ -85,7 +86,9 @@ def test_verify_an_account_an_export_and_the_receipts_of_releases(
     exported = capsys.readouterr().out
     (place / "history.json").write_text(exported)
     assert run("verify", "--history", "history.json", "--release", "out", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"ok": True, "rows": 3, "failures": []}
+    head = history_from_json(exported)[-1].hash
+    told = {"ok": True, "rows": 3, "head": head, "failures": []}
+    assert json.loads(capsys.readouterr().out) == told
     (place / "history.json").write_text(exported.replace('"amount": "1"', '"amount": "2"'))
     assert run("verify", "--history", "history.json") == 1
     assert "row 1: its contents do not match its hash" in capsys.readouterr().err
@@ -178,3 +181,21 @@ def test_the_ledger_can_be_named_once_for_all(monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setenv("TALLYTREE_LEDGER", "sqlite:///team.db")
     assert run("create", "--dataset", "census", "--epsilon", "1") == 0
     assert [path.name for path in place.iterdir()] == ["team.db"]
+
+
+def test_a_head_that_was_noted_elsewhere_finds_a_ledger_that_was_put_back(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("create", "--dataset", "census", "--epsilon", "3") == 0
+    earlier = (place / "ledger.db").read_bytes()
+    pay("1", key="first")
+    capsys.readouterr()
+    assert run("verify", "--dataset", "census", "--json") == 0
+    head = json.loads(capsys.readouterr().out)["head"]
+    pay("1", key="second")
+    assert run("verify", "--dataset", "census", "--head", head) == 0
+    (place / "ledger.db").write_bytes(earlier)
+    pay("1", key="third")
+    assert run("verify", "--dataset", "census") == 0
+    assert run("verify", "--dataset", "census", "--head", head) == 1
+    assert "put back to an earlier state" in capsys.readouterr().err

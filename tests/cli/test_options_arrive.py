@@ -18,6 +18,7 @@ import pytest
 from tallytree.boxes.release import SpatialRelease
 from tallytree.cli import load_commands, main
 from tallytree.group_sizes.release.release import Release
+from tallytree.kinds import showing  # before any verb that it takes is replaced
 from tallytree.kinds.table import KINDS
 from tallytree.ledger.payment import Payment
 from tallytree.model.unit import Unit
@@ -95,6 +96,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "max_quantity": ("5", 5),
     "max_size": ("12", 12),
     "max_size_budget": ("0.0001", "0.0001"),
+    "min_size": ("2", 2),
     "mean": (None, True),
     "mechanism": ("chain", "chain"),
     "histogram mechanism": ("flat", "flat"),
@@ -113,6 +115,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "out": ("elsewhere", "elsewhere"),
     "outside": ("drop", "drop"),
     "overwrite": (None, True),
+    "pad_time": ("1", 1),
     "part": ("state=GA", "state=GA"),
     "people": ("age=child,adult", ("age=child,adult",)),
     "query people": (None, True),
@@ -140,6 +143,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "shape": ("poisson:2", "poisson:2"),
     "shapes": ("s.json", "s.json"),
     "shapes_id": ("fips", "fips"),
+    "shapes_layer": ("counties", "counties"),
     "shapes_level": ("county", "county"),
     "share": (None, True),
     "size": ("s", "s"),
@@ -158,6 +162,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "sector": ("Government", "Government"),
     "sources": ("a paper", ("a paper",)),
     "card region": ("USA", "USA"),
+    "closed": ("tenure,head", ("tenure", "head")),
     "crs": ("EPSG:27700", "EPSG:27700"),
     "encoding": ("latin-1", "latin-1"),
     "sql": ("select 1", "select 1"),
@@ -291,6 +296,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
             monkeypatch.setattr(module, "refuse_doubts", made.takes("counts"))
             monkeypatch.setattr(module, "show_preview", made.takes("source"))
     monkeypatch.setattr("tallytree.releases.keeping.release_to", made.release_to)
+    monkeypatch.setattr("tallytree.cli.paying.sleep_to_multiple", made.takes("seconds", "pad_time"))
     return made
 
 
@@ -513,7 +519,8 @@ def test_report_uses_every_option(
     monkeypatch.setattr(f"{VERBS}.load", lambda folder: MagicMock(kind="map"))
     monkeypatch.setattr(f"{VERBS}.evaluate", lambda release, truth: None)
     monkeypatch.setattr(
-        "tallytree.kinds.showing.write_report",
+        showing,
+        "write_report",
         lambda *given, look, **rest: desk.takes("folder", "out")(*given, look, **rest) and page,
     )
     text, expected = sample("report", name)
@@ -528,9 +535,7 @@ def test_report_uses_every_option(
 @pytest.mark.parametrize("name", options_of("card"))
 def test_card_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk()
-    monkeypatch.setattr(
-        "tallytree.kinds.showing.card", lambda *given: desk.takes("folder")(*given) and ("a", "b")
-    )
+    monkeypatch.setattr(showing, "card", lambda *given: desk.takes("folder")(*given) and ("a", "b"))
     text, expected = sample("card", name)
     run("card", "folder", *flags("card", {name: True if text is None else text}))
     assert desk.arrived[KEYWORDS.get(name, name)] == expected
@@ -558,6 +563,8 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     reading = importlib.import_module("tallytree.ingest.read")
     monkeypatch.chdir(tmp_path)
     assumed = MagicMock(spec=SpatialRelease if name == "method" else Release)
+    stand_in = MagicMock()
+    stand_in.public.unit = Unit()
     monkeypatch.setattr(
         "tallytree.kinds.verbs.load", lambda folder: desk.takes("like")(folder) and assumed
     )
@@ -579,12 +586,10 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr("tallytree.model.confidential.in_classes", lambda assumed, classes: assumed)
     monkeypatch.setattr("tallytree.model.classes.classes_from", desk.takes("classes"))
     monkeypatch.setattr("tallytree.group_sizes.targets.parse_target", lambda text: text)
-    monkeypatch.setattr(
-        "tallytree.group_sizes.accuracy.data_like", lambda release: MagicMock(unit=Unit())
-    )
+    monkeypatch.setattr("tallytree.group_sizes.accuracy.data_like", lambda release: stand_in)
     monkeypatch.setattr(
         "tallytree.group_sizes.plan.shapes.assumed_counts",
-        lambda *facts, **more: MagicMock(unit=Unit()),
+        lambda *facts, **more: stand_in,
     )
     monkeypatch.setattr(
         plan,

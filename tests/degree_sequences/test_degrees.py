@@ -8,6 +8,7 @@ import pytest
 from tallytree.degree_sequences.estimate import estimate_sorted_counts, publishable_degrees
 from tallytree.degree_sequences.measure import ConfidentialSizes, measure_sorted_counts
 from tallytree.degree_sequences.publish import confidential_sizes, degrees, true_degrees
+from tallytree.degree_sequences.release import PublicSizes
 from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.ingest.read import read
 from tallytree.kernels.graphical import is_graphical
@@ -218,9 +219,8 @@ def test_the_number_of_nodes_may_be_confidential(source, options, number, sorted
 
 def test_as_many_counts_are_measured_as_the_noisy_number_says():
     counts = confidential_sizes([5, 1, 3], 1).counts
-    private = ConfidentialSizes(
-        counts, "sizes", Sensitivity(1, 1), Unit(), None, "", number=Sensitivity(1, 1)
-    )
+    public = PublicSizes(Unit(), None, None, "")
+    private = ConfidentialSizes(counts, "sizes", Sensitivity(1, 1), public, Sensitivity(1, 1))
     hardly_any, some = DiscreteLaplace(Fraction(1, 50)), DiscreteLaplace(Fraction(2))
     lengths = set()
     for seed in range(40):

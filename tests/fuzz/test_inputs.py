@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallytree as tt
-from tests.fuzz.watching import TIMES, complaint, seeded
+from tests.fuzz.watching import SECRET, TIMES, complaint, seeded
 
 N_ROWS = 5
 MOMENT = datetime(2020, 2, 29, 12)
@@ -49,6 +49,7 @@ COLUMNS: list[Callable[[random.Random], Any]] = [
     lambda dice: pa.array([[("k", 1)]] * N_ROWS, type=pa.map_(pa.string(), pa.int64())),
     lambda dice: pa.array([1, 2, 3, 4, 5], type=pa.int8()),
     lambda dice: pa.array(["1", "2", "x", "4", "5"], type=pa.large_string()),
+    lambda dice: pa.array([SECRET, dice.choice([SECRET, None, "1"]), f"{SECRET}'", "1", "2"]),
 ]
 NAMES = ["group", "level", "size", "x", "y", "", "a b", 'q"uote', "ä", "a;b", "rowid", "select"]
 
@@ -81,6 +82,8 @@ def csv(dice: random.Random) -> bytes:
         "true",
         "1,5",
         "'",
+        SECRET,
+        f"1{SECRET}",
     ]
     separator, end = (
         dice.choice([",", ",", ",", ";", "\t", "|"]),

@@ -18,6 +18,8 @@ from tallytree.errors import TallytreeError
 TIMES = int(os.environ.get("TALLYTREE_FUZZ", "1"))
 OTHER = int(os.environ.get("TALLYTREE_FUZZ_SEED", "0"))
 SECONDS = 20
+SECRET = "Zq7secret"
+"""Stands in confidential cells alone; no message may show it."""
 
 
 def seeded(number: int) -> random.Random:
@@ -50,10 +52,21 @@ def complaint(use: Callable[[], Any]) -> str | None:
             use()
     except TallytreeError as error:
         said = str(error)
+        if SECRET in shown_by(error):
+            return f"a confidential value was shown: {said!r}"
         return None if said and "\n" not in said else f"no one line: {said!r}"
     except Exception:
         return traceback.format_exc(limit=-3)
     return None
+
+
+def shown_by(error: BaseException | None) -> str:
+    """All that an error, its causes and their arguments say."""
+    found = []
+    while error is not None:
+        found.append(f"{error} {error.args}")
+        error = error.__cause__ or error.__context__
+    return " ".join(found)
 
 
 def command_complaint(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
@@ -69,6 +82,8 @@ def command_complaint(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
     err = capsys.readouterr().err
     if code not in range(5):
         return f"exit code {code}: {err}"
+    if SECRET in err:
+        return f"a confidential value was shown: {err}"
     return f"a traceback was shown: {err}" if "Traceback" in err else None
 
 

@@ -12,6 +12,7 @@ from tallytree.errors import RequestError
 from tallytree.kinds.verbs import verify_privacy
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 from tallytree.releases.opening import open_folder
@@ -25,7 +26,9 @@ def counts(leaves: list[list[int]], **options: Any) -> ConfidentialCounts:
     size = np.array([size for sizes in leaves for size in sizes], dtype=np.int64)
     table = counts_from_runs(region, size, np.ones_like(size), len(leaves))
     return ConfidentialCounts(
-        hierarchy_from_leaves(["state", "county"], labels), table, table.n_groups(), **options
+        PublicFacts(hierarchy_from_leaves(["state", "county"], labels), **options),
+        table,
+        table.n_groups(),
     )
 
 

@@ -18,6 +18,7 @@ import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
 from tallytree.group_sizes.release.release import Release
+from tallytree.model.attributes import COLUMNS
 from tallytree.model.count_of_counts import counts_at
 from tests.forging import forge
 from tests.reference.lattice import margins_by_hand, rows_by_hand
@@ -375,3 +376,33 @@ def test_what_cannot_be_done_is_refused_before_payment(
 ) -> None:
     with pytest.raises(RequestError, match=says):
         tt.release(counts, epsilon=1, **options)
+
+
+@pytest.mark.parametrize("name", sorted(COLUMNS))
+@pytest.mark.parametrize("option", ["by", "people"])
+def test_a_name_that_a_column_of_the_tables_has_is_refused_when_it_is_read(
+    name: str, option: str
+) -> None:
+    people = pa.table({"house": [1, 1, 2], "state": ["a", "a", "b"], name: ["x", "x", "x"]})
+    with pytest.raises(RequestError, match=f"cannot be called '{name}'"):
+        tt.read(people, group="house", levels=["state"], public="groups", **{option: {name: ["x"]}})
+
+
+def test_every_column_that_tables_of_a_release_have_is_known(tmp_path: Path) -> None:
+    """Of a release with all that adds columns, of its exports and of its microdata."""
+    people = pa.table({"house": [1, 1, 2, 3], "state": ["a", "a", "b", "b"], "sex": [*"fmfm"]})
+    read = {"group": "house", "levels": ["state"], "root": "US"}
+    with_people = tt.read(people, people={"sex": ["f", "m"]}, public="groups", **read)
+    in_classes = tt.read(people, classes=["1", "2+"], public="groups", **read)
+    names = set()
+    for place, counts in enumerate((with_people, in_classes, BY_CELLS)):
+        folder = tmp_path / str(place)
+        tt.release(counts, epsilon=1, intervals=3, insecure_seed=1, out=folder)
+        tt.microdata(folder, out=tmp_path / f"{place} microdata")
+        tt.export(folder, format="parquet", out=str(tmp_path / f"{place} parquet"))
+        for file in tmp_path.rglob("*.parquet"):
+            names |= {*pq.ParquetFile(file).schema_arrow.names}
+        tt.export(folder, format="csv", out=str(tmp_path / f"{place}.csv"))
+        head = (tmp_path / f"{place}.csv").read_text().splitlines()[0]
+        names |= {name.strip('"') for name in head.split(",")}
+    assert names - {"US", "state", "county", "total", "sex", *NAMES} <= COLUMNS

@@ -13,6 +13,7 @@ from tallytree.group_sizes.reconcile import staircases as consistency
 from tallytree.kernels import jit
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 
 RNG = np.random.default_rng(8)
@@ -29,7 +30,7 @@ SIZE = np.where(
     RNG.random(len(LEAF)) < 0.002, RNG.integers(10, 400, len(LEAF)), RNG.geometric(0.4, len(LEAF))
 )
 RUNS = counts_from_runs(LEAF, SIZE, np.ones_like(SIZE), N_LEAVES)
-COUNTS = ConfidentialCounts(TREE, RUNS, RUNS.n_groups())
+COUNTS = ConfidentialCounts(PublicFacts(TREE), RUNS, RUNS.n_groups())
 
 
 def released(**options: Any) -> tuple[Any, ...]:

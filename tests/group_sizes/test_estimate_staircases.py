@@ -5,6 +5,7 @@ import tallytree as tt
 from tallytree.group_sizes.estimate import staircases
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 
 HIERARCHY = hierarchy_from_leaves(["county"], [(str(i),) for i in range(20)])
@@ -13,7 +14,7 @@ HIERARCHY = hierarchy_from_leaves(["county"], [(str(i),) for i in range(20)])
 def drawn(sizes: np.ndarray) -> ConfidentialCounts:
     leaf = np.arange(len(sizes)) % 20
     counts = counts_from_runs(leaf, sizes, np.ones_like(sizes), 20)
-    return ConfidentialCounts(HIERARCHY, counts, counts.n_groups())
+    return ConfidentialCounts(PublicFacts(HIERARCHY), counts, counts.n_groups())
 
 
 CLASSES = np.array([1, 5, 10, 20, 50, 100, 250, 500])

@@ -5,6 +5,7 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tests.reference.group_sizes import counts_from_lists
 
@@ -13,7 +14,7 @@ TREE = hierarchy_from_leaves(["state"], [("a",), ("b",)])
 
 def counts(*sizes: list[int]) -> ConfidentialCounts:
     table = counts_from_lists(list(sizes))
-    return ConfidentialCounts(TREE, table, table.n_groups())
+    return ConfidentialCounts(PublicFacts(TREE), table, table.n_groups())
 
 
 RELEASED = counts([1, 1, 2, 6], [3, 3, 3])  # published as it is: at this ε there is no noise
@@ -91,7 +92,9 @@ def test_all_of_it_is_marked_as_not_private():
 
 def test_other_regions_are_refused():
     other = counts_from_lists([[1]])
-    truth = ConfidentialCounts(hierarchy_from_leaves(["state"], [("a",)]), other, other.n_groups())
+    truth = ConfidentialCounts(
+        PublicFacts(hierarchy_from_leaves(["state"], [("a",)])), other, other.n_groups()
+    )
     with pytest.raises(RequestError, match="must be the same regions"):
         tt.evaluate(
             tt.release(RELEASED, epsilon=1, view="cumulative", max_size=10, insecure_seed=1), truth

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tallytree import ConfidentialCounts, Release, evaluate, load, release, verify
 from tallytree.errors import RequestError
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tests.reference.group_sizes import counts_from_lists, hierarchies_with_sizes, lists_from_counts
 
@@ -19,7 +20,7 @@ VIEWS = ["naive", "sizes", "cumulative", "hybrid"]
 
 def confidential(tree: Hierarchy, sizes: list[list[int]], **facts: object) -> ConfidentialCounts:
     counts = counts_from_lists(sizes)
-    return ConfidentialCounts(tree, counts, counts.n_groups(), **facts)
+    return ConfidentialCounts(PublicFacts(tree, **facts), counts, counts.n_groups())
 
 
 def assert_holds(made: Release, truth: ConfidentialCounts, *, totals: bool = True) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tallytree import ConfidentialCounts, Release, release, with_intervals
+from tallytree.errors import RequestError
 from tallytree.group_sizes.accuracy import data_like
 from tallytree.group_sizes.estimate.siblings import Differences
 from tallytree.group_sizes.intervals import copies as copying
@@ -28,6 +29,7 @@ from tallytree.group_sizes.release.questions import (
 )
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import counts_at, counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 
@@ -52,7 +54,7 @@ LEAST = 0.90
 
 def coverage_in(setting: str) -> float:
     facts, options = SETTINGS[setting]
-    return coverage(replace(TRUTH, **facts), options)
+    return coverage(TRUTH.with_public(**facts), options)
 
 
 def coverage(truth: AssumedCounts, options: dict[str, Any]) -> float:
@@ -72,7 +74,7 @@ def test_intervals_cover_the_truth_in_every_setting(setting: str) -> None:
 
 
 def without(**facts: Any) -> Callable[[Release], ConfidentialCounts]:
-    return lambda earlier: replace(data_like(earlier), **facts)
+    return lambda earlier: data_like(earlier).with_public(**facts)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def unlike_towns() -> AssumedCounts:
     counts = counts_from_runs(town, place + 1, table[town, place], TREE.n_leaves)
     unit = Unit(group="household")
     return AssumedCounts(
-        TREE, counts, counts.n_groups(), groups_public=False, unit=unit, least_size=1
+        PublicFacts(TREE, groups_public=False, unit=unit, least_size=1), counts, counts.n_groups()
     )
 
 
@@ -118,14 +120,14 @@ def test_intervals_of_whole_groups_know_that_regions_differ(
 
 
 def test_an_earlier_release_is_assumed_with_all_that_scales_its_noise() -> None:
-    truth = replace(TRUTH, groups_public=False, max_quantity=4, **UNIT)
+    truth = TRUTH.with_public(groups_public=False, max_quantity=4, **UNIT)
     assumed = data_like(release(truth, epsilon=1, insecure_seed=1))
     facts = ("groups_public", "max_quantity", "unit")
-    assert [getattr(assumed, fact) for fact in facts] == [False, 4, UNIT["unit"]]
+    assert [getattr(assumed.public, fact) for fact in facts] == [False, 4, UNIT["unit"]]
 
 
 def test_possible_totals_spread_like_noisy_ones() -> None:
-    made = release(replace(TRUTH, groups_public=False), insecure_seed=1, **MATCHING)
+    made = release(TRUTH.with_public(groups_public=False), insecure_seed=1, **MATCHING)
     copies = copy_release(made, copies=60)
     truths = np.stack([truth.n_groups() for truth in copies.truths])
     copied = np.stack([copy.n_groups() for copy in copies.copies])
@@ -141,7 +143,7 @@ def test_possible_totals_spread_like_noisy_ones() -> None:
 def test_regions_that_seem_empty_may_have_groups_like_those_around_them() -> None:
     tree = hierarchy_from_leaves(["town"], [("a",), ("b",)])
     counts = counts_from_runs(np.array([0, 0]), np.array([2, 5]), np.array([300, 100]), 2)
-    truth = ConfidentialCounts(tree, counts, counts.n_groups(), groups_public=False)
+    truth = ConfidentialCounts(PublicFacts(tree, groups_public=False), counts, counts.n_groups())
     tried = (release(truth, insecure_seed=seed, **MATCHING) for seed in range(20))
     made = next(one for one in tried if one.n_groups[2] == 0)
     possible = [table.region(2) for table in copy_release(made, copies=12).truths]
@@ -156,9 +158,8 @@ def test_regions_that_seem_empty_may_have_groups_like_those_around_them() -> Non
 def test_no_interval_leaves_what_is_public(options: dict[str, Any]) -> None:
     tree = hierarchy_from_leaves(["county"], [(f"c{leaf}",) for leaf in range(6)])
     n_groups = np.array([39, 5, 1, 80, 200, 10])
-    truth = replace(
-        assumed_counts(tree, n_groups, named_shape("households")), unit=Unit("row", "p", 3)
-    )
+    truth = assumed_counts(tree, n_groups, named_shape("households"))
+    truth = truth.with_public(unit=Unit("row", "p", 3))
     for seed in range(2):
         made = release(truth, insecure_seed=seed, **options)
         copies = copy_release(made, copies=6, seed=50 * seed)
@@ -187,7 +188,8 @@ def test_no_interval_leaves_what_is_public(options: dict[str, Any]) -> None:
 def test_a_public_largest_size_bounds_counts_and_bands() -> None:
     made = release(TRUTH, epsilon=1, view="cumulative", max_size=4, insecure_seed=1)
     copies = copy_release(made, copies=4)
-    assert answer(copies, "total", groups_of_size(5)).high == 0
+    with pytest.raises(RequestError, match=r"4\+"):
+        answer(copies, "total", groups_of_size(5))
     assert answer(copies, "total", kth_largest(1)).high <= 4
     widened = with_intervals(
         replace(made, manifest={**made.manifest, "mechanism": {"name": "x", "max_size": 2}}),
@@ -198,7 +200,7 @@ def test_a_public_largest_size_bounds_counts_and_bands() -> None:
 
 
 def test_private_numbers_of_groups_bound_nothing_and_have_intervals() -> None:
-    truth = replace(TRUTH, groups_public=False)
+    truth = TRUTH.with_public(groups_public=False)
     made = release(truth, insecure_seed=2, **MATCHING)
     copies = copy_release(made, copies=12)
     assert (public_bounds(made).most_groups == copying.UNKNOWN).all()

@@ -14,7 +14,6 @@ from tallytree.degree_sequences import measure as sorted_counts
 from tallytree.group_sizes.plan import thresholds
 from tallytree.group_sizes.plan.memory import cells_per_level
 from tallytree.group_sizes.plan.plan import plan_release
-from tallytree.group_sizes.publish import facts_about
 from tallytree.ingest.read import read
 from tallytree.ingest.values import read_points, read_values
 from tallytree.model.limits import LARGEST_NUMBER, MOST_ENTITIES, MOST_GROUPS, saturated
@@ -194,7 +193,7 @@ def test_lists_of_large_groups_are_no_longer_than_promised(
     assert made.noisy is not None
     assert all(0 < len(level["tail"].values) <= 1000 for level in made.noisy.levels)
     options = ReleaseOptions(epsilon=1, mechanism="matching", view="hybrid")
-    plan, facts = plan_release(options, facts_about(counts)), facts_about(counts)
+    plan, facts = plan_release(options, counts.public), counts.public
     cells = cells_per_level(plan, facts, made.n_groups)
     assert all(
         len(level["tail"].values) <= most

@@ -11,8 +11,9 @@ from tallytree.group_sizes.measure.levels import (
     measure_level,
     measure_regions,
 )
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts, plan_release
+from tallytree.group_sizes.plan.plan import Plan, plan_release
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.randomness import KeyStream
@@ -24,7 +25,7 @@ SIZES = [[0, 1, 1, 3, 40], [2, 2, 7]]
 
 def truth(**facts: object) -> ConfidentialCounts:
     counts = counts_from_lists(SIZES)
-    return ConfidentialCounts(TREE, counts, counts.n_groups(), **facts)
+    return ConfidentialCounts(PublicFacts(TREE, **facts), counts, counts.n_groups())
 
 
 def plan(view: str, epsilon: object = 10_000, **facts: object) -> Plan:

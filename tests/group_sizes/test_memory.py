@@ -13,11 +13,12 @@ from tallytree.group_sizes.plan.memory import (
     most_sizes,
     predicted_bytes,
 )
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts, plan_release
+from tallytree.group_sizes.plan.plan import Plan, plan_release
 from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
 from tallytree.group_sizes.publish import release
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.randomness import KeyStream
@@ -25,7 +26,7 @@ from tests.reference.group_sizes import counts_from_lists
 
 TREE = hierarchy_from_leaves(["leaf"], [("a",), ("b",), ("c",)])
 COUNTS = counts_from_lists([[1, 2, 3] * 40, [2] * 500, [1]])
-TRUTH = ConfidentialCounts(TREE, COUNTS, COUNTS.n_groups())
+TRUTH = ConfidentialCounts(PublicFacts(TREE), COUNTS, COUNTS.n_groups())
 N_GROUPS = TREE.sum_from_leaves(TRUTH.n_groups)
 FACTS = PublicFacts(TREE, groups_public=True, max_quantity=1)
 
@@ -47,7 +48,7 @@ def test_hybrid_is_bounded_whatever_the_sizes(more: int) -> None:
     predicted.
     """
     larger = CountsBySize(COUNTS.offsets, COUNTS.size + more, COUNTS.count)
-    truth = ConfidentialCounts(TREE, larger, larger.n_groups())
+    truth = ConfidentialCounts(PublicFacts(TREE), larger, larger.n_groups())
     noisy = measure_views(truth, plan("hybrid"), KeyStream.from_insecure_seed(0))
     measured = np.array(
         [sum(len(query.values) for query in level.queries) for level in noisy.levels]

@@ -122,13 +122,17 @@ def test_nothing_is_written_over_a_release_or_for_another_kind(tmp_path: Path) -
     histogram = tt.histogram([1, 2, 3], bins=4, bounds=(0, 4), epsilon=1)
     with pytest.raises(RequestError, match="no 'microdata'"):
         tt.microdata(histogram, out=tmp_path / "other")
+
+
+def test_a_level_called_like_a_column_of_the_files_is_told_from_it(tmp_path: Path) -> None:
     counts = tt.read(
-        TABLE.rename_columns({"county": "size"}),
+        TABLE.rename_columns({"county": "size", "state": "group"}),
         public="groups",
-        **READ | {"levels": ["state", "size"]},
+        **READ | {"levels": ["group", "size"]},
     )
-    with pytest.raises(RequestError, match="two columns 'size'"):
-        tt.microdata(tt.release(counts, epsilon=1), out=tmp_path / "twice")
+    out = tt.microdata(tt.release(counts, epsilon=1), out=tmp_path / "out")
+    names = pq.read_schema(out / "synthetic_groups.parquet").names
+    assert names == ["group", "region", "group_", "size_", "size"]
 
 
 def test_classes_are_spread_evenly() -> None:

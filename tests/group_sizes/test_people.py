@@ -179,7 +179,9 @@ def test_errors_of_people_are_told_per_table(made: Release) -> None:
     assert told.people[0].mean_error == pytest.approx(error.mean())
     assert told.to_json()["people"][0]["name"] == "US"
     with pytest.raises(RequestError, match="same classes"):
-        tt.evaluate(made, replace(truth, people=NO_PEOPLE, entity_counts=None))
+        tt.evaluate(
+            made, replace(truth, public=replace(truth.public, people=NO_PEOPLE), entity_counts=None)
+        )
 
 
 def test_questions_about_people(made: Release) -> None:

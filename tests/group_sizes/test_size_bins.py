@@ -23,6 +23,7 @@ from tallytree.kinds.verbs import verify_privacy
 from tallytree.ledger.accounts import create_account
 from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 from tallytree.privacy.budget import Budget
@@ -40,7 +41,9 @@ def households(n_groups: int = 40_000, seed: int = 0) -> AssumedCounts:
     counts = counts_from_runs(
         leaf, rng.geometric(0.45, n_groups), np.ones(n_groups, dtype=np.int64), 12
     )
-    return AssumedCounts(tree, counts, counts.n_groups(), unit=Unit("person"), group="household")
+    return AssumedCounts(
+        PublicFacts(tree, unit=Unit("person"), group="household"), counts, counts.n_groups()
+    )
 
 
 def people() -> pa.Table:
@@ -50,8 +53,8 @@ def people() -> pa.Table:
 
 def test_a_release_of_whole_groups_says_what_it_protects(tmp_path: Path) -> None:
     counts = tt.read(people(), group="household", levels=["state"], unit="group", public="regions")
-    assert counts.unit.group == "household"
-    assert not counts.groups_public
+    assert counts.public.unit.group == "household"
+    assert not counts.public.groups_public
     made = tt.release(counts, epsilon=1)
     privacy = made.manifest["privacy"]
     assert made.manifest["mechanism"]["name"] == "size-bins"
@@ -103,8 +106,8 @@ def test_other_shapes_of_rows_are_groups_too() -> None:
     by_count = tt.read(
         rows, size="size", count="n", levels=["state"], unit="group", public="regions"
     )
-    assert (by_group.least_size, by_count.least_size) == (0, 0)
-    assert by_count.unit.group == "group"
+    assert (by_group.public.least_size, by_count.public.least_size) == (0, 0)
+    assert by_count.public.unit.group == "group"
     tt.release(by_count, epsilon=1).verify().raise_if_failed()
 
 
@@ -118,7 +121,7 @@ def test_a_column_named_group_is_a_unit_column() -> None:
         contributions=2,
         public="regions",
     )
-    assert counts.unit == Unit("row", "group", 2)
+    assert counts.public.unit == Unit("row", "group", 2)
 
 
 def test_what_would_tell_of_the_group_is_refused() -> None:
@@ -140,7 +143,11 @@ def test_what_would_tell_of_the_group_is_refused() -> None:
             mechanism="size-bins",
         )
     with pytest.raises(InputError, match="no public place"):
-        ConfidentialCounts(counts.hierarchy, counts.leaf_counts, counts.n_groups, unit=counts.unit)
+        ConfidentialCounts(
+            PublicFacts(counts.hierarchy, unit=counts.public.unit),
+            counts.leaf_counts,
+            counts.n_groups,
+        )
 
 
 def test_a_release_can_be_released_again() -> None:
@@ -149,7 +156,8 @@ def test_a_release_can_be_released_again() -> None:
         protecting_groups(households(3_000), least_size=1), epsilon=1, insecure_seed=1
     )
     again = data_like(made)
-    assert (again.unit, again.least_size, again.groups_public) == (
+    facts = again.public
+    assert (facts.unit, facts.least_size, facts.groups_public) == (
         Unit("person", group="household"),
         1,
         False,
@@ -258,3 +266,32 @@ def test_an_account_for_whole_groups_pays_only_for_them(tmp_path: Path) -> None:
                 ledger=ledger,
                 dataset="homes",
             )
+
+
+@pytest.mark.parametrize("loss", ["1e-9", "1e-4", "40", "1000", "1e6"])
+@pytest.mark.parametrize("how", [{"epsilon": 0}, {"rho": 0, "definition": "zcdp"}])
+@pytest.mark.parametrize("max_size", [None, 7])
+def test_no_budget_is_too_small_or_too_large(
+    loss: str, how: dict[str, Any], max_size: int | None
+) -> None:
+    """Without noise to speak of the tables are those of the data."""
+    counts = tt.read(people(), group="household", levels=["state"], unit="group", public="regions")
+    options = {name: loss if value == 0 else value for name, value in how.items()}
+    made = tt.release(counts, max_size=max_size, **options)
+    made.verify().raise_if_failed()
+    if loss == "1e6" and max_size:
+        assert made.region("total/GA").counts().tolist() == [0, 1, 1]
+        assert made.region("total/NY").n_groups == 1
+
+
+def test_a_target_is_looked_for_from_a_budget_without_noise(tmp_path: Path) -> None:
+    file = tmp_path / "households.csv"
+    rows = [
+        f"{number},{state}" for number in range(200) for state in ("GA", "NY")[number % 2 :][:1]
+    ]
+    file.write_text("\n".join(["household,state", *rows]))
+    place = ["--groups", str(file), "--group", "household", "--levels", "state"]
+    found = CliRunner().invoke(
+        app, ["plan", *place, "--unit", "group", "--target", "state: emd<=20"]
+    )
+    assert found.exit_code == 0, found.output

@@ -27,17 +27,17 @@ def cells(counts: Any) -> list[list[int]]:
 
 def test_values_are_those_of_the_public_cells_and_missing_ones_are_other() -> None:
     counts = tt.read(PEOPLE, by=["tenure"], public="cells", **READ)
-    assert counts.attributes.values == (("own", "rent", "other"),)
+    assert counts.public.attributes.values == (("own", "rent", "other"),)
     assert cells(counts) == [[1, 1, 0], [1, 0, 1]]
     assert counts.n_groups.tolist() == [2, 2]
-    assert counts.groups_public
+    assert counts.public.groups_public
     assert "tenure" in repr(counts)
     assert "own" not in repr(counts)
 
 
 def test_numbers_are_labels_and_combinations_are_cells() -> None:
     counts = tt.read(PEOPLE, by=["tenure", "rooms"], public="cells", **READ)
-    assert counts.attributes.values[1] == ("1", "2", "3", "other")
+    assert counts.public.attributes.values[1] == ("1", "2", "3", "other")
     assert np.flatnonzero(cells(counts)[0]).tolist() == [2, 4]  # own × 3 rooms, rent × 1 room
     assert counts.counts_of(
         tt.read(PEOPLE, by="tenure", public="cells", **READ).lattice.families[0]
@@ -49,13 +49,13 @@ def test_numbers_are_labels_and_combinations_are_cells() -> None:
 )
 def test_values_outside_a_list_are_other(by: Any) -> None:
     counts = tt.read(PEOPLE, by=by, public="cells", **READ)
-    assert counts.attributes.values == (("own", "boat", "other"),)
+    assert counts.public.attributes.values == (("own", "boat", "other"),)
     assert cells(counts) == [[1, 0, 1], [1, 0, 1]]
 
 
 def test_whole_groups_need_a_list_and_take_it_where_no_group_has_a_value() -> None:
     counts = tt.read(PEOPLE, by=["tenure=own,boat"], unit="group", public="regions", **READ)
-    assert (cells(counts), counts.groups_public) == ([[1, 0, 1], [1, 0, 1]], False)
+    assert (cells(counts), counts.public.groups_public) == ([[1, 0, 1], [1, 0, 1]], False)
     with pytest.raises(RequestError, match="cannot be read off the data"):
         tt.read(PEOPLE, by=["tenure"], unit="group", public="regions", **READ)
     with pytest.raises(RequestError, match="regions"):
@@ -77,7 +77,7 @@ def test_a_table_of_groups_gives_values_to_rows_that_have_none() -> None:
         {"hh": [1, 2, 3, 4, 5], "state": ["GA", "GA", "NY", "NY", "WY"], "tenure": list("abaac")}
     )
     counts = tt.read(PEOPLE.select(["hh"]), by=["tenure"], groups=table, **READ)
-    assert counts.attributes.values == (("a", "b", "c", "other"),)
+    assert counts.public.attributes.values == (("a", "b", "c", "other"),)
     assert cells(counts) == [[1, 1, 0, 0], [2, 0, 0, 0], [0, 0, 1, 0]]
     assert counts.leaf_counts.n_entities().tolist() == [3, 4, 0]
 
@@ -91,7 +91,7 @@ def test_a_table_of_totals_brings_cells_that_the_data_do_not_have() -> None:
         }
     )
     counts = tt.read(PEOPLE, by=["tenure"], group_totals=totals, **READ)
-    assert counts.attributes.values == (("boat", "own", "rent", "other"),)
+    assert counts.public.attributes.values == (("boat", "own", "rent", "other"),)
     assert cells(counts) == [[0, 1, 4, 0], [0, 1, 0, 3], [7, 0, 0, 0]]
     too_few = totals.set_column(2, "groups", pa.array([1, 4, 0, 1, 7]))
     with pytest.raises(InputError, match="more groups"):

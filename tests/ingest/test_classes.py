@@ -60,7 +60,7 @@ def test_a_wide_table_is_what_its_rows_would_be() -> None:
         long, size="staff", levels=["state", "zip"], public="groups", classes=["1-4", "5-9", "10+"]
     )
     wide = firms()
-    assert one.classes == wide.classes == classes_from("1-4,5-9,10+")
+    assert one.public.classes == wide.public.classes == classes_from("1-4,5-9,10+")
     assert one.hierarchy == wide.hierarchy
     for name in ("offsets", "size", "count"):
         np.testing.assert_array_equal(
@@ -71,7 +71,7 @@ def test_a_wide_table_is_what_its_rows_would_be() -> None:
 def test_a_wide_table_of_single_sizes_has_sizes() -> None:
     table = pa.table({"hh1": [3], "hh2": [4]})
     counts = tt.read(table, sizes={"hh1": 1, "hh2": 2}, public="groups")
-    assert counts.classes is None
+    assert counts.public.classes is None
     assert counts.leaf_counts.size.tolist() == [1, 2]
     assert counts.leaf_counts.count.tolist() == [3, 4]
     folded = tt.read(table, sizes={"hh1": 1, "hh2": 2}, public="groups", classes="0,1-5,6+")

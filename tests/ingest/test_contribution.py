@@ -57,7 +57,10 @@ def test_every_engine_counts_the_same_rows(form: str, contributions: int, tmp_pa
         [dict(row, quantity=int(kept)) for row, kept in marked], "taxi", ["city"]
     )
     assert counts_as_dict(counts) == wanted
-    assert (counts.unit.column, counts.unit.contributions) == ("driver", contributions)
+    assert (counts.public.unit.column, counts.public.unit.contributions) == (
+        "driver",
+        contributions,
+    )
 
 
 def test_the_order_of_rows_does_not_matter() -> None:

@@ -59,8 +59,8 @@ def test_reading_a_part_is_reading_the_table_of_its_rows(
     shape: dict[str, Any] = {"group": "household", "levels": ["county"], "public": "groups"}
     part = read(source, where=f"state={label}", **shape, **more)
     alone = read(kept("state", label), **shape)
-    assert part.part == Part("state", label)
-    assert alone.part is None
+    assert part.public.part == Part("state", label)
+    assert alone.public.part is None
     assert part.hierarchy == alone.hierarchy
     for name in ("offsets", "size", "count"):
         assert_array_equal(getattr(part.leaf_counts, name), getattr(alone.leaf_counts, name))
@@ -101,7 +101,7 @@ def test_values_points_and_edges_of_a_part() -> None:
         sides = GridOptions(columns=["age", "height"], box=[(0, 100), (1, 2)], resolution=2)
         grid = read_grid(table, None, sides, part=part_from(where))
         assert grid.counts.tolist() == [[1, 2], [0, 0]]
-        assert grid.part == (None if where is None else Part("state", "Georgia"))
+        assert grid.public.part == (None if where is None else Part("state", "Georgia"))
 
 
 def test_rows_of_a_unit_are_bounded_after_the_filter() -> None:

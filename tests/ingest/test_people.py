@@ -38,11 +38,11 @@ def as_counter(counts: Any) -> Counter[tuple[str, str, str, str]]:
     states = counts.hierarchy.labels[counts.hierarchy.level_slice(1)]
     found: Counter[tuple[str, str, str, str]] = Counter()
     for row, column in np.argwhere(counts.entity_counts):
-        state, cell = divmod(int(row), counts.attributes.n_cells)
+        state, cell = divmod(int(row), counts.public.attributes.n_cells)
         key = (
             states[state],
-            *counts.attributes.labels_of(cell),
-            *counts.people.classes.labels_of(int(column)),
+            *counts.public.attributes.labels_of(cell),
+            *counts.public.people.classes.labels_of(int(column)),
         )
         found[key] = int(counts.entity_counts[row, column])
     return found
@@ -51,7 +51,7 @@ def as_counter(counts: Any) -> Counter[tuple[str, str, str, str]]:
 def test_entities_are_counted_by_class_in_every_cell() -> None:
     counts = tt.read(TABLE, by=["tenure"], public="cells", **READ)
     assert as_counter(counts) == by_hand(ROWS)
-    assert counts.people.classes.values == (("child", "adult", "other"), ("f", "m", "other"))
+    assert counts.public.people.classes.values == (("child", "adult", "other"), ("f", "m", "other"))
     listed = ["age=child,adult", "sex=f,m"]
     assert as_counter(
         tt.read(TABLE, by=["tenure"], public="cells", **READ | {"people": listed})
@@ -67,7 +67,7 @@ def test_of_a_whole_group_so_many_entities_count(order: slice) -> None:
     assert counts.leaf_counts.n_entities().tolist() == [3, 2]
     assert counts.entity_counts is not None
     assert counts.entity_counts.sum(axis=1).tolist() == [3, 2]
-    assert "(of which at most 2 are counted)" in counts.unit.words
+    assert "(of which at most 2 are counted)" in counts.public.unit.words
     again = tt.read(TABLE, unit="group", contributions=2, public="regions", **READ)
     assert np.array_equal(counts.entity_counts, again.entity_counts)
 

@@ -46,8 +46,8 @@ def test_points_of_the_world(form: str, tmp_path: Path) -> None:
     grid = read_grid(file, None, GridOptions(box=BOX, resolution=4))
     expected = read_grid(SPOTS, None, GridOptions(box=BOX, resolution=4))
     np.testing.assert_array_equal(grid.counts, expected.counts)
-    assert grid.columns == ("longitude", "latitude")
-    assert grid.crs in ("OGC:CRS84", "EPSG:4326")
+    assert grid.public.columns == ("longitude", "latitude")
+    assert grid.public.crs in ("OGC:CRS84", "EPSG:4326")
     counted = read_grid(str(file), None, GridOptions(box=BOX, resolution=4, count="n"))
     assert counted.counts.sum() == 10
 

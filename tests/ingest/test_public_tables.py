@@ -33,9 +33,9 @@ def test_totals_bring_empty_groups(form: str, column: str, tmp_path: Path) -> No
     given = totals if form == "arrow" else in_format(totals, form, tmp_path / "totals")[0]
     counts = read(PEOPLE, group="household", levels=["state"], group_totals=given)
     assert counts_as_dict(counts) == WITH_EMPTY
-    assert counts.groups_public
+    assert counts.public.groups_public
     assert (
-        counts.groups_note
+        counts.public.groups_note
         == "the number of groups per region is public: a public table of group totals was given"
     )
 
@@ -61,9 +61,9 @@ def test_groups_table_brings_empty_groups(form: str, tmp_path: Path) -> None:
     groups = GROUPS if options else in_format(GROUPS, form, tmp_path / "groups")[0]
     counts = read(source, group="household", levels=["state"], groups=groups, **options)
     assert counts_as_dict(counts) == WITH_EMPTY
-    assert counts.groups_public
+    assert counts.public.groups_public
     assert (
-        counts.groups_note
+        counts.public.groups_note
         == "the number of groups per region is public: a public table of groups was given"
     )
     assert counts.n_groups.tolist() == [3, 2, 1]
@@ -148,7 +148,7 @@ def test_hierarchy_table_brings_levels_and_empty_regions(form: str, tmp_path: Pa
     ]
     assert counts.hierarchy.level_names == ("US", "division", "state")
     assert counts.n_groups.tolist() == [0, 2, 1]
-    assert counts.regions_note == "the regions are those of a public hierarchy table"
+    assert counts.public.regions_note == "the regions are those of a public hierarchy table"
 
 
 def test_hierarchy_table_with_labels_down_to_the_leaf() -> None:

@@ -56,7 +56,7 @@ def test_quantities_are_summed_and_lowered_to_their_bound(form: str, tmp_path: P
         ("01",): Counter({3: 1, 4: 1, 0: 1}),
         ("13",): Counter({1: 1, 5: 1}),
     }
-    assert counts.max_quantity == 4
+    assert counts.public.max_quantity == 4
 
 
 @pytest.mark.parametrize("form", SOME_FORMATS)
@@ -118,20 +118,20 @@ def test_nothing_is_shown_and_what_is_assumed_is_said() -> None:
         repr(counts)
         == "ConfidentialCounts(Hierarchy(total: 1, state: 2, county: 3), values hidden)"
     )
-    assert counts.groups_public
-    assert counts.groups_note == (
+    assert counts.public.groups_public
+    assert counts.public.groups_note == (
         "the number of groups per region was read off the data and declared public "
         '(public="groups")'
     )
-    assert counts.regions_note == "the regions were read off the data and declared public"
+    assert counts.public.regions_note == "the regions were read off the data and declared public"
     assert counts.remarks == (
         "Some labels of level 'county' occur below more than one region of level 'state'; they "
         "count as different "
         "regions, told apart by their paths.",
     )
     private = read(PEOPLE, group="household", levels=LEVELS, public="regions")
-    assert not private.groups_public
-    assert "confidential" in private.groups_note
+    assert not private.public.groups_public
+    assert "confidential" in private.public.groups_note
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError
 from tallytree.kinds.table import KINDS
-from tallytree.storage.folder import sealed
+from tallytree.storage.sealing import sealed
 from tests.kinds.test_kinds import MAKERS, run
 
 

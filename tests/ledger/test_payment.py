@@ -1,17 +1,29 @@
 """Releases pay before they measure."""
 
 import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tallytree as tt
 from tallytree.degree_sequences.publish import degrees
-from tallytree.errors import BudgetError, DuplicateReleaseError, RequestError
+from tallytree.errors import (
+    BudgetError,
+    DuplicateReleaseError,
+    NothingRecordedError,
+    PaidNotFinishedError,
+    RequestError,
+)
 from tallytree.group_sizes import publish as group_sizes
+from tallytree.group_sizes.release.release import load_release
 from tallytree.ledger.accounts import close_account, create_account, migrate_account, read_history
 from tallytree.ledger.chain import summarise
 from tallytree.ledger.checks import check_history
@@ -21,6 +33,7 @@ from tallytree.maps.publish import spatial
 from tallytree.model.part import Part
 from tallytree.privacy.budget import Budget
 from tallytree.ranges.publish import histogram
+from tallytree.releases import keeping
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 6 + ["NY"]})
 COUNTS = tt.read(PEOPLE, group="household", levels=["state"], public="groups")
@@ -299,3 +312,59 @@ def test_zcdp_releases_pay_from_an_account_of_rho(ledger: str) -> None:
 
 def test_a_payment_does_not_show_the_ledgers_password() -> None:
     assert "secret" not in repr(Payment("postgresql://me:secret@host/db", "census"))
+
+
+def test_a_ledger_of_a_newer_version_leaves_nothing_unfinished(ledger: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(ledger)) as connection, connection:
+        connection.execute("INSERT INTO tallytree_ledger_version VALUES (99)")
+    with pytest.raises(NothingRecordedError, match="a newer tallytree wrote"):
+        tt.release(COUNTS, epsilon=1, ledger=ledger, dataset="census", out=tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
+
+
+def test_a_ledger_that_takes_no_rows_leaves_nothing_unfinished(
+    ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        "sqlite3.connect", lambda name, **how: connect(name.replace("mode=rw", "mode=ro"), **how)
+    )
+    with pytest.raises(NothingRecordedError, match="readonly"):
+        tt.release(COUNTS, epsilon=1, ledger=ledger, dataset="census", out=tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
+
+
+def test_a_run_that_may_have_paid_stays_unfinished_while_the_ledger_cannot_be_used(
+    ledger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = {"epsilon": 1, "ledger": ledger, "dataset": "census", "out": tmp_path / "out"}
+    with monkeypatch.context() as patch:
+        patch.setattr(keeping, "reserve_for", dying_after(keeping.reserve_for))
+        with pytest.raises(PaidNotFinishedError, match="may be paid for already"):
+            tt.release(COUNTS, **how)
+    shutil.move(ledger, tmp_path / "elsewhere")
+    Path(ledger).write_bytes(b"no ledger")
+    with pytest.raises(PaidNotFinishedError, match="may be paid for already"):
+        tt.release(COUNTS, **how)
+    shutil.move(tmp_path / "elsewhere", ledger)
+    tt.release(COUNTS, **how)
+    assert summarise(read_history(ledger, "census")).spent == 1
+
+
+def dying_after(function: Callable[..., Any]) -> Callable[..., Any]:
+    def dies(*arguments: Any) -> Any:
+        function(*arguments)
+        raise MemoryError("no more")
+
+    return dies
+
+
+def test_a_maker_that_does_not_pay_is_refused(ledger: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="did not pay"):
+        keeping.release_to(
+            keeping.Target(tmp_path / "out"),
+            lambda _: tt.release(COUNTS, epsilon=1),
+            load_release,
+            Payment(ledger, "census"),
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]

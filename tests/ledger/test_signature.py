@@ -17,7 +17,8 @@ from tallytree.cli import main
 from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.ledger.signature import signature_problems
 from tallytree.ledger.signing import new_key_pair
-from tallytree.storage.folder import page_with_digest, sealed, sha256_of
+from tallytree.storage.folder import page_with_digest, sha256_of
+from tallytree.storage.sealing import sealed
 from tests.forging import forge
 
 PEOPLE = pa.table({"household": [1, 1, 2, 3, 3, 3, 4], "state": ["GA"] * 3 + ["NY"] * 4})
@@ -211,3 +212,26 @@ def test_the_commands(tmp_path: Path, signed: Path, capsys: pytest.CaptureFixtur
     ):
         assert run(*wrong) == 2
         assert capsys.readouterr().err.startswith("tallytree: Say what to sign")
+
+
+def test_a_release_is_not_passed_off_as_another_of_the_same_owner(
+    office: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key, address = office / "key.pub", "https://office.example/2026"
+    for place in ("2025", "2026"):
+        shutil.copytree(office / "out", tmp_path / place)
+        tt.sign(tmp_path / place, office / "key", address=f"https://office.example/{place}")
+    assert tt.verify(tmp_path / "2026", public_key=key, name=address)
+    assert tt.verify(tmp_path / "2026", public_key=key, name="2026")
+    shutil.rmtree(tmp_path / "2026")
+    (tmp_path / "2025").rename(tmp_path / "2026")
+    for name in (address, "2026"):
+        assert not tt.verify(tmp_path / "2026", public_key=key, name=name)
+        assert run("verify", tmp_path / "2026", "--public-key", key, "--name", name) == 1
+    assert "It was signed as '2025', for 'https://office.example/2025'" in capsys.readouterr().err
+    assert run("verify", tmp_path / "2026", "--public-key", key) == 0
+    assert " as '2025', for 'https://office.example/2025'" in capsys.readouterr().err
+    facts = json.loads((tmp_path / "2026" / "manifest.sig").read_text()) | {"name": "2026"}
+    del facts["sha256"]
+    (tmp_path / "2026" / "manifest.sig").write_text(sealed(facts))
+    assert not tt.verify(tmp_path / "2026", public_key=key, name="2026")

@@ -77,6 +77,46 @@ def test_parts_are_fixed_once(ledger: str) -> None:
         migrate_account(ledger, "survey", parts=STATES)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1", "01"),
+        ("1", "1.0"),
+        ("-2", "-2.00"),
+        ("100", "1e2"),
+        ("0", "-0"),
+        ("1", "+1"),
+        ("true", "1"),
+        ("false", "no"),
+        ("2025-01-31", "2025-01-31 00:00:00"),
+        ("2025-01-31", "20250131"),
+        ("2025-01-31T10:00", "2025-01-31"),
+        ("2025-04-03", "03/04/2025"),
+        ("2025-03-04", "03/04/2025"),
+    ],
+)
+def test_one_value_is_not_two_parts(one: str, other: str) -> None:
+    """``1`` of a column of integers and ``01`` of the same one as text are the same rows."""
+    for labels in ((one, other), (other, "Ohio", one)):
+        with pytest.raises(RequestError, match="same number, date or truth value"):
+            Parts("code", labels)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("1", "10", "100", "1.5", "-1"),
+        ("01", "02", "13"),
+        ("2025-01-31", "2025-02-01", "2025", "202501"),
+        ("true", "false"),
+        ("y", "n"),
+        ("Georgia", "Ohio", "1e", "e1", "1-2", "nan", "inf", "٣"),
+    ],
+)
+def test_other_values_are_parts(labels: tuple[str, ...]) -> None:
+    assert Parts("code", labels).labels == labels
+
+
 @pytest.mark.parametrize("again", ["georgia", "Georgia ", " GEORGIA", "Géorgia", "Geor gia"])
 def test_labels_that_some_database_takes_for_equal_are_refused(again: str) -> None:
     with pytest.raises(RequestError, match="case, spaces or accents"):

@@ -3,7 +3,8 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import RequestError
-from tallytree.maps.accuracy import compare_maps, points_like, predict_map
+from tallytree.maps.accuracy import compare_maps, predict_map
+from tallytree.maps.assumed import points_like
 
 RNG = np.random.default_rng(3)
 POINTS = np.concatenate(

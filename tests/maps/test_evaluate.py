@@ -4,7 +4,7 @@ import pytest
 import tallytree as tt
 from tallytree.errors import RequestError
 from tallytree.maps.evaluate import evaluate_map
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.releases.query_evaluation import CLASSES, N_BOXES, spread_boxes
 from tests.reference.boxes import box_count
 
@@ -71,7 +71,9 @@ def test_spread_boxes_lie_on_the_map(part, shape):
 
 
 def test_other_data_are_refused():
-    grid = ConfidentialGrid(np.zeros((8, 8), dtype=np.int64), ((0.0, 1.0),) * 2, ("x", "y"))
+    grid = ConfidentialGrid(
+        np.zeros((8, 8), dtype=np.int64), PublicGrid(((0.0, 1.0),) * 2, ("x", "y"), (8, 8))
+    )
     with pytest.raises(RequestError, match="must be equal"):
         evaluate_map(made(), grid)
     with pytest.raises(RequestError, match="got box"):

@@ -15,7 +15,7 @@ import pytest
 
 import tallytree
 from tallytree.model.confidential import Confidential
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 
 SECRET = 7341992
 
@@ -66,7 +66,9 @@ def test_a_class_that_holds_exact_values_is_guarded(found: type) -> None:
 
 
 def test_the_guard_hides_and_refuses() -> None:
-    grid = ConfidentialGrid(np.array([[SECRET]]), ((0.0, 1.0), (0.0, 1.0)), ("x", "y"))
+    grid = ConfidentialGrid(
+        np.array([[SECRET]]), PublicGrid(((0.0, 1.0), (0.0, 1.0)), ("x", "y"), (1, 1))
+    )
     assert repr(grid) == "ConfidentialGrid(1 x 1 cells, values hidden)"
     assert str(SECRET) not in repr(grid)
     actions: list[Any] = [pickle.dumps, copy.copy, copy.deepcopy]

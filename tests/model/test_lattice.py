@@ -78,9 +78,10 @@ def test_without_attributes_families_are_levels_and_slots_are_regions() -> None:
     assert bare.nested(bare.families)[0] is TREE
 
 
-def test_attributes_have_lists_of_values_with_an_other() -> None:
-    with pytest.raises(InputError, match="other"):
-        Attributes(("tenure",), (("owned", "rented"),))
+def test_attributes_have_lists_of_different_values() -> None:
+    for values in ((), ("owned", "owned")):
+        with pytest.raises(InputError, match="different"):
+            Attributes(("tenure",), (values,))
     with pytest.raises(InputError, match="names"):
         Attributes(("tenure", "tenure"), (("other",), ("other",)))
     with pytest.raises(RequestError, match="attributes are tenure, head"):

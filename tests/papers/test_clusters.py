@@ -10,7 +10,7 @@ from tallytree.boxes.draft import Draft
 from tallytree.boxes.measure import PrivateSurvey
 from tallytree.boxes.methods import grow
 from tallytree.errors import RequestError
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.options.maps import MethodOptions
 from tallytree.papers.rivals.clusters import (
     cluster_edges,
@@ -112,7 +112,7 @@ def test_epsilon_with_delta_is_taken(tmp_path):
 
 
 def test_clusters_that_overlap_are_refused():
-    grid = ConfidentialGrid(places(), ((0.0, 8.0),) * 2, ("x", "y"))
+    grid = ConfidentialGrid(places(), PublicGrid(((0.0, 8.0),) * 2, ("x", "y"), places().shape))
     survey = PrivateSurvey(grid, Budget("pure", Fraction(1)), KeyStream.from_insecure_seed(1))
     low, high = np.array([[0, 0], [1, 1]]), np.array([[2, 2], [3, 3]])
     with pytest.raises(RequestError, match="must not overlap"):

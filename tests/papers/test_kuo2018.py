@@ -16,6 +16,7 @@ from tallytree import release
 from tallytree.cli import main
 from tallytree.cli.reproduce import Paper
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.papers.cells import Cell, mean_of_runs
 from tallytree.papers.kuo2018 import reproduce as kuo2018
@@ -30,7 +31,7 @@ SCALE = kuo2018.Scale(runs=2, max_size=20, households=0, epsilons=(0.5,))
 def country() -> ConfidentialCounts:
     counts = counts_from_lists(SIZES)
     return ConfidentialCounts(
-        hierarchy_from_leaves(["state", "county"], LEAVES), counts, counts.n_groups()
+        PublicFacts(hierarchy_from_leaves(["state", "county"], LEAVES)), counts, counts.n_groups()
     )
 
 

@@ -150,7 +150,12 @@ def test_csv_by_pandas(release: Any, sheet: Sheet, tmp_path: Path) -> None:
     )
     assert list(found.columns) == sheet.table.column_names
     for row, told in zip(found.to_dict("records"), rows_of(sheet), strict=True):
-        assert all(same(row[name], told[name]) for name in told), (row, told)
+        assert all(same(row[name], no_formula(told[name])) for name in told), (row, told)
+
+
+def no_formula(told: Any) -> Any:
+    """A text as it stands in a file that spreadsheets open, where no label is a negative number."""
+    return f"'{told}" if isinstance(told, str) and told[:1] in {*"=+-@"} else told
 
 
 def test_excel_by_openpyxl(release: Any, sheet: Sheet, tmp_path: Path) -> None:
@@ -346,3 +351,16 @@ def test_a_cube_that_nobody_could_open_is_refused(
     with pytest.raises(RequestError, match="too large for this format"):
         tt.export(MAKERS["group-sizes"](), out=str(tmp_path / "cube"), format="json-stat")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_label_is_no_formula_to_a_spreadsheet(tmp_path: Path) -> None:
+    label = "=cmd|'/C calc'!A0"
+    rows = pa.table({"house": [1, 2, 3], "state": [label, "-5", "@b"]})
+    counts = tt.read(rows, group="house", levels=["state"], public="groups")
+    tt.release(counts, epsilon=1, out=tmp_path / "out")
+    tt.export(tmp_path / "out", out=str(tmp_path / "out.csv"), format="csv")
+    text = (tmp_path / "out.csv").read_text()
+    assert f'"\'{label}"' in text
+    assert '"\'@b"' in text
+    assert '"-5"' in text
+    assert f'"{label}"' not in text

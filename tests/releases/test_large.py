@@ -18,6 +18,7 @@ from tallytree import ConfidentialCounts, Release, release, with_intervals
 from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
 from tallytree.kinds.showing import write_report
 from tallytree.model.count_of_counts import counts_from_dense
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 from tallytree.papers.datasets import county_housing
@@ -55,7 +56,7 @@ def small_areas() -> ConfidentialCounts:
             levels, [tuple(row[level] for level in levels) for row in rows], root=root
         )
         return ConfidentialCounts(
-            tree, counts, counts.n_groups(), unit=Unit("person"), group="household"
+            PublicFacts(tree, unit=Unit("person"), group="household"), counts, counts.n_groups()
         )
     leaves = []
     for leaf in range(35_672):

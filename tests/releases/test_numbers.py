@@ -16,6 +16,7 @@ from tallytree.group_sizes.report import group_sizes_payload
 from tallytree.kinds.showing import report_html
 from tallytree.maps.report import map_payload
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.options.asking import PageOptions
 from tallytree.ranges.report import histogram_payload
@@ -31,7 +32,7 @@ TREE = hierarchy_from_leaves(
 
 def counts(*sizes: list[int]) -> ConfidentialCounts:
     table = counts_from_lists(list(sizes))
-    return ConfidentialCounts(TREE, table, table.n_groups())
+    return ConfidentialCounts(PublicFacts(TREE), table, table.n_groups())
 
 
 DATA = counts([1, 1, 2, 4], [4], [5, 5, 7, 9, 9])
@@ -194,7 +195,7 @@ def test_a_page_that_is_too_large_shows_fewer_levels(
     tree = hierarchy_from_leaves(["state", "county"], [("GA", "Cobb"), ("NY", "Kings")], root="US")
     counts = counts_from_lists([[1, 2], [3]])
     made = tt.release(
-        ConfidentialCounts(tree, counts, counts.n_groups()), epsilon=1, insecure_seed=1
+        ConfidentialCounts(PublicFacts(tree), counts, counts.n_groups()), epsilon=1, insecure_seed=1
     )
     asked: list[int] = []
 

@@ -2,8 +2,10 @@
 estimation died.
 """
 
+import os
 import shutil
 from collections.abc import Callable
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import pytest
 import tallytree as tt
 from tallytree.errors import PaidNotFinishedError, RequestError, StorageError
 from tallytree.kinds.verbs import clean, resume
+from tallytree.ledger.accounts import create_account
+from tallytree.privacy.budget import Budget
 from tallytree.storage.work import Work, claim, left_over, reopen, work_folder
 from tests.fuzz.small import MADE
 
@@ -112,6 +116,102 @@ def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dro
     assert left_over(tmp_path) == {tmp_path / "out": ""}
     clean(tmp_path / "out")
     assert not list(tmp_path.iterdir())
+
+
+def left_measured(folder: Path, **how: Any) -> Path:
+    """The work folder of a release that died when everything was measured."""
+    with pytest.MonkeyPatch.context() as patch:
+        owner = import_module("tallytree.group_sizes.adaptive")
+        patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 2))
+        with pytest.raises(PaidNotFinishedError):
+            MADE["group-sizes"](out=folder, **how)
+    return work_folder(folder)
+
+
+def test_a_note_that_was_changed_is_not_an_empty_one(tmp_path: Path) -> None:
+    """Every flipped bit is refused, nothing is removed, and the note put back finishes the release."""
+    note = left_measured(tmp_path / "out", insecure_seed=1) / "note.json"
+    whole, kept = note.read_bytes(), sorted(note.parent.rglob("*"))
+    damaged = [whole[:-9], b"", b"[]", b"[" * 9000]
+    damaged += [
+        whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :]
+        for place in range(0, len(whole), 7)
+    ]
+    for text in damaged:
+        note.write_bytes(text)
+        for use in (resume, claim, reopen):
+            with pytest.raises(
+                (PaidNotFinishedError, StorageError), match=r"cannot be read|format"
+            ):
+                use(tmp_path / "out")
+    note.unlink()
+    with pytest.raises(PaidNotFinishedError, match="is missing"):
+        resume(tmp_path / "out")
+    note.write_bytes(whole)
+    assert sorted(note.parent.rglob("*")) == kept
+    assert resume(tmp_path / "out").verify()
+
+
+def test_what_holds_a_damaged_note_can_be_given_up(tmp_path: Path) -> None:
+    note = left_measured(tmp_path / "out", insecure_seed=1) / "note.json"
+    note.write_bytes(b"")
+    assert left_over(tmp_path) == {tmp_path / "out": ""}
+    assert clean(tmp_path / "out") == {}
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_a_work_folder_are_their_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        work = left_measured(tmp_path / "out", insecure_seed=1)
+    finally:
+        os.umask(before)
+    files = [file for file in work.rglob("*") if file.is_file()]
+    assert len(files) > 5
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    assert {file.stat().st_mode & 0o077 for file in (work, *work.rglob("*"))} == {0}
+
+
+def test_a_work_folder_that_others_may_have_written_to_is_refused(tmp_path: Path) -> None:
+    path = work_folder(tmp_path / "out")
+    path.mkdir(mode=0o700)
+    path.chmod(0o770)
+    for use in (claim, reopen):
+        with pytest.raises(StorageError, match="may be written to by others"):
+            use(tmp_path / "out")
+    assert not list(path.iterdir())
+    path.rmdir()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    path.symlink_to(tmp_path / "elsewhere")
+    for use in (claim, reopen):
+        with pytest.raises(StorageError, match="is a link"):
+            use(tmp_path / "out")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_work_folder_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_measured(tmp_path / "out", insecure_seed=1)
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
+    for use in (resume, claim, clean):
+        with pytest.raises(StorageError, match="belongs to another user"):
+            use(tmp_path / "out")
+
+
+def test_another_key_does_not_finish_the_release_of_an_earlier_one(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "ledger.db")
+    create_account(ledger, "homes", Budget("pure", Fraction(5)))
+    pays = {"ledger": ledger, "dataset": "homes"}
+    with pytest.MonkeyPatch.context() as patch:
+        owner = import_module("tallytree.group_sizes.adaptive")
+        patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 1))
+        with pytest.raises(PaidNotFinishedError):
+            MADE["group-sizes"](out=tmp_path / "out", idempotency_key="first", **pays)
+    with pytest.raises(PaidNotFinishedError, match="begun under the idempotency key 'first'"):
+        MADE["group-sizes"](out=tmp_path / "out", idempotency_key="second", **pays)
+    made = MADE["group-sizes"](out=tmp_path / "out", idempotency_key="first", **pays)
+    assert made.manifest["privacy"]["ledger"]["key"] == "first"
 
 
 class Killed(BaseException):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.facts import PublicFacts
 from tallytree.spark import counts as on_spark
 from tallytree.spark import leaf_tasks, leaves, tasks
 from tallytree.spark.counts import SparkCounts
@@ -28,7 +29,8 @@ def in_this_process(truth: ConfidentialCounts, cut: int, n_pieces: int) -> Spark
     bounds = np.unique(
         np.linspace(0, truth.hierarchy.level_size(cut), n_pieces + 1).astype(np.int64)
     )
-    return SparkCounts(NoTable(), truth.hierarchy, truth.n_groups, cut, bounds)
+    public = PublicFacts(truth.hierarchy, least_size=truth.public.least_size)
+    return SparkCounts(NoTable(), public, truth.n_groups, cut, bounds)
 
 
 def running_on(held: list[ConfidentialCounts]) -> Callable[..., list[Arrays]]:
@@ -78,9 +80,8 @@ def held_in_process(
     cut = choose_cut(hierarchy, parallelism)
     return SparkCounts(
         frame=NoTable(),
-        hierarchy=hierarchy,
-        n_groups=counts.n_groups if counts.groups_public else np.zeros(0, dtype=np.int64),
+        public=counts.public,
+        n_groups=counts.n_groups if counts.public.groups_public else np.zeros(0, dtype=np.int64),
         cut=cut,
         bounds=cut_bounds(hierarchy, cut, parallelism),
-        groups_public=counts.groups_public,
     )

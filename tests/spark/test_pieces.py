@@ -14,6 +14,7 @@ from tallytree.group_sizes.publish import release
 from tallytree.group_sizes.release.release import Release
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy, hierarchy_from_leaves
 from tallytree.spark import counts as on_spark
 from tallytree.spark import tasks
@@ -28,7 +29,7 @@ def example(n_levels: int = 4, seed: int = 0) -> ConfidentialCounts:
     n_runs = 300
     region, size = rng.integers(0, hierarchy.n_leaves, n_runs), rng.geometric(0.3, n_runs)
     counts = counts_from_runs(region, size, rng.integers(1, 6, n_runs), hierarchy.n_leaves)
-    return ConfidentialCounts(hierarchy, counts, counts.n_groups())
+    return ConfidentialCounts(PublicFacts(hierarchy), counts, counts.n_groups())
 
 
 @pytest.fixture
@@ -81,14 +82,14 @@ def test_confidential_numbers_of_groups_are_paid_for(
     executors: list[ConfidentialCounts], options: dict[str, Any]
 ) -> None:
     """The driver has none of them, and ends with the noisy ones of one machine."""
-    truth = replace(example(), groups_public=False)
+    truth = example().with_public(groups_public=False)
     executors.append(truth)
     options = {"epsilon": 1, "insecure_seed": 5, **options}
     local = release(truth, **options)
     for cut, n_pieces in ((0, 1), (1, 2), (2, 5)):
-        there = replace(
-            in_this_process(truth, cut, n_pieces), n_groups=np.zeros(0, int), groups_public=False
-        )
+        held = in_this_process(truth, cut, n_pieces)
+        private = replace(held.public, groups_public=False)
+        there = replace(held, n_groups=np.zeros(0, int), public=private)
         made = release(there, **options)
         assert_equal(made, local)
         assert made.n_groups.tolist() == local.n_groups.tolist()
@@ -98,7 +99,9 @@ def test_the_root_alone_is_one_piece(executors: list[ConfidentialCounts]) -> Non
     counts = counts_from_runs(
         np.zeros(3, dtype=np.int64), np.array([1, 2, 9]), np.array([50, 20, 1]), 1
     )
-    truth = ConfidentialCounts(hierarchy_from_leaves([], [()]), counts, counts.n_groups())
+    truth = ConfidentialCounts(
+        PublicFacts(hierarchy_from_leaves([], [()])), counts, counts.n_groups()
+    )
     executors.append(truth)
     assert choose_cut(truth.hierarchy, 8) == 0
     for mechanism in ("matching", "bottom-up"):

@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 import tallytree as tt
 from tallytree.cli.app import app
-from tallytree.maps.accuracy import flat_density, points_like
+from tallytree.maps.accuracy import flat_density
+from tallytree.maps.assumed import points_like
 from tallytree.maps.report import map_payload
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.options.asking import PageOptions
 from tallytree.ranges.report import histogram_payload
 from tallytree.strategies.density import Density
@@ -117,6 +118,8 @@ def test_plans_and_commands_say_it(tmp_path: Path):
 
 
 def test_plans_count_several_rows_per_unit():
-    assumed = ConfidentialGrid(np.full((4, 4), 8), ((0.0, 4.0),) * 2, ("x", "y"))
+    assumed = ConfidentialGrid(
+        np.full((4, 4), 8), PublicGrid(((0.0, 4.0),) * 2, ("x", "y"), (4, 4))
+    )
     assert flat_density(assumed, "0.1").average == 8
     assert flat_density(assumed, "0.1").least == pytest.approx(50, rel=0.01)

@@ -93,8 +93,10 @@ def test_a_stream_is_paid_for_once(tmp_path: Path) -> None:
         assert account.spent == 1
         assert not account.unfinished
     receipt = tt.load(tmp_path / "out").manifest["privacy"]["ledger"]
-    made = tt.stream(counts=ARRIVALS[:30], **options)  # later runs need no ledger
+    made = tt.stream(counts=ARRIVALS[:30], ledger=ledger, dataset="visits", **options)
     assert made.manifest["privacy"]["ledger"] == receipt
+    with pytest.raises(RequestError, match="started from the account 'visits'"):
+        tt.stream(counts=ARRIVALS, **options)
     with pytest.raises(RequestError, match="started from the account 'visits'"):
         tt.stream(counts=ARRIVALS, ledger=ledger, dataset="others", **options)
     free = {**options, "out": tmp_path / "free"}

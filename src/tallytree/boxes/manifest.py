@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 from tallytree.boxes.measure import NoisyMap, Step
 from tallytree.boxes.methods import method_named
-from tallytree.model.part import Part
-from tallytree.model.unit import Unit
+from tallytree.model.confidential_grid import PublicGrid
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.accounting import noise_to_json
 from tallytree.privacy.budget import Budget
@@ -31,29 +29,8 @@ COMPOSITION = {
 }
 
 
-class DescribedGrid(Protocol):
-    """What is public about a grid, wherever its counts are; attributes as in
-    :class:`tallytree.model.confidential_grid.ConfidentialGrid`.
-    """
-
-    @property
-    def columns(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def box(self) -> Sequence[tuple[float, float]]: ...  # noqa: D102
-    @property
-    def shape(self) -> tuple[int, ...]: ...  # noqa: D102
-    @property
-    def unit(self) -> Unit: ...  # noqa: D102
-    @property
-    def note(self) -> str: ...  # noqa: D102
-    @property
-    def crs(self) -> str: ...  # noqa: D102
-    @property
-    def part(self) -> Part | None: ...  # noqa: D102
-
-
 def planned_manifest(
-    grid: DescribedGrid,
+    grid: PublicGrid,
     budget: Budget,
     options: MethodOptions,
     *,

@@ -132,7 +132,7 @@ class PrivateSurvey(Confidential):
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.charges = CellCharges(self.grid.shape)
+        self.charges = CellCharges(self.grid.public.shape)
 
     @property
     def epsilon(self) -> float:
@@ -142,7 +142,9 @@ class PrivateSurvey(Confidential):
     def noise(self, share: Fraction) -> Noise:
         """The noise of a count that costs ``share``."""
         part = Budget(self.budget.definition, self.budget.total * share)
-        return noise_for(part, histogram_sensitivity(contributions=self.grid.unit.contributions))
+        return noise_for(
+            part, histogram_sensitivity(contributions=self.grid.public.unit.contributions)
+        )
 
     def variance(self, share: Fraction) -> float:
         """Variance of a noisy count that costs ``share``."""
@@ -189,7 +191,7 @@ class PrivateSurvey(Confidential):
         self.charges.charge(low, high, share)
         part = Budget(self.budget.definition, self.budget.total * share)
         rate = exponential_rate(
-            part, median_score_sensitivity(contributions=self.grid.unit.contributions).l1
+            part, median_score_sensitivity(contributions=self.grid.public.unit.contributions).l1
         )
         self.steps.append(Step(query, share, len(low), None, rate))
         scores, offsets = median_scores(self.grid.sums, low, high, axis)
@@ -221,7 +223,7 @@ class PrivateSurvey(Confidential):
         self.charges.charge(low, high, share)
         part = Budget(self.budget.definition, self.budget.total * share)
         rate = exponential_rate(
-            part, deviation_score_sensitivity(contributions=self.grid.unit.contributions).l1
+            part, deviation_score_sensitivity(contributions=self.grid.public.unit.contributions).l1
         )
         self.steps.append(Step(query, share, len(low), None, rate))
         counts = np.minimum(self.grid.counts, LARGEST_SUM // self.grid.counts.size)
@@ -247,10 +249,12 @@ class PrivateSurvey(Confidential):
         it and of that part): StructureFirst of Xu et al. 2012. Each choice costs the same part of
         the share.
         """
-        n_bins = self.grid.shape[0]
+        n_bins = self.grid.public.shape[0]
         self.charges.charge(np.zeros((1, 1), dtype=np.int64), np.array([[n_bins]]), share)
         one = Budget(self.budget.definition, self.budget.total * share / (n_parts - 1))
-        bound = squares_score_sensitivity(largest, contributions=self.grid.unit.contributions)
+        bound = squares_score_sensitivity(
+            largest, contributions=self.grid.public.unit.contributions
+        )
         rate = exponential_rate(one, bound.l1)
         self.steps.append(Step(query, share, n_parts - 1, None, rate, largest))
         best = SquaredParts.of(np.minimum(self.grid.counts, largest), n_parts - 1)
@@ -273,14 +277,18 @@ class PrivateSurvey(Confidential):
         very many tilings is one whose noise happened to be low, all the more the more parts it has;
         so its scale is added to the price of a part.
         """
-        if not tree.tiles() or tree.shape != self.grid.shape or math.prod(tree.shape) > MOST_TILED:
+        if (
+            not tree.tiles()
+            or tree.shape != self.grid.public.shape
+            or math.prod(tree.shape) > MOST_TILED
+        ):
             raise RequestError(
                 f"Parts are chosen from a tree that tiles the grid, of at most {MOST_TILED:,} "
                 "cells."
             )
         self.charges.charge(tree.low[:1], tree.high[:1], share)
         part = Budget(self.budget.definition, self.budget.total * share)
-        noise = parts_noise(part, self.grid.unit.contributions)
+        noise = parts_noise(part, self.grid.public.unit.contributions)
         self.steps.append(Step(query, share, tree.n_nodes, None, None, compared=noise))
         costs, whole_price = (
             tree_deviations(self.grid, tree),
@@ -299,10 +307,13 @@ class PrivateSurvey(Confidential):
 
     def descend(self, share: Fraction, query: str) -> PrivateDescent:
         """Decisions of a PrivTree, all of them together for one share."""
-        whole = np.zeros((1, len(self.grid.shape)), dtype=np.int64), np.array([self.grid.shape])
+        whole = (
+            np.zeros((1, len(self.grid.public.shape)), dtype=np.int64),
+            np.array([self.grid.public.shape]),
+        )
         self.charges.charge(*whole, share)
         part = Budget(self.budget.definition, self.budget.total * share)
-        noise = splits_noise(part, len(self.grid.shape), self.grid.unit.contributions)
+        noise = splits_noise(part, len(self.grid.public.shape), self.grid.public.unit.contributions)
         self.steps.append(Step(query, share, 0, None, None, compared=noise))
         return PrivateDescent(self, len(self.steps) - 1, noise, *whole)
 
@@ -329,7 +340,7 @@ class PrivateDescent(Confidential):
         """Which boxes are split: those whose count less ``depth`` δ, at least −δ, plus noise is
         above 0.
         """
-        shape = self.survey.grid.shape
+        shape = self.survey.grid.public.shape
         if paint(shape, low, high, np.ones(len(low), dtype=np.int64)).max(initial=0) > 1:
             raise RequestError("The boxes of one question must not overlap.")
         around = (
@@ -412,7 +423,7 @@ def measure_map(
 ) -> NoisyMap:
     """Grow a tree over the grid by a method, from noisy answers alone."""
     survey = PrivateSurvey(grid, budget, stream)
-    draft = Draft(grid.shape, survey)
+    draft = Draft(grid.public.shape, survey)
     method = grow(draft, options)
     return _finished(survey, draft, method)
 
@@ -424,9 +435,9 @@ def measure_unless_dense(
     many for the cells.
     """
     survey = PrivateSurvey(grid, budget, stream)
-    draft = Draft(grid.shape, survey)
+    draft = Draft(grid.public.shape, survey)
     n_points, left = noisy_total(draft, MethodOptions(mechanism="adaptive"))
-    if is_dense(n_points * survey.epsilon, grid.shape):
+    if is_dense(n_points * survey.epsilon, grid.public.shape):
         return int(draft.measurements[0].values[0])
     adapt(draft, n_points, left)
     return _finished(survey, draft, "adaptive")

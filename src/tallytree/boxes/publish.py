@@ -41,7 +41,7 @@ def refuse_unproved(grid: ConfidentialGrid, budget: Budget, options: MethodOptio
     very many entities.
     """
     chooses = options.mechanism != "auto" and method_named(options.mechanism).chooses
-    many = grid.unit.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
+    many = grid.public.unit.contributions > MOST_CONTRIBUTIONS_WITH_DELTA
     if budget.asked is not None and (chooses or many):
         choosing = ", ".join(name for name in NAMES if method_named(name).chooses)
         raise RequestError(
@@ -75,10 +75,12 @@ def release_map(
     known from the answers. ``described`` has the last word about the manifest, where boxes are
     behind a release of another kind.
     """
-    refuse_unfit(options.mechanism, len(grid.shape))
+    refuse_unfit(options.mechanism, len(grid.public.shape))
     published = {"nonnegative": nonnegative, "integers": bool(integers)}
     manifest = described(
-        planned_manifest(grid, budget, options, published=published, secure=insecure_seed is None)
+        planned_manifest(
+            grid.public, budget, options, published=published, secure=insecure_seed is None
+        )
     )
     with paid_noise(keeping, manifest, insecure_seed, read=grid, tell=tell) as paid:
         noisy = measure_map(grid, budget, options, paid.stream)
@@ -91,7 +93,7 @@ def keep_measured(
 ) -> Manifest:
     """Say that all boxes are measured; returns the manifest with every step that was paid for."""
     manifest = with_measurements(manifest, noisy)
-    layout = layout_table(noisy.tree, noisy.leaves, grid.columns)
+    layout = layout_table(noisy.tree, noisy.leaves, grid.public.columns)
     tables = {
         "noisy.parquet": noisy_table(noisy.measurements),
         "boxes.parquet": layout,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -11,8 +10,7 @@ from tallytree.boxes.checks import check_charges, check_steps
 from tallytree.boxes.manifest import planned_manifest, published_way
 from tallytree.boxes.release import load_map
 from tallytree.boxes.tables import axes_of_folder
-from tallytree.model.part import Part
-from tallytree.model.unit import Unit
+from tallytree.model.confidential_grid import PublicGrid
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.guarantee import budget_of, unit_from_json
@@ -26,19 +24,6 @@ from tallytree.storage.folder import Folder, Manifest
 _MAP_RULES = (True, False, "least-squares", "subtree")
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """What is public about a map, by its manifest."""
-
-    columns: tuple[str, ...]
-    box: tuple[tuple[float, float], ...]
-    shape: tuple[int, ...]
-    unit: Unit
-    note: str
-    crs: str
-    part: Part | None
-
-
 def boxes_again(folder: Folder) -> Manifest:
     """The manifest of a map. Told: the method and its parameters, the box, every step but what it
     cost and how many boxes it was about, and what standard errors include.
@@ -48,14 +33,14 @@ def boxes_again(folder: Folder) -> Manifest:
     options = MethodOptions.told({**asked, "mechanism": asked["asked_for"]})
     axes = axes_of_folder(folder)
     ends = manifest["box"] if axes is None else [(axis.edges[0], axis.edges[-1]) for axis in axes]
-    grid = _Grid(
-        tuple(map(str, manifest["columns"])),
+    grid = PublicGrid(
         tuple((float(low), float(high)) for low, high in ends),
+        tuple(map(str, manifest["columns"])),
         tuple(map(int, manifest["resolution"])),
-        unit_from_json(privacy["unit"]),
         str(manifest["public"]["outside"]),
-        str(manifest.get("crs", "")),
+        unit_from_json(privacy["unit"]),
         part_of(manifest),
+        str(manifest.get("crs", "")),
     )
     rule = published["nonnegative"] if published["nonnegative"] in _MAP_RULES else None
     plain = {"nonnegative": rule is not None and rule, "integers": whole_numbers(folder, "count")}

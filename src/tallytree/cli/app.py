@@ -58,6 +58,11 @@ def root(
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command; every error raised on purpose becomes one message and an exit code."""
+    if sys.stdout is None:  # the next file that is opened would take its place, the ledger perhaps
+        say(
+            "tallytree: Standard output is closed; nothing was done. Send it to a file or /dev/null."
+        )
+        sys.exit(BAD_REQUEST)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a console may lack a letter

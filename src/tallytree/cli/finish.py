@@ -124,7 +124,9 @@ def sign(how: SignOptions, folder: FolderOrNone = None) -> None:
     else:
         assert folder is not None
         assert private_key is not None
-        signature = sign_release(folder, private_key, password=password)
+        signature = sign_release(
+            folder, private_key, password=password, name=how.name, address=how.address
+        )
         facts = {
             "signature": str(signature),
             "key_sha256": fingerprint(private_key, password, private=True),

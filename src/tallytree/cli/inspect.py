@@ -31,10 +31,10 @@ def verify(folder: Folder, how: VerifyOptions) -> None:
 
     if how.privacy:
         result = Verification(
-            (*verify_privacy(folder).checks, *check_signature(folder, how.public_key))
+            (*verify_privacy(folder).checks, *check_signature(folder, how.public_key, how.name))
         )
     else:
-        result = verify_release(folder, public_key=how.public_key)
+        result = verify_release(folder, public_key=how.public_key, name=how.name)
     if how.json:
         checks = [vars(check) for check in result.checks]
         print_json({"passed": result.passed, "checks": checks, "notes": list(result.notes)})

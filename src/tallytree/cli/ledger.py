@@ -30,7 +30,7 @@ from tallytree.ledger.chain import (
     rational_text,
     summarise,
 )
-from tallytree.ledger.checks import check_history, check_manifest
+from tallytree.ledger.checks import check_heads, check_history, check_manifest
 from tallytree.ledger.terms import Parts
 from tallytree.options.accounts import (
     AccountTerms,
@@ -144,6 +144,9 @@ def verify(how: AuditOptions) -> None:
     """Check an account: hash chain, sums, and that it still holds what the given releases paid and
     their manifests say.
 
+    It shows the head, the hash of the last row. Who notes it elsewhere sees later, with --head,
+    that no row up to it was taken back.
+
     Example: tallytree ledger verify --ledger ledger.db --dataset census --release out
     """
     if (how.dataset is None) == (how.exported is None):
@@ -155,18 +158,19 @@ def verify(how: AuditOptions) -> None:
         if how.exported is None
         else history_from_json(_read_text(Path(how.exported)))
     )
-    failures = check_history(rows)
+    failures = check_history(rows) + check_heads(rows, how.heads)
     for folder in how.releases:
         receipt, digest = _receipt_of(Path(folder))
         failures += [f"{folder}: {failure}" for failure in check_manifest(rows, receipt, digest)]
     if how.json:
-        print_json({"ok": not failures, "rows": len(rows), "failures": failures})
+        head = rows[-1].hash if rows else ""
+        print_json({"ok": not failures, "rows": len(rows), "head": head, "failures": failures})
     if failures:
         raise VerificationError(
             f"The account does not hold together: {'; '.join(failures)}.", tuple(failures)
         )
     if not how.json:
-        say(f"{len(rows)} rows hold together.")
+        say(f"{len(rows)} rows hold together. Head, to be noted elsewhere: {rows[-1].hash}")
 
 
 def _receipt_of(folder: Path) -> tuple[Receipt, str]:

@@ -1,5 +1,5 @@
-"""Commands whose help shows options by the question that they answer, and the rare ones only when
-all are asked for.
+"""Commands whose help shows options by the question that they answer, the rare ones only when all
+are asked for, and that take no option twice.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from tallytree.cli.once import refuse_repeats
+
 HELP = "Help"
 _ALL = "the whole help"
 
 
 class PanelCommand(TyperCommand):
-    """A command with a short help and a whole one.
+    """A command with a short help and a whole one, each of whose options is given once.
 
     Attributes
     ----------
@@ -25,6 +27,13 @@ class PanelCommand(TyperCommand):
     """
 
     left_out: frozenset[str] = frozenset()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As Typer does, after a look at which options there are how often."""
+        if not ctx.resilient_parsing:
+            *_, order = self.make_parser(ctx).parse_args(list(args))
+            refuse_repeats(order)
+        return super().parse_args(ctx, args)
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option of the short help, in the panel of both."""

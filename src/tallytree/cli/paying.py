@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from tallytree.cli.app import say
-from tallytree.options.groups import Output, Paying
+from tallytree.errors import RequestError
+from tallytree.options.groups import Loss, Output, Releasing
 
 if TYPE_CHECKING:
     from tallytree.releases.keeping import Keeping
@@ -16,8 +19,23 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Published")
 
 
+def say_if_weak(how: Loss) -> None:
+    """Say what a loss above ε = 10 means, before it is paid for."""
+    from tallytree.privacy.guarantee import weak_promise
+
+    with suppress(RequestError):  # the release refuses what is no loss, in its turn
+        weak = weak_promise(how.loss())
+        if weak:
+            say(f"Note: {weak}")
+
+
+def sleep_to_multiple(seconds: float, span: int) -> None:
+    """Sleep until a multiple of a span, after so many seconds."""
+    time.sleep(-seconds % span)
+
+
 def publish(
-    options: Paying,
+    options: Releasing,
     where: Output,
     make: Callable[[Keeping], T],
     load: Callable[[Folder], T],
@@ -31,6 +49,8 @@ def publish(
     from tallytree.ledger.payment import payment_from
     from tallytree.releases.keeping import Target, release_to
 
+    say_if_weak(options)
+    started = time.monotonic()
     target = Target(where.out, where.overwrite, not where.no_noisy, intervals)
     made, found = release_to(target, make, load, payment_from(options))
     if found:
@@ -40,4 +60,6 @@ def publish(
             "No ledger was named: the losses of all releases from the same data add up, and nobody "
             "keeps the sum here."
         )
+    if where.pad_time is not None:
+        sleep_to_multiple(time.monotonic() - started, where.pad_time)
     return made, found

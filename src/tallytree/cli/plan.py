@@ -56,14 +56,14 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
         plan_map(earlier, epsilon=epsilon, asked=variant, runs=what.runs, json=what.json)
         return
     assumed = _assumed(data, earlier)
-    if data.unit == "group" and not assumed.unit.group:
+    if data.unit == "group" and not assumed.public.unit.group:
         assumed = protecting_groups(assumed)
     if (epsilon is None) == (target is None):
         raise RequestError(
             "Say either --epsilon, to predict errors, or --target, to find the smallest epsilon."
         )
     options = {name: value for name, value in vars(variant).items() if value is not None}
-    only_default = assumed.unit.group or assumed.attributes or assumed.people
+    only_default = assumed.public.unit.group or assumed.public.attributes or assumed.public.people
     usual = {"default": VARIANTS["default"]} if only_default else VARIANTS
     variants = {"as asked": options} if options else usual
     with progress_bar() as progress:
@@ -120,10 +120,10 @@ def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
             "(the public table of regions and their numbers of groups)."
         )
     if data.like is None:
-        public = read_public(data)
-        groups = public.n_groups if public.cell_counts is None else public.cell_counts.n_groups()
+        outside = read_public(data)
+        groups = outside.n_groups if outside.cell_counts is None else outside.cell_counts.n_groups()
         assumed = assumed_counts(
-            public.hierarchy, groups, named_shape(data.shape), attributes=public.attributes
+            outside.hierarchy, groups, named_shape(data.shape), attributes=outside.public.attributes
         )
         return assumed if data.classes is None else in_classes(assumed, classes_from(data.classes))
     if data.by:

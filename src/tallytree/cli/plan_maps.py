@@ -18,13 +18,8 @@ def plan_map(
     earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, runs: int, json: bool
 ) -> None:
     """Show predicted errors of an earlier map's points, by mechanism."""
-    from tallytree.maps.accuracy import (
-        LINE_METHODS,
-        METHODS,
-        compare_maps,
-        flat_density,
-        points_like,
-    )
+    from tallytree.maps.accuracy import LINE_METHODS, METHODS, compare_maps, flat_density
+    from tallytree.maps.assumed import points_like
     from tallytree.releases.metrics import HEAD
     from tallytree.releases.query_evaluation import error_rows
 

@@ -16,9 +16,10 @@ from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
 
 if TYPE_CHECKING:
+    from tallytree.group_sizes.publish import HeldElsewhere
     from tallytree.group_sizes.release.release import Release
     from tallytree.group_sizes.release.written import WrittenRelease
-    from tallytree.model.confidential import Description
+    from tallytree.model.confidential import ConfidentialCounts
     from tallytree.releases.keeping import Keeping
 
 
@@ -63,12 +64,15 @@ def release(
         say_summary(made, Path(str(where.out)))
 
 
-def refuse_doubts(counts: Description, where: GroupSizesOutput) -> None:
+def refuse_doubts(counts: ConfidentialCounts | HeldElsewhere, where: GroupSizesOutput) -> None:
     """Refuse, before noise, what public facts show to be wrong."""
     from tallytree.group_sizes.doubts import reversed_levels, single_groups
+    from tallytree.ingest.regions import alike_labels
 
-    totals = counts.n_groups if counts.groups_public else None
-    doubts = [*reversed_levels(counts.hierarchy), *single_groups(counts.hierarchy, totals)]
+    tree, public = counts.hierarchy, counts.public
+    totals = counts.n_groups if public.groups_public else None
+    alike = alike_labels(tree, public.attributes)
+    doubts = [*reversed_levels(tree), *single_groups(tree, totals), *alike]
     if doubts and not where.sure:
         raise RequestError(f"{' '.join(doubts)} Nothing was paid. If it is meant so, say --sure.")
 
@@ -132,6 +136,8 @@ def summary(made: Release | WrittenRelease) -> dict[str, Any]:
 def say_summary(made: Release | WrittenRelease, out: Path) -> None:
     """Tell what was released and what it assumes."""
     from tallytree.group_sizes.doubts import doubtful_levels
+    from tallytree.group_sizes.release.region import one_size
+    from tallytree.group_sizes.release.release import Release
     from tallytree.releases.notes import notes_of
 
     facts = summary(made)
@@ -142,6 +148,9 @@ def say_summary(made: Release | WrittenRelease, out: Path) -> None:
     for name in ("hierarchy", "group_totals"):
         hidden = name in notes.confidential
         say(f"Note: {'the numbers of groups are ' if hidden else ''}{facts['public'][name]}.")
+    if isinstance(made, Release):
+        for remark in one_size(made.region(made.root)):
+            say(f"Note: {remark}")
     for above, below in doubtful_levels(made.hierarchy):
         say(
             f"Note: most {above} regions hold a single {below}. --levels goes from the largest "

@@ -24,8 +24,12 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     """
     from tallytree.boxes.release import load_map
+    from tallytree.maps.doubts import axes_in_words, points_at_border
     from tallytree.maps.publish import make_map
 
+    if how.box is not None:
+        columns = how.columns or [f"column {place + 1}" for place in range(len(how.box))]
+        say(f"The box: {axes_in_words(columns, how.box)}")
     made, found = publish(how, where, lambda keeping: make_map(source, how, keeping), load_map)
     if where.picture is not None:
         made.picture(where.picture)
@@ -36,6 +40,9 @@ def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
         say(f"Released a map of {facts['boxes']:,} boxes ({facts['mechanism']}) to {where.out}")
         say(facts["statement"])
         say(facts["note"])
+        doubt = points_at_border(made)
+        if doubt:
+            say(f"Note: {doubt}")
         if made.density is not None and made.density.far_too_fine:
             say(str(made.density))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
+from tallytree.cli.paying import say_if_weak
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Printing
 from tallytree.options.stream import StreamOptions
@@ -28,6 +29,7 @@ def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> Non
     """
     from tallytree.streams.publish import stream as release_stream
 
+    say_if_weak(how)
     facts = summary(release_stream(source, how))
     if printed.json:
         print_json({"out": how.out, **facts})

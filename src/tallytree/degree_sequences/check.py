@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tallytree.degree_sequences.release import PlannedQuery, degrees_manifest
-from tallytree.model.part import Part
-from tallytree.model.unit import Unit
+from tallytree.degree_sequences.release import PlannedQuery, PublicSizes, degrees_manifest
 from tallytree.privacy.accounting import measurements, record_from_json
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.guarantee import budget_of, unit_from_json
@@ -22,19 +18,6 @@ from tallytree.releases.privacy_checks import Leaves, check_privacy
 from tallytree.releases.rewriting import check_written
 from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """What is public about a degree sequence, by its manifest."""
-
-    unit: Unit
-    fixed: str | None
-    n_groups: int | None
-    max_quantity: int
-    note: str
-    part: Part | None
-    alone: str = ""
 
 
 def degrees_again(folder: Folder) -> Manifest:
@@ -53,12 +36,12 @@ def degrees_again(folder: Folder) -> Manifest:
         )
         for leaf in measurements(record_from_json(privacy["composition"]))
     ]
-    sizes = _Sizes(
+    sizes = PublicSizes(
         unit_from_json(privacy["unit"]),
         "; ".join(privacy["fixed"]) or None,
         None if public["groups"] is None else int(public["groups"]),
-        1 if queries[-1].query == "edge degrees" else int(public["max_quantity"]),
         str(public["note"]),
+        1 if queries[-1].query == "edge degrees" else int(public["max_quantity"]),
         part_of(manifest),
     )
     promised = {"name": str(asked["name"]), "graphical": bool(asked["graphical"])}

@@ -8,13 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from tallytree.degree_sequences.release import PublicSizes
 from tallytree.errors import InputError
 from tallytree.kernels.queries import largest_sizes
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.count_of_counts import CountsBySize
-from tallytree.model.part import Part
-from tallytree.model.unit import Unit
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
 from tallytree.privacy.sensitivity import Sensitivity
@@ -35,22 +34,11 @@ class ConfidentialSizes(Confidential):
         ``"sizes"`` of groups, or ``"edge degrees"`` where an edge changes two of them.
     sensitivity
         Of the sorted list.
-    unit
-        What is protected.
-    fixed
-        What neighbours have in common, in words: how many groups or nodes there are.
-    note
-        Why the number of groups counts as public, in words.
-    max_quantity
-        Public bound on what one entity adds to the size of its group.
-    part
-        The rows that were read: those of one part, or all of them (None).
+    public
+        What may be said about them.
     number
         Sensitivity of how many groups or nodes there are, where that is confidential; None where it
         is public.
-    alone
-        In words, where a unit that is alone is not covered; see
-        :class:`~tallytree.model.confidential.ConfidentialCounts`.
     altered
         Confidential: what was done to values outside public bounds.
     """
@@ -58,17 +46,12 @@ class ConfidentialSizes(Confidential):
     counts: CountsBySize
     query: Literal["sizes", "edge degrees"]
     sensitivity: Sensitivity
-    unit: Unit
-    fixed: str | None
-    note: str
-    max_quantity: int = 1
-    part: Part | None = None
+    public: PublicSizes
     number: Sensitivity | None = None
-    alone: str = ""
     altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
-        if (self.n_groups or 0) > MOST_SORTED:
+        if (self.public.n_groups or 0) > MOST_SORTED:
             raise InputError(
                 f"Sorted counts are released of at most {MOST_SORTED:,} groups. Say public='none' "
                 "(--public "
@@ -77,14 +60,9 @@ class ConfidentialSizes(Confidential):
                 "instead (tallytree release)."
             )
 
-    @property
-    def n_groups(self) -> int | None:
-        """Public: how many groups or nodes there are; None where that is confidential."""
-        return int(self.counts.count.sum()) if self.number is None else None
-
     def facts(self) -> Iterator[Fact]:
         """As in :class:`~tallytree.model.confidential.ExactValues`."""
-        yield repr((self.query, self.unit, self.max_quantity))
+        yield repr((self.query, self.public.unit, self.public.max_quantity))
         yield from self.counts.facts()
 
 

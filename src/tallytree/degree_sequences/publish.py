@@ -16,6 +16,7 @@ from tallytree.degree_sequences.measure import ConfidentialSizes, measure_sorted
 from tallytree.degree_sequences.release import (
     DegreeSequence,
     PlannedQuery,
+    PublicSizes,
     degrees_manifest,
     facts_of_degrees,
     load_degrees,
@@ -110,7 +111,7 @@ def make_degrees(source: Any, options: DegreesOptions, keeping: Keeping) -> Degr
     queries = planned_queries(sizes, budget)
     promised = {"name": options.mechanism, "graphical": options.graphical}
     manifest = degrees_manifest(
-        sizes, budget, queries, mechanism=promised, secure=options.insecure_seed is None
+        sizes.public, budget, queries, mechanism=promised, secure=options.insecure_seed is None
     )
     noise, of_number = queries[-1].noise, queries[0].noise if sizes.number is not None else None
     tell = sizes.altered if options.tell_owner else None
@@ -132,7 +133,9 @@ def planned_queries(sizes: ConfidentialSizes, budget: Budget) -> list[PlannedQue
         ]
     asked = (
         (
-            "group totals" if sizes.query == "sizes" and sizes.unit.entity != "edge" else "nodes",
+            "group totals"
+            if sizes.query == "sizes" and sizes.public.unit.entity != "edge"
+            else "nodes",
             sizes.number,
             FOR_NUMBER,
         ),
@@ -208,22 +211,21 @@ def confidential_sizes(
         unit = Unit("edge", "", contributions, one_row=False)
         if private:
             number = edge_nodes_sensitivity(contributions=contributions)
-            return ConfidentialSizes(
-                source.counts, query, bound, unit, None, PRIVATE, part=source.part, number=number
-            )
-        return ConfidentialSizes(
-            source.counts, query, bound, unit, FIXED_NODES, source.nodes_note, part=source.part
-        )
+            public = PublicSizes(unit, None, None, PRIVATE, part=source.part)
+            return ConfidentialSizes(source.counts, query, bound, public, number)
+        n_nodes = int(source.counts.count.sum())
+        public = PublicSizes(unit, FIXED_NODES, n_nodes, source.nodes_note, part=source.part)
+        return ConfidentialSizes(source.counts, query, bound, public)
     if isinstance(source, ConfidentialCounts):
-        if source.classes is not None:
+        if source.public.classes is not None:
             raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
-        if source.unit.group:
+        if source.public.unit.group:
             raise RequestError(
                 "Degrees protect entities, and a group of any size would change them by its size. "
                 "Read the counts without "
                 "unit='group', or release them with tallytree.release."
             )
-        unit = source.unit
+        unit = source.public.unit
         if unit.column and contributions not in (1, unit.contributions):
             raise RequestError(
                 f"The counts were read with at most {unit.contributions} rows per {unit.column}; "
@@ -231,28 +233,28 @@ def confidential_sizes(
             )
         unit = unit if unit.column else replace(unit, contributions=contributions)
         bound = sizes_sensitivity(
-            max_quantity=source.max_quantity, contributions=unit.contributions
+            max_quantity=source.public.max_quantity, contributions=unit.contributions
         )
-        public = source.groups_public
-        return ConfidentialSizes(
-            source.counts_on_levels.region(0),
-            "sizes",
-            bound,
+        sizes = source.counts_on_levels.region(0)
+        public = PublicSizes(
             unit,
-            FIXED_GROUPS if public else None,
-            source.groups_note if public else PRIVATE,
-            source.max_quantity,
-            source.part,
-            number=None if public else group_totals_sensitivity(contributions=unit.contributions),
-            alone=source.alone if public else "",
-            altered=source.altered,
+            FIXED_GROUPS,
+            int(sizes.count.sum()),
+            source.public.groups_note,
+            source.public.max_quantity,
+            source.public.part,
+            source.public.alone,
         )
+        if source.public.groups_public:
+            return ConfidentialSizes(sizes, "sizes", bound, public, altered=source.altered)
+        number = group_totals_sensitivity(contributions=unit.contributions)
+        public = replace(public, fixed=None, n_groups=None, note=PRIVATE, alone="")
+        return ConfidentialSizes(sizes, "sizes", bound, public, number, source.altered)
     counts = check_counts(source)
     if counts.ndim != 1:
         raise InputError(f"Counts of groups have one dimension, got {counts.ndim}.")
     runs = counts_from_runs(np.zeros_like(counts), counts, np.ones_like(counts), 1)
     bound = sizes_sensitivity(contributions=contributions)
     unit = Unit(ENTITY, "", contributions)
-    return ConfidentialSizes(
-        runs, "sizes", bound, unit, FIXED_GROUPS, "one count per group was given"
-    )
+    public = PublicSizes(unit, FIXED_GROUPS, len(counts), "one count per group was given")
+    return ConfidentialSizes(runs, "sizes", bound, public)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,12 @@ class DegreeSequence(Published):
         Method, privacy, what is public: everything that ``manifest.json`` will hold.
     noisy
         The raw measurements, or None when they were left out.
+
+    Examples
+    --------
+    >>> friends = tt.degrees([2, 0, 10, 2], epsilon=1)
+    >>> bool(friends.kth_largest(1) == friends.degrees[-1])
+    True
     """
 
     kind: ClassVar[str] = KIND
@@ -168,25 +174,37 @@ def sorted_table(noisy: IntArray) -> pa.Table:
     )
 
 
-class DescribedSizes(Protocol):
-    """What is public about sizes, wherever they are; attributes as in
-    :class:`tallytree.degree_sequences.measure.ConfidentialSizes`.
+@dataclass(frozen=True)
+class PublicSizes:
+    """What is public about a degree sequence, which its manifest says.
+
+    Attributes
+    ----------
+    unit
+        What is protected.
+    fixed
+        What neighbours have in common, in words: how many groups or nodes there are; None for
+        nothing.
+    n_groups
+        How many groups or nodes there are; None where that is confidential.
+    note
+        Why their number counts as public, in words.
+    max_quantity
+        Bound on what one entity adds to the size of its group.
+    part
+        The rows that were read: those of one part, or all of them (None).
+    alone
+        In words, where a unit that is alone is not covered; see
+        :class:`~tallytree.model.confidential.ConfidentialCounts`.
     """
 
-    @property
-    def unit(self) -> Unit: ...  # noqa: D102
-    @property
-    def fixed(self) -> str | None: ...  # noqa: D102
-    @property
-    def alone(self) -> str: ...  # noqa: D102
-    @property
-    def n_groups(self) -> int | None: ...  # noqa: D102
-    @property
-    def max_quantity(self) -> int: ...  # noqa: D102
-    @property
-    def note(self) -> str: ...  # noqa: D102
-    @property
-    def part(self) -> Part | None: ...  # noqa: D102
+    unit: Unit
+    fixed: str | None
+    n_groups: int | None
+    note: str
+    max_quantity: int = 1
+    part: Part | None = None
+    alone: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,7 +227,7 @@ class PlannedQuery:
 
 
 def degrees_manifest(
-    sizes: DescribedSizes,
+    sizes: PublicSizes,
     budget: Budget,
     queries: Sequence[PlannedQuery],
     *,

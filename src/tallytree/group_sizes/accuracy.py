@@ -23,17 +23,18 @@ from tallytree.group_sizes.evaluate import (
     errors_html,
     evaluate,
 )
+from tallytree.group_sizes.manifest import facts_of
 from tallytree.group_sizes.plan.costs import Cost, predicted_cost
 from tallytree.group_sizes.plan.plan import plan_release
-from tallytree.group_sizes.publish import facts_about, release
+from tallytree.group_sizes.publish import release
 from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.targets import METRIC_NAMES, METRICS, CountTarget, Target, parse_target
 from tallytree.group_sizes.trade_off import trade_off_svg
+from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.people import dealt
+from tallytree.model.people import NO_PEOPLE, People, dealt
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.releases.progress import Progress, silent
 
 # A trade-off is drawn at these multiples of ε.
@@ -182,33 +183,30 @@ def data_like(earlier: Release) -> AssumedCounts:
     tree, manifest = earlier.hierarchy, earlier.manifest
     leaf_counts = earlier.counts.regions(tree.level_slice(tree.n_levels - 1))
     lattice, margins = earlier.lattice, earlier.margins
+    people, entity_counts = _people_like(earlier)
+    facts = facts_of(manifest, tree)
     return AssumedCounts(
-        tree,
+        replace(
+            facts, people=people, group="group", groups_note="an earlier release, for planning"
+        ),
         leaf_counts,
         leaf_counts.n_groups(),
-        groups_public=manifest["totals"]["source"] == "public",
-        groups_note="an earlier release, for planning",
-        max_quantity=manifest["public"]["max_quantity"],
-        unit=guarantee_from_json(manifest["privacy"]).unit,
-        least_size=int(manifest["public"].get("least_size", 0)),
-        classes=earlier.classes,
-        attributes=earlier.attributes,
         cell_counts=None
         if margins is None
         else margins.at(lattice.rows_in_margins(lattice.finest)),
-        **_people_like(earlier),
+        entity_counts=entity_counts,
     )
 
 
-def _people_like(earlier: Release) -> dict[str, Any]:
-    """Classes of entities, and entities of each class per leaf and combination of values; nothing
+def _people_like(earlier: Release) -> tuple[People, IntArray | None]:
+    """Classes of entities, and entities of each class per leaf and combination of values; none
     where none are counted.
 
     Within the cells that people were not counted by, classes are dealt in order: nothing measured
     depends on it.
     """
     if earlier.people is None:
-        return {}
+        return NO_PEOPLE, None
     lattice, people = earlier.lattice, earlier.people.people
     slots = (
         earlier.counts
@@ -221,16 +219,14 @@ def _people_like(earlier: Release) -> dict[str, Any]:
         else slots.regions(lattice.hierarchy.level_slice(lattice.finest.level))
     )
     row_of = lattice.rows_of_cells(people.family(lattice))
-    return {
-        "people": people,
-        "entity_counts": dealt(cells.n_entities(), earlier.people.cells, row_of),
-    }
+    return people, dealt(cells.n_entities(), earlier.people.cells, row_of)
 
 
 def protecting_groups(assumed: AssumedCounts, *, least_size: int = 0) -> AssumedCounts:
     """The same assumed data, of which whole groups are to be protected."""
-    unit = replace(assumed.unit, column="", contributions=1, group=assumed.group)
-    return replace(assumed, groups_public=False, unit=unit, least_size=least_size)
+    public = assumed.public
+    unit = replace(public.unit, column="", contributions=1, group=public.group)
+    return assumed.with_public(groups_public=False, unit=unit, least_size=least_size)
 
 
 def predict(
@@ -268,7 +264,7 @@ def predict(
     )
     named = name or ", ".join(f"{key} {value}" for key, value in options.items()) or "default"
     share = float(np.mean(shares)) if shares else None
-    facts = facts_about(assumed)
+    facts = assumed.public
     plan = plan_release(ReleaseOptions(epsilon=epsilon, **options), facts)
     cost = predicted_cost(plan, facts, assumed.hierarchy.sum_from_leaves(assumed.n_groups))
     return Prediction(

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tallytree.group_sizes.manifest import (
-    attributes_of,
     facts_of,
     group_sizes_manifest,
     mechanism_of,
-    people_of,
 )
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.group_sizes.release.tables import regions_of_folder
-from tallytree.model.arrays import IntArray
-from tallytree.model.attributes import Attributes
-from tallytree.model.classes import SizeClasses, classes_from
-from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.part import Part
-from tallytree.model.people import People
-from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.accounting import MechanismRecord
-from tallytree.privacy.guarantee import budget_of, unit_from_json
+from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     chain_sensitivity,
@@ -42,30 +32,7 @@ from tallytree.privacy.sensitivity import (
 from tallytree.releases.checks import Check
 from tallytree.releases.privacy_checks import Leaves, check_privacy
 from tallytree.releases.rewriting import check_written
-from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """What is public about group sizes, by their manifest; see
-    :class:`tallytree.model.confidential.Description`.
-    """
-
-    hierarchy: Hierarchy
-    n_groups: IntArray
-    groups_public: bool
-    groups_note: str
-    regions_note: str
-    max_quantity: int
-    group: str
-    unit: Unit
-    part: Part | None
-    least_size: int
-    classes: SizeClasses | None
-    attributes: Attributes
-    people: People
-    alone: str = ""
 
 
 def group_sizes_again(folder: Folder) -> Manifest:
@@ -73,28 +40,13 @@ def group_sizes_again(folder: Folder) -> Manifest:
     chosen after a look, the fit.
     """
     manifest = folder.manifest
-    public, mechanism = manifest["public"], manifest["mechanism"]
-    hierarchy, n_groups = regions_of_folder(folder)
+    mechanism = manifest["mechanism"]
+    hierarchy, _ = regions_of_folder(folder)
     facts = facts_of(manifest, hierarchy)
     plan = plan_release(ReleaseOptions.told(manifest["request"]), facts)
-    counts = _Counts(
-        hierarchy,
-        n_groups,
-        facts.groups_public,
-        str(public["group_totals"]),
-        str(public["hierarchy"]),
-        facts.max_quantity,
-        "",
-        unit_from_json(manifest["privacy"]["unit"]),
-        part_of(manifest),
-        facts.least_size,
-        classes_from(manifest["classes"]) if "classes" in manifest else None,
-        attributes_of(manifest),
-        people_of(manifest),
-    )
-    again = group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"] is True)
+    again = group_sizes_manifest(plan, facts, secure=manifest["privacy"]["private"] is True)
     chosen = mechanism_named(plan.mechanism)
-    again = chosen.describe(again, chosen.settle(plan, facts, manifest), counts)
+    again = chosen.describe(again, chosen.settle(plan, facts, manifest), facts)
     if "fit" in mechanism:
         again["mechanism"] = {**again["mechanism"], "fit": mechanism["fit"]}
     return again

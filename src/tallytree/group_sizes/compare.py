@@ -13,7 +13,7 @@ exp(−√2 x/s).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ import pyarrow as pa
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.release.release import Release
-from tallytree.group_sizes.release.tables import sized_columns
+from tallytree.group_sizes.release.tables import as_released, sized_columns
 from tallytree.model.arrays import BoolArray, FloatArray, IntArray
-from tallytree.model.classes import SizeClasses
+from tallytree.model.classes import SizeClasses, SizeNames, SizesUpTo
 from tallytree.model.count_of_counts import CountsBySize, counts_at
 from tallytree.model.hierarchy import Hierarchy
 
@@ -113,8 +113,9 @@ def compare_group_sizes(
     """
     if not 0 < rate < 1:
         raise RequestError(f"A rate of false alarms lies between 0 and 1, not at {rate}.")
-    if first.classes != second.classes:
-        raise RequestError("The releases are not counted in the same classes of sizes.")
+    if isinstance(second, PublishedTable):
+        second = replace(second, counts=as_released(second.counts, first.size_names))
+    _check_sizes(first, second)
     known = {path: place for place, path in enumerate(second.hierarchy.paths)}
     pairs = np.array(
         [(r, known[path]) for r, path in enumerate(first.hierarchy.paths) if path in known],
@@ -144,7 +145,7 @@ def compare_group_sizes(
         {
             "level": pa.array(names[level], pa.string()),
             "region": pa.array(first.hierarchy.paths[ours], pa.string()),
-            **sized_columns(size, first.classes),
+            **sized_columns(size, first.size_names),
             "first": one,
             "second": other,
             "difference": difference,
@@ -168,6 +169,22 @@ def compare_group_sizes(
     return Comparison(
         table, levels, rate, left_out, EXACT if isinstance(second, PublishedTable) else COMPOSITION
     )
+
+
+def _check_sizes(first: Release, second: Release | PublishedTable) -> None:
+    """Counts of sizes that do not mean the same are not compared."""
+    if first.classes != second.classes:
+        raise RequestError("The releases are not counted in the same classes of sizes.")
+    if isinstance(second, Release) and first.size_names != second.size_names:
+        told = " and ".join(_bound(release.size_names) for release in (first, second))
+        raise RequestError(
+            f"The releases tell sizes apart up to different bounds ({told}); release both with the "
+            "same --max-size to compare them."
+        )
+
+
+def _bound(named: SizeNames | None) -> str:
+    return f"{named.last}+" if isinstance(named, SizesUpTo) else "none"
 
 
 def benjamini_hochberg(p_value: FloatArray, rate: float) -> BoolArray:

@@ -16,9 +16,11 @@ from tallytree.errors import RequestError
 from tallytree.group_sizes.plan.error_formulas import omniscient_error
 from tallytree.group_sizes.release.people import PeopleCounts
 from tallytree.group_sizes.release.release import Release
+from tallytree.group_sizes.release.tables import as_released
 from tallytree.kernels.distance import earth_movers_distance, l1_distance, l2_squared
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import Attributes
+from tallytree.model.classes import SizesUpTo
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_at
 from tallytree.model.lattice import Family
@@ -175,7 +177,7 @@ def level_rows(levels: Sequence[LevelErrors]) -> list[list[object]]:
 
 def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
     """Compare a release with the exact counts, level by level and by attributes. The result is NOT
-    private.
+    private. Under a public bound on sizes, larger groups count as the release counts them.
     """
     hierarchy = release.hierarchy
     if truth.hierarchy != hierarchy:
@@ -183,25 +185,27 @@ def evaluate(release: Release, truth: ConfidentialCounts) -> Evaluation:
             f"The release covers {hierarchy!r}, the data {truth.hierarchy!r}; they must be the "
             "same regions."
         )
-    if truth.classes != release.classes:
+    if truth.public.classes != release.classes:
         raise RequestError(
             "The release and the data are not counted in the same classes of sizes; name the same "
             "ones."
         )
-    if truth.attributes != release.attributes:
+    if truth.public.attributes != release.attributes:
         raise RequestError(
-            f"The release has {_told(release.attributes)}, the data {_told(truth.attributes)}; "
+            f"The release has {_told(release.attributes)}, the data {_told(truth.public.attributes)}; "
             "read them by the same columns "
             "with the same values."
         )
-    if truth.people != (NO_PEOPLE if release.people is None else release.people.people):
+    if truth.public.people != (NO_PEOPLE if release.people is None else release.people.people):
         raise RequestError(
             "The release and the data do not count people by the same classes; name the same ones "
             "(people=, people_by=)."
         )
     found = [_errors(release, truth, family) for family in release.lattice.families]
     emd = [emd for family, (_, emd) in zip(release.lattice.families, found) if not family.margin]
-    sizes = [_errors_by_size(*tables) for tables in _tables_of_levels(release, truth)]
+    named = release.size_names
+    bound = named.last if isinstance(named, SizesUpTo) else None
+    sizes = [_errors_by_size(*tables, bound) for tables in _tables_of_levels(release, truth)]
     return Evaluation(
         tuple(errors for errors, _ in found),
         tuple(each for level in sizes for each in level),
@@ -236,7 +240,7 @@ def _tables_of_levels(
     """Name, released and exact counts of every level, without attributes."""
     for level, name in enumerate(release.hierarchy.level_names):
         released = release.counts.regions(release.hierarchy.level_slice(level))
-        yield name, released, truth.counts_of(Family(level, ()))
+        yield name, released, as_released(truth.counts_of(Family(level, ())), release.size_names)
 
 
 def _told(attributes: Attributes) -> str:
@@ -253,7 +257,7 @@ def _errors(
     Of tables by attributes, rows that have no groups at all, neither released nor true, are left
     out of the means.
     """
-    exact = truth.counts_of(family)
+    exact = as_released(truth.counts_of(family), release.size_names)
     if release.margins is None or not family.margin:
         released = release.counts.regions(release.hierarchy.level_slice(family.level))
     else:
@@ -306,8 +310,13 @@ def _noise_per_count(release: Release, level: int, by: Sequence[str]) -> float:
     return omniscient_error(1, spent) if symbol == "epsilon" else math.sqrt(1 / (2 * spent))
 
 
-def _errors_by_size(name: str, released: CountsBySize, exact: CountsBySize) -> list[SizeErrors]:
-    """Errors of one level by classes of sizes; classes that occur in neither table are left out."""
+def _errors_by_size(
+    name: str, released: CountsBySize, exact: CountsBySize, bound: int | None
+) -> list[SizeErrors]:
+    """Errors of one level by classes of sizes; classes that occur in neither table are left out.
+
+    The class with a public bound holds all larger sizes too.
+    """
     width = max(int(table.size.max(initial=0)) for table in (released, exact)) + 1
     keys = [table.region_of_run() * width + table.size for table in (released, exact)]
     cells, place = np.unique(np.concatenate(keys), return_inverse=True)
@@ -320,7 +329,9 @@ def _errors_by_size(name: str, released: CountsBySize, exact: CountsBySize) -> l
     l1 = np.bincount(of_cell, weights=np.abs(wrong), minlength=n_classes)
     counted = np.bincount(of_cell, minlength=n_classes)
     groups = np.bincount(of_truth, weights=exact.count, minlength=n_classes)
-    ends = [*(first[1:] - 1).tolist(), None]
+    ends: list[int | None] = [*(first[1:] - 1).tolist(), None]
+    if bound is not None:
+        ends[int(np.searchsorted(first, bound, side="right")) - 1] = None
     return [
         SizeErrors(
             name,

@@ -4,21 +4,23 @@ outsider to check.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tallytree.errors import VerificationError
-from tallytree.group_sizes.plan.plan import LevelPlan, Plan, PublicFacts, QueryPlan
+from tallytree.group_sizes.plan.plan import LevelPlan, Plan, QueryPlan
 from tallytree.group_sizes.plan.size_bins import SizeBins
 from tallytree.group_sizes.plan.traits import traits_of
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
-from tallytree.model.confidential import Description
+from tallytree.model.classes import SizeNames, SizesUpTo, classes_from
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.people import NO_PEOPLE, People
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
-from tallytree.privacy.guarantee import Guarantee, guarantee_to_json
-from tallytree.releases.rows import kept_rows
+from tallytree.privacy.guarantee import Guarantee, guarantee_to_json, unit_from_json
+from tallytree.releases.rows import kept_rows, part_of
 from tallytree.storage.folder import Manifest
 from tallytree.storage.versions import library_versions
 
@@ -27,9 +29,9 @@ FIXED_REGIONS = "which regions there are"
 FIXED_GROUPS = "how many groups each region has"
 
 
-def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Manifest:
+def group_sizes_manifest(plan: Plan, facts: PublicFacts, *, secure: bool) -> Manifest:
     """Everything that ``manifest.json`` says about a release of group sizes."""
-    hierarchy, loss = counts.hierarchy, plan.budget.symbol
+    hierarchy, loss = facts.hierarchy, plan.budget.symbol
     return {
         "kind": KIND,
         "levels": [
@@ -39,58 +41,106 @@ def group_sizes_manifest(plan: Plan, counts: Description, *, secure: bool) -> Ma
         "request": plan.request.to_json(),
         "mechanism": mechanism_of(plan),
         "privacy": {
-            **guarantee_to_json(guarantee_of(plan, counts, secure=secure)),
+            **guarantee_to_json(guarantee_of(plan, facts, secure=secure)),
             "levels": [_level(level, loss) for level in plan.levels],
             "side_queries": _side_queries(plan, loss),
             **({"people": [_level(level, loss) for level in plan.people]} if plan.people else {}),
-            "composition": record_to_json(composition_of(plan, counts.unit.words)),
+            "composition": record_to_json(composition_of(plan, facts.unit.words)),
         },
         "totals": {
             "kept": "every region" if plan.totals == "regions" else "root",
             "source": "public"
-            if counts.groups_public
+            if facts.groups_public
             else "released"
-            if counts.unit.group
+            if facts.unit.group
             else "noisy",
         },
         "public": {
-            "hierarchy": counts.regions_note,
-            "group_totals": _totals_note(counts),
-            "max_quantity": counts.max_quantity,
-            "least_size": counts.least_size,
-            **({"attributes": counts.attributes.to_json()} if counts.attributes else {}),
-            **({"people": counts.people.to_json()} if counts.people else {}),
-            **_classes_note(counts),
+            "hierarchy": facts.regions_note,
+            "group_totals": _totals_note(facts),
+            "max_quantity": facts.max_quantity,
+            "least_size": facts.least_size,
+            **({"attributes": facts.attributes.to_json()} if facts.attributes else {}),
+            **({"people": facts.people.to_json()} if facts.people else {}),
+            **_classes_note(plan, facts),
+            **_least_note(plan),
         },
-        **({} if counts.classes is None else {"classes": counts.classes.to_json()}),
+        **({} if facts.classes is None else {"classes": facts.classes.to_json()}),
         "hierarchy_sha256": hierarchy.fingerprint,
-        **kept_rows(counts.part),
+        **kept_rows(facts.part),
         "versions": library_versions(),
     }
 
 
-def _classes_note(counts: Description) -> dict[str, str]:
-    if counts.classes is None:
-        return {}
-    labels = ", ".join(counts.classes.labels)
+def _classes_note(plan: Plan, facts: PublicFacts) -> dict[str, str]:
+    if facts.classes is None:
+        bounded = sizes_up_to(plan.max_size, [level.view for level in plan.levels])
+        return (
+            {}
+            if bounded is None
+            else {
+                BOUNDED: f"sizes of {bounded.last} and more are counted as one class, "
+                f"{bounded.last}+, chosen without the data"
+            }
+        )
+    labels = ", ".join(facts.classes.labels)
     return {
-        "classes": f"sizes are counted in {counts.classes.n_classes} classes, chosen without the "
+        "classes": f"sizes are counted in {facts.classes.n_classes} classes, chosen without the "
         f"data: {labels}"
     }
 
 
+def _least_note(plan: Plan) -> dict[str, str]:
+    if not plan.request.min_size:
+        return {}
+    return {"min_size": f"no group is smaller than {plan.least_size}, as stated without the data"}
+
+
 def facts_of(manifest: Manifest, hierarchy: Hierarchy) -> PublicFacts:
-    """The public facts that a release of group sizes was planned with."""
+    """The public facts that a release of group sizes was made with, but for the words for a group
+    and for who is alone, which stand in sentences only.
+    """
+    public = manifest["public"]
     return PublicFacts(
         hierarchy,
         manifest["totals"]["source"] == "public",
-        int(manifest["public"]["max_quantity"]),
-        int(manifest["privacy"]["unit"]["contributions"]),
-        whole_groups=bool(manifest["privacy"]["unit"]["group"]),
-        least_size=int(manifest["public"].get("least_size", 0)),
+        int(public["max_quantity"]),
+        unit_from_json(manifest["privacy"]["unit"]),
+        least_size=int(public["least_size"]),
+        classes=classes_from(manifest["classes"]) if "classes" in manifest else None,
         attributes=attributes_of(manifest),
         people=people_of(manifest),
+        part=part_of(manifest),
+        group="",
+        groups_note=str(public["group_totals"]),
+        regions_note=str(public["hierarchy"]),
     )
+
+
+BOUNDED = "max_size"
+"""The note, in the block ``public``, that the last size stands for all larger ones."""
+
+# Views that ask about every size, however large: a bound changes nothing of what they tell.
+_WITHOUT_BOUND = ("sizes", "hybrid")
+
+
+def sizes_up_to(max_size: int | None, views: Sequence[str]) -> SizesUpTo | None:
+    """What a public bound makes of sizes: none of what is measured tells larger ones apart from it.
+
+    None without a bound, and where no level is measured by a view that takes one.
+    """
+    if max_size is None or all(view in _WITHOUT_BOUND for view in views):
+        return None
+    return SizesUpTo(max_size)
+
+
+def size_names_of(manifest: Manifest) -> SizeNames | None:
+    """What sizes in the tables of a release stand for: classes, or single sizes and all from the
+    public bound on; None where each size is itself.
+    """
+    if "classes" in manifest:
+        return classes_from(manifest["classes"])
+    return SizesUpTo(manifest["mechanism"]["max_size"]) if BOUNDED in manifest["public"] else None
 
 
 def attributes_of(manifest: Manifest) -> Attributes:
@@ -119,21 +169,21 @@ def mechanism_of(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _totals_note(counts: Description) -> str:
-    if counts.unit.group:
+def _totals_note(facts: PublicFacts) -> str:
+    if facts.unit.group:
         return "not public; they follow from the measured counts by size"
-    return counts.groups_note if counts.groups_public else "not public; estimated from noisy totals"
+    return facts.groups_note if facts.groups_public else "not public; estimated from noisy totals"
 
 
-def guarantee_of(plan: Plan, counts: Description, *, secure: bool) -> Guarantee:
+def guarantee_of(plan: Plan, facts: PublicFacts, *, secure: bool) -> Guarantee:
     """What a release of group sizes promises."""
     adds = ""
-    if counts.max_quantity > 1 and not counts.unit.group:
-        adds = f"a {counts.unit.entity} adding at most {counts.max_quantity} to the size of its {counts.group}"
+    if facts.max_quantity > 1 and not facts.unit.group:
+        adds = f"a {facts.unit.entity} adding at most {facts.max_quantity} to the size of its {facts.group}"
     fixed = fixed_facts(
-        groups_public=counts.groups_public, attributes=counts.attributes, people=counts.people
+        groups_public=facts.groups_public, attributes=facts.attributes, people=facts.people
     )
-    return Guarantee(plan.budget, counts.unit, fixed, secure, adds, counts.alone)
+    return Guarantee(plan.budget, facts.unit, fixed, secure, adds, facts.alone)
 
 
 def fixed_facts(
@@ -157,7 +207,7 @@ def fixed_facts(
     )
 
 
-def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
+def with_split(manifest: Manifest, plan: Plan, facts: PublicFacts) -> Manifest:
     """The manifest of a release whose split over levels was chosen after it had been paid for, from
     its first look.
 
@@ -165,7 +215,7 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     """
     privacy, chosen = (
         manifest["privacy"],
-        group_sizes_manifest(plan, counts, secure=manifest["privacy"]["private"]),
+        group_sizes_manifest(plan, facts, secure=manifest["privacy"]["private"]),
     )
     split = {name: chosen["privacy"][name] for name in ("levels", "composition")}
     why = (
@@ -180,15 +230,15 @@ def with_split(manifest: Manifest, plan: Plan, counts: Description) -> Manifest:
     }
 
 
-def with_bins(manifest: Manifest, plan: Plan, counts: Description, bins: SizeBins) -> Manifest:
+def with_bins(manifest: Manifest, plan: Plan, facts: PublicFacts, bins: SizeBins) -> Manifest:
     """The manifest of a release whose bins of sizes were chosen from its first look, or follow from
     the public bound.
     """
-    chosen = with_split(manifest, plan, counts)
-    facts = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
+    chosen = with_split(manifest, plan, facts)
+    asked = {name: fact for name, fact in chosen["mechanism"].items() if name != "split"}
     views = [level.view for level in plan.levels]
     edges = {"bins": bins.edges.tolist(), "bins_per_block": bins.block or None}
-    return {**chosen, "mechanism": {**facts, "views": views, **edges}}
+    return {**chosen, "mechanism": {**asked, "views": views, **edges}}
 
 
 def bins_of(manifest: Manifest) -> SizeBins:

@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tallytree.errors import RequestError
 from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import NAME, attribute_columns, path_array, sized_columns
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import names_beside
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.releases.export.files import writing
 
@@ -72,7 +72,6 @@ class Piece:
 
 def write_microdata(release: Release, out: str | Path, *, overwrite: bool = False) -> Path:
     """Write the synthetic files of a release into a folder of their own, in streams, and return it."""
-    _check_names(release)
     with writing(out, folder=True, overwrite=overwrite) as place:
         rows = _write_files(release, place)
         facts = {
@@ -87,19 +86,6 @@ def write_microdata(release: Release, out: str | Path, *, overwrite: bool = Fals
             json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
         )
     return Path(out)
-
-
-def _check_names(release: Release) -> None:
-    """Columns of the files have different names."""
-    own = ["group", "region", "size", *(["class"] if release.classes is not None else [])]
-    classes = () if release.people is None else release.people.people.classes.names
-    names = [*own, *release.hierarchy.level_names[1:], *release.attributes.names, *classes]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise RequestError(
-            f"Microdata would have two columns {twice[0]!r}; give the level or attribute another "
-            "name."
-        )
 
 
 def _write_files(release: Release, place: Path) -> dict[str, int]:
@@ -195,21 +181,23 @@ class _Columns:
             labels.append(pa.array(tree.labels[region], pa.string()).dictionary_encode())
             region = tree.parent[region]
         self.labels = labels[::-1]
-        place = [
-            ("group", pa.int64()),
-            ("region", NAME),
-            *((name, NAME) for name in tree.level_names[1:]),
-        ]
-        place += [(name, NAME) for name in self.lattice.attributes.names]
-        sized = [("size", pa.int64()), *([("class", NAME)] if release.classes is not None else [])]
-        self.groups = pa.schema([*place, *sized])
+        attributes = self.lattice.attributes.names
         classes = () if release.people is None else release.people.people.classes.names
+        taken = ("group", "region", "size", "class", *attributes, *classes)
+        levels = names_beside(tree.level_names[1:], taken)
+        place = [("group", pa.int64()), ("region", NAME)]
+        place += [(name, NAME) for name in (*levels, *attributes)]
+        sized = [
+            ("size", pa.int64()),
+            *([("class", NAME)] if release.size_names is not None else []),
+        ]
+        self.groups = pa.schema([*place, *sized])
         self.entities = pa.schema([*place, *((name, NAME) for name in classes)])
 
     def batches(self, piece: Piece, *, first_group: int) -> list[pa.RecordBatch]:
         """Groups, then entities where there are classes."""
         number = first_group + np.arange(len(piece.cell))
-        sizes = sized_columns(piece.size, self.release.classes).values()
+        sizes = sized_columns(piece.size, self.release.size_names).values()
         found = [
             pa.record_batch(
                 [pa.array(number), *self._place(piece.cell), *sizes], schema=self.groups

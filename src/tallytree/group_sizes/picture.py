@@ -21,7 +21,7 @@ def plot_group_sizes(
         row = release.row(path, where)
         own = slice(*release.all_counts.offsets[row : row + 2].tolist())
         low, high = release.intervals.low[own].tolist(), release.intervals.high[own].tolist()
-    axis = "size" if release.classes is None else "class of sizes"
+    axis = "size" if release.size_names is None else "class of sizes"
     names = [str(name) for name in found.names()]
     return Picture(
         bars_svg(

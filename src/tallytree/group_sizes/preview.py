@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,14 @@ from tallytree.group_sizes.doubts import reversed_levels, single_groups
 from tallytree.group_sizes.plan.costs import Cost, predicted_cost
 from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
-from tallytree.group_sizes.publish import facts_about
 from tallytree.ingest.outside import Outside, read_outside
 from tallytree.ingest.read import classes_of
+from tallytree.ingest.regions import alike_labels
 from tallytree.model.confidential import in_classes
 from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.reading import ReadOptions
+from tallytree.privacy.guarantee import weak_promise
 from tallytree.releases.progress import Progress, silent
 
 # Where numbers of groups are not public, so many are assumed in each leaf; the size of errors
@@ -131,13 +132,12 @@ def preview(
         own.contributions,
         group="group" if own.whole_groups else "",
     )
-    assumed = replace(
-        assumed,
+    assumed = assumed.with_public(
         groups_public=outside.public.groups_public,
         max_quantity=own.max_quantity,
         unit=unit,
     )
-    facts = facts_about(assumed)
+    facts = assumed.public
     cost = predicted_cost(plan_release(how, facts), facts, tree.sum_from_leaves(assumed.n_groups))
     started, prediction = time.process_time(), None
     if cost.cpu_seconds <= MOST_TRIAL_SECONDS:
@@ -149,15 +149,19 @@ def preview(
         progress(0, runs, "trying the release on assumed data")
         prediction = predict(assumed, name="as asked", runs=runs, epsilon=how.epsilon, **options)
     seconds = (time.process_time() - started) / runs
-    return Preview(
-        outside, doubts_about(outside), tuple(assumptions), cost, prediction, seconds, _peak_bytes()
-    )
+    weak = weak_promise(how.loss())
+    doubts = (*doubts_about(outside), *([weak] if weak else []))
+    return Preview(outside, doubts, tuple(assumptions), cost, prediction, seconds, _peak_bytes())
 
 
 def doubts_about(outside: Outside) -> tuple[str, ...]:
     """What public facts alone make doubtful about a request."""
     tree = outside.hierarchy
-    found = [*outside.doubts, *reversed_levels(tree)]
+    found = [
+        *outside.doubts,
+        *reversed_levels(tree),
+        *alike_labels(tree, outside.attributes),
+    ]
     for level in range(2, tree.n_levels):
         labels = Counter(tree.labels[tree.level_slice(level)].tolist())
         twice = [label for label, times in labels.items() if times > 1]

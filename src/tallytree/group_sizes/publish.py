@@ -15,6 +15,7 @@ from tallytree.group_sizes.manifest import (
     group_sizes_manifest,
     mechanism_of,
     people_of,
+    size_names_of,
     with_fit,
     with_split,
 )
@@ -22,7 +23,7 @@ from tallytree.group_sizes.measure.people import measure_people
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Mechanism, Settled
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.plan.memory import cells_per_level, check_memory
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts, plan_release
+from tallytree.group_sizes.plan.plan import Plan, plan_release
 from tallytree.group_sizes.reconcile.people import counted_people, whole_people
 from tallytree.group_sizes.release.noisy_tables import measured_tables, noisy_from_table
 from tallytree.group_sizes.release.people import people_counts
@@ -34,8 +35,10 @@ from tallytree.group_sizes.release.tables import (
 )
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import Altered, ConfidentialCounts, Description
+from tallytree.model.confidential import Altered, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
+from tallytree.model.facts import PublicFacts
+from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
 from tallytree.model.people import People
 from tallytree.options.group_sizes import ReleaseOptions
@@ -58,10 +61,22 @@ from tallytree.storage.memory import give_back
 from tallytree.storage.parts import Parts
 
 
-class HeldElsewhere(Description, Protocol):
+class HeldElsewhere(Protocol):
     """Exact counts that other machines hold, and that are measured there; see
     :mod:`tallytree.spark`.
     """
+
+    @property
+    def public(self) -> PublicFacts:
+        """What is public about them."""
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """Which regions there are."""
+
+    @property
+    def n_groups(self) -> IntArray:
+        """Groups per leaf, where they are public."""
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse, before any budget is spent, a plan that cannot be carried out there."""
@@ -140,6 +155,12 @@ def release(
     -------
     Release
         Nonnegative integers; children add up to parents; group totals hold.
+
+    Examples
+    --------
+    >>> release = tt.release(counts, epsilon=1)
+    >>> release.region("US").n_groups
+    4
     """
 
     def make(keeping: Keeping) -> Release | WrittenRelease:
@@ -194,16 +215,16 @@ def _release(
     keeping: Keeping,
     progress: Progress,
 ) -> Release | WrittenRelease:
-    options = _bounded_by_classes(options, counts)
-    facts = facts_about(counts)
+    options = _bounded_by_classes(options, counts.public)
+    facts = counts.public
     plan = plan_release(options, facts)
     mechanism = mechanism_named(plan.mechanism)
     mechanism.check()
-    manifest = group_sizes_manifest(plan, counts, secure=options.insecure_seed is None)
+    manifest = group_sizes_manifest(plan, facts, secure=options.insecure_seed is None)
     if not isinstance(counts, ConfidentialCounts):
         return _release_elsewhere(counts, options, plan, manifest, keeping, progress)
     cells: Sequence[int] = ()
-    if counts.groups_public:
+    if facts.groups_public:
         totals = counts.hierarchy.sum_from_leaves(counts.n_groups)
         cells = cells_per_level(plan, facts, totals)
         check_memory(plan, cells)
@@ -218,7 +239,7 @@ def _release(
     ) as paid:
         measured = mechanism.measure(counts, plan, facts, paid.stream, progress)
         measured = measured.with_people(measure_people(counts, plan, paid.stream))
-        manifest = mechanism.describe(paid.manifest, measured.settled, counts)
+        manifest = mechanism.describe(paid.manifest, measured.settled, facts)
         paid.measured(manifest, measured_tables(facts.lattice, measured.noisy))
     made = _estimated(mechanism, measured, facts, manifest, progress)
     give_back()  # what was measured needs more room than the release
@@ -262,13 +283,13 @@ def _release_elsewhere(
             "tell_owner= (--tell-owner) counts what one machine has read; leave it out on Spark."
         )
     counts.check_plan(plan)
-    lattice, mechanism = facts_about(counts).lattice, mechanism_named(plan.mechanism)
+    lattice, mechanism = counts.public.lattice, mechanism_named(plan.mechanism)
     with paid_noise(keeping, manifest, options.insecure_seed, read=None) as paid:
         written = _written_there(counts, plan, paid, progress)
         if written is not None:
             return written
         plan, noisy, leaf_counts = counts.carry_out(plan, paid.stream, progress)
-        manifest = mechanism.describe(paid.manifest, Settled(plan), counts)
+        manifest = mechanism.describe(paid.manifest, Settled(plan), counts.public)
         paid.measured(manifest, measured_tables(lattice, noisy))
     return put_together(lattice, plan, noisy, leaf_counts, manifest)
 
@@ -283,16 +304,18 @@ def _written_there(
     work = paid.keeping.work
     if folder is None or work is None:
         return None
-    hierarchy = counts.hierarchy
+    hierarchy = counts.public.hierarchy
 
     def measured(split: Plan, n_groups: IntArray, noisy: Parts) -> None:
         regions = regions_reader(hierarchy, n_groups)
-        paid.measured(with_split(paid.manifest, split, counts), {"regions.parquet": regions}, noisy)
+        paid.measured(
+            with_split(paid.manifest, split, counts.public), {"regions.parquet": regions}, noisy
+        )
 
     written = counts.carry_out_in(folder, plan, paid.stream, measured, progress)
     if written is None:
         return None
-    manifest = with_split(paid.manifest, written.plan, counts)
+    manifest = with_split(paid.manifest, written.plan, counts.public)
     return WrittenRelease(hierarchy, manifest, written, work.target)
 
 
@@ -300,7 +323,7 @@ def _altered(counts: ConfidentialCounts, plan: Plan) -> Altered:
     """What was done to values outside public bounds; sizes above a public bound are measured as if
     they were the bound.
     """
-    if plan.max_size is None or counts.classes is not None:
+    if plan.max_size is None or counts.public.classes is not None:
         return counts.altered
     own = counts.leaf_counts
     n_larger = int(own.count[own.size > plan.max_size].sum())
@@ -309,39 +332,27 @@ def _altered(counts: ConfidentialCounts, plan: Plan) -> Altered:
     )
 
 
-def _bounded_by_classes(options: ReleaseOptions, counts: Description) -> ReleaseOptions:
+def _bounded_by_classes(options: ReleaseOptions, facts: PublicFacts) -> ReleaseOptions:
     """Numbers of classes have a public bound: that of the last class. So have sizes of which so
     many entities count.
     """
-    if counts.unit.group and counts.people:
-        largest = counts.unit.contributions
+    if facts.unit.group and facts.people:
+        largest = facts.unit.contributions
         if options.max_size not in (None, "auto", largest):
             raise RequestError(
                 f"Of each group {largest} entities count (contributions=), so leave out max_size=."
             )
         return replace(options, max_size=largest)
-    if counts.classes is None:
+    if facts.classes is None:
         return options
-    largest = counts.classes.n_classes - 1
+    largest = facts.classes.n_classes - 1
+    if options.min_size is not None:
+        raise RequestError("Sizes are counted in classes, the first of which says the least size.")
     if options.max_size not in (None, "auto", largest):
         raise RequestError(
             "Sizes are counted in classes, which bound them already; leave out max_size=."
         )
     return replace(options, max_size=largest)
-
-
-def facts_about(counts: ConfidentialCounts | HeldElsewhere) -> PublicFacts:
-    """What may be known about counts without paying for it."""
-    return PublicFacts(
-        counts.hierarchy,
-        counts.groups_public,
-        counts.max_quantity,
-        counts.unit.contributions,
-        whole_groups=bool(counts.unit.group),
-        least_size=counts.least_size,
-        attributes=counts.attributes,
-        people=counts.people,
-    )
 
 
 def put_together(
@@ -350,6 +361,9 @@ def put_together(
     """The release of consistent counts of the leaves, which are by attributes where there are some,
     and of their people.
     """
+    # Estimates know of no least size, and views of sizes of no bound: groups beyond are taken to it.
+    named = size_names_of(manifest)
+    leaf_counts = leaf_counts.between(plan.least_size, None if named is None else named.last_number)
     made = _sizes_together(lattice, plan, noisy, leaf_counts, manifest)
     people = people_of(manifest)
     if not people:
@@ -384,10 +398,6 @@ def _sizes_together(
             noisy=noisy,
         )
         return with_margins(lattice, lattice.margins(leaf_counts), bare, noisy.cell_groups)
-    if (
-        "classes" in manifest
-    ):  # views of sizes know no bound, and may find a group beyond the last class
-        leaf_counts = leaf_counts.clip(len(manifest["classes"]) - 1)
     released = counts_on_all_levels(hierarchy, leaf_counts)
     # With the root's total alone, the totals of other regions are not taken as public: only
     # released ones go out.

@@ -9,16 +9,16 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.group_sizes.evaluate import Evaluation
 from tallytree.group_sizes.intervals.zero_cells import REACHES
+from tallytree.group_sizes.release.region import one_size
 from tallytree.group_sizes.release.release import CountIntervals, Release
-from tallytree.model.classes import OPEN, SizeClasses
+from tallytree.model.classes import OPEN, SizeClasses, SizesUpTo
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.options.asking import PageOptions
 from tallytree.releases.report.facts import USE, common_facts, levels_paid, named
 from tallytree.releases.report.html import MOST_BYTES, framed, packed
 from tallytree.releases.report.words import counted, group_names, level_words, plural
 from tallytree.shapes.drawing import draw_outlines
-from tallytree.shapes.matching import match_outlines
-from tallytree.shapes.outlines import read_outlines
+from tallytree.shapes.matching import read_shaped_level
 
 CONFIDENTIAL = "CONFIDENTIAL: this copy shows true errors, computed from the confidential data. Do not publish it."
 
@@ -34,6 +34,7 @@ def group_sizes_payload(
     confidential.
     """
     hierarchy, classes, look = release.hierarchy, release.classes, look or PageOptions()
+    sizes = release.size_names
     shown = hierarchy.n_levels if n_levels is None else n_levels
     n_regions = int(hierarchy.level_starts[shown])
     regions: dict[str, Any] = {
@@ -53,7 +54,9 @@ def group_sizes_payload(
         regions["emd"] = evaluation.emd[:n_regions].tolist()
     outlines = _outlines(release, look, n_regions)
     regions["labels"] = _with_names(regions["labels"], outlines)
-    entities, (group, groups) = plural(release.manifest), group_names(look.group_name)
+    protected = release.manifest["privacy"]["unit"]["group"]
+    entities = plural(release.manifest)
+    group, groups = group_names(look.group_name or protected)
     called = level_words(look.level_names, hierarchy.level_names)
     left_out = _left_out([called[name][1] for name in hierarchy.level_names[shown:]])
     levels = ", ".join(
@@ -85,12 +88,13 @@ def group_sizes_payload(
             {}
             if classes is None
             else {"largest": "", "bin": list(classes.labels), "spans": _spans(classes)}
-        ),
+        )
+        | ({"open": sizes.last} if isinstance(sizes, SizesUpTo) else {}),
         "regions": regions,
         **_by_attributes(release, n_regions),
         **outlines,
         "budget": levels_paid(release.manifest, called),
-        "use": [*USE, *([left_out] if left_out else [])],
+        "use": [*USE, *one_size(release.region(release.root)), *([left_out] if left_out else [])],
     }
 
 
@@ -152,9 +156,7 @@ def _outlines(release: Release, look: PageOptions, n_regions: int) -> dict[str, 
     """The outlines of one level, on a grid of whole numbers, where a file of them was named."""
     if look.shapes is None:
         return {}
-    found = match_outlines(
-        read_outlines(look.shapes, look.shapes_id), release.hierarchy, look.shapes_level
-    )
+    found = read_shaped_level(look, release.hierarchy)
     if found.regions[-1] >= n_regions:
         raise RequestError(
             "The level of the outlines does not fit into this page; name outlines of a level above "

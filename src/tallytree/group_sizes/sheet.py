@@ -13,6 +13,8 @@ from tallytree.group_sizes.release.people import PeopleCounts
 from tallytree.group_sizes.release.release import Release
 from tallytree.group_sizes.release.tables import path_array, sized_columns
 from tallytree.model.arrays import IntArray
+from tallytree.model.attributes import names_beside
+from tallytree.model.classes import SizeClasses, SizeNames
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
 from tallytree.releases.export.geographic import Features
@@ -29,6 +31,7 @@ from tallytree.shapes.matching import ShapedLevel
 MOST_SIZES = 200
 
 LEVEL = "level"
+_COLUMNS = (LEVEL, *["region", "size", "class", "count", "std_error", "low", "high", "reliability"])
 
 
 def group_sizes_sheet(release: Release) -> Sheet:
@@ -43,7 +46,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
     rows, columns, codes = _placed(
         release.lattice, *np.divmod(counts.region_of_run(), release.lattice.n_slots)
     )
-    classes = release.classes
+    classes = release.size_names
     rows |= {**sized_columns(counts.size, classes), "count": counts.count}
     what = (
         "entities in a group"
@@ -67,9 +70,7 @@ def group_sizes_sheet(release: Release) -> Sheet:
         else f"; its interval holds with confidence {intervals.confidence:g}"
     )
     rows, columns = with_errors(rows, columns, "count", errors, note)
-    sizes = np.unique(counts.size).tolist() if classes is None else list(classes.lows)
-    names = [str(size) for size in sizes] if classes is None else list(classes.labels)
-    codes["size"] = Codes(sizes, names)
+    codes["size"] = _sizes(np.unique(counts.size), classes)
     title = f"Group sizes of {hierarchy.labels[0]}"
     about = (*about_release(release), "Sizes that a region has no row for have a count of 0.")
     beside = () if release.people is None else (people_sheet(release, release.people),)
@@ -85,6 +86,14 @@ def group_sizes_sheet(release: Release) -> Sheet:
         _regions(release),
         beside,
     )
+
+
+def _sizes(found: IntArray, classes: SizeNames | None) -> Codes:
+    """Sizes that occur, or all classes, with their names."""
+    if classes is None:
+        return Codes(found.tolist(), [str(size) for size in found.tolist()])
+    numbers = np.arange(classes.n_classes) if isinstance(classes, SizeClasses) else found
+    return Codes(classes.lowest(numbers).tolist(), classes.names(numbers))
 
 
 def people_sheet(release: Release, counted: PeopleCounts) -> Sheet:
@@ -163,20 +172,8 @@ def labels_by_level(
 
     ``names`` are those of further columns.
     """
-    taken = {
-        LEVEL,
-        "region",
-        "size",
-        "class",
-        "count",
-        "std_error",
-        "low",
-        "high",
-        "reliability",
-        *names,
-    }
     found = {}
-    for level, name in enumerate(hierarchy.level_names):
+    for level, name in enumerate(names_beside(hierarchy.level_names, (*_COLUMNS, *names))):
         here = hierarchy.level_slice(level)
         place = np.full(hierarchy.n_regions, -1, dtype=np.int64)
         place[here] = np.arange(here.stop - here.start)
@@ -184,9 +181,6 @@ def labels_by_level(
             own = hierarchy.level_slice(below)
             place[own] = place[hierarchy.parent[own]]
         codes = pa.array(place.astype(np.int32), mask=place < 0)
-        while name in taken:
-            name += "_"
-        taken.add(name)
         found[name] = pa.DictionaryArray.from_arrays(
             codes, pa.array(hierarchy.labels[here], pa.string())
         )

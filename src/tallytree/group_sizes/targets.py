@@ -12,8 +12,9 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.release.release import Release
+from tallytree.group_sizes.release.tables import as_released
 from tallytree.model.arrays import FloatArray
-from tallytree.model.classes import OPEN, SizeClasses, class_span
+from tallytree.model.classes import OPEN, SizeNames, class_span
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.lattice import Family
@@ -65,11 +66,10 @@ class CountTarget:
         """In which part of the regions that have such groups the released count is near enough."""
         level = release.hierarchy.level_names.index(self.level)
         released = release.counts.regions(release.hierarchy.level_slice(level))
-        true = _counted(truth.counts_of(Family(level, ())), self.low, self.high, release.classes)
-        near = (
-            np.abs(_counted(released, self.low, self.high, release.classes) - true)
-            <= self.within * true
-        )
+        named = release.size_names
+        exact = as_released(truth.counts_of(Family(level, ())), named)
+        true = _counted(exact, self.low, self.high, named)
+        near = np.abs(_counted(released, self.low, self.high, named) - true) <= self.within * true
         return float(near[true > 0].mean()) if np.any(true > 0) else 1.0
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class CountTarget:
         return f"the count of size {sizes} within {self.within:.3g} in {self.regions:.0%} of {self.level}"
 
 
-def _counted(counts: CountsBySize, low: int, high: int, classes: SizeClasses | None) -> FloatArray:
+def _counted(counts: CountsBySize, low: int, high: int, classes: SizeNames | None) -> FloatArray:
     """Groups of some sizes per region."""
     first, last = (
         (low, high) if classes is None else classes.span(low, None if high == OPEN else high)

@@ -30,8 +30,7 @@ from tallytree.releases.export.sheet import Sheet
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.questions import Question, Reply
 from tallytree.releases.rows import part_of
-from tallytree.shapes.matching import match_outlines
-from tallytree.shapes.outlines import read_outlines
+from tallytree.shapes.matching import read_shaped_level
 
 
 def ask_copies(release: Release, question: Question, progress: Progress) -> Reply:
@@ -39,7 +38,7 @@ def ask_copies(release: Release, question: Question, progress: Progress) -> Repl
     confidence = 0.95 if question.confidence is None else question.confidence
     if question.people:
         return _people_with_intervals(release, question, confidence, progress)
-    paths, asked = question.paths(release.root), asked_by(question, release.classes)
+    paths, asked = question.paths(release.root), asked_by(question, release.size_names)
     counts = release.regions(paths, question.where)
     for one in asked.values():
         one.ask(counts)  # refuse what has no answer before simulating
@@ -141,13 +140,11 @@ def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Feature
             "The regions of a release have no shapes of their own: name a file of outlines "
             "(--shapes)."
         )
-    found = read_outlines(outlines.shapes, outlines.shapes_id)
+    shaped = read_shaped_level(outlines, release.hierarchy)
     if release.attributes:
         release = release.without_attributes()
         sheet = group_sizes_sheet(release)
-    return region_features(
-        release, sheet, match_outlines(found, release.hierarchy, outlines.shapes_level)
-    )
+    return region_features(release, sheet, shaped)
 
 
 def compare(
@@ -185,5 +182,7 @@ def published_table(source: Any, options: ReadOptions) -> PublishedTable:
     """A table of published numbers, read as confidential ones are."""
     counts = source if isinstance(source, ConfidentialCounts) else read_truth(source, options)
     return PublishedTable(
-        counts.hierarchy, counts_on_all_levels(counts.hierarchy, counts.leaf_counts), counts.classes
+        counts.hierarchy,
+        counts_on_all_levels(counts.hierarchy, counts.leaf_counts),
+        counts.public.classes,
     )

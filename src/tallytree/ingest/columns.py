@@ -102,12 +102,34 @@ def identifier(table: Any, column: str, source: str) -> Any:
         )
     if isinstance(kind, (dt.Boolean, dt.UUID, dt.Decimal)):
         return values.cast("string")
-    if isinstance(kind, (dt.Integer, dt.String, dt.Date, dt.Timestamp)):
+    if isinstance(kind, dt.String):
+        return letter_by_letter(values)
+    if isinstance(kind, (dt.Integer, dt.Date, dt.Timestamp)):
         return values
     raise InputError(
         f"Column {column!r} of {source} has type {kind}, which cannot name groups or regions; use "
         "text or integers."
     )
+
+
+@ibis.udf.scalar.builtin(name="convert_to", signature=(("string", "string"), "binary"))
+def _bytes_of(text: Any, encoding: Any) -> Any:
+    """Never called: Ibis only writes its SQL."""
+
+
+@ibis.udf.scalar.builtin(name="convert_from", signature=(("binary", "string"), "string"))
+def _text_of(written: Any, encoding: Any) -> Any:
+    """Never called: Ibis only writes its SQL."""
+
+
+def letter_by_letter(values: Any) -> Any:
+    """The same text, compared exactly: a column may have a collation that takes ``a`` for ``A``,
+    and would make one unit, group or region of two.
+    """
+    engine = values.get_backend().name
+    if engine == "postgres":  # what a function makes of bytes has the default collation: exact
+        return _text_of(_bytes_of(values.cast("string"), "UTF8"), "UTF8")
+    return values + "" if engine == "sqlite" else values  # an expression has no column's collation
 
 
 def is_nan(values: Any) -> Any:
@@ -151,6 +173,11 @@ def whole_number(table: Any, column: str, source: str, *, count: bool = False) -
     )
     value = ibis.cases((problem == 0, bounded.cast("int64")), else_=ibis.literal(0, "int64"))
     return value, problem
+
+
+def one_if(condition: Any) -> Any:
+    """1 where a condition holds and 0 elsewhere: PostgreSQL makes no long integer of a Boolean."""
+    return ibis.cases((condition, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64"))
 
 
 def at_most(value: Any, largest: int) -> Any:

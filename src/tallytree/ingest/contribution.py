@@ -17,7 +17,7 @@ from typing import Any
 
 import ibis
 
-from tallytree.ingest.columns import Problem
+from tallytree.ingest.columns import Problem, one_if
 from tallytree.ingest.engine import Session
 
 ENGINES_WITH_MD5 = ("duckdb", "postgres", "pyspark", "snowflake", "mysql")
@@ -49,9 +49,7 @@ def with_kept(
     order = [digest, *(table[column] for column in identity)]
     place = ibis.row_number().over(group_by=table.u, order_by=order)
     marked = table.mutate(
-        kept=ibis.cases(
-            (place < contributions, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64")
-        ),
+        kept=one_if(place < contributions),
         problem=ibis.cases(
             (table.u.isnull(), ibis.literal(int(Problem.UNIT_MISSING), "int8")), else_=table.problem
         ),

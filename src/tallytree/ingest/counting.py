@@ -31,7 +31,7 @@ from tallytree.ingest.group_sizes import (
     with_groups,
     with_keys,
 )
-from tallytree.ingest.problems import describe, missing_region
+from tallytree.ingest.problems import describe, missing_region, not_on_list
 from tallytree.ingest.public import Declared
 from tallytree.ingest.regions import (
     Regions,
@@ -51,6 +51,7 @@ from tallytree.ingest.sources import Source, Wanted, open_source
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import UNALTERED, Altered, ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
+from tallytree.model.facts import PublicFacts
 from tallytree.model.limits import refuse_many_groups
 from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE, Place
@@ -107,7 +108,7 @@ def count_groups(
         runs = _runs(session, rows, regions, opened)
         people = _people(session, rows, regions, opened) if shape.people else None
     refuse_problem(pc.min(runs["problem"]).as_py(), opened, shape)
-    altered = _altered(runs, opened, shape, public=public, entity=entity)
+    altered = _altered(runs, shape, entity)
     columns = [runs[column] for column in ("leaf", "size", "n")]
     del runs  # each column goes when its numbers are taken
     leaf, size, count = (columns.pop(0).cast(pa.int64()).to_numpy() for _ in range(3))
@@ -117,23 +118,19 @@ def count_groups(
         cells = counts = with_empty_groups(counts, totals_of(opened.totals, regions, shape))
     if attributes:
         counts = sum_over_regions(cells, np.arange(cells.n_regions) // attributes.n_cells, n_leaves)
+    n_cells = n_leaves * attributes.n_cells
     return ConfidentialCounts(
-        hierarchy=regions.hierarchy,
+        public=public_facts(regions, opened, shape, public=public, entity=entity),
         leaf_counts=counts,
         n_groups=counts.n_groups(),
         remarks=regions.remarks,
-        attributes=attributes,
         cell_counts=cells if attributes else None,
-        people=shape.people.checked(attributes),
-        entity_counts=None
-        if people is None
-        else _entity_counts(people, n_leaves * attributes.n_cells, shape),
+        entity_counts=None if people is None else _entity_counts(people, n_cells, shape),
         altered=altered,
-        **description(opened, shape, public=public, entity=entity),
     )
 
 
-def _altered(runs: pa.Table, opened: Opened, shape: RowShape, **described: Any) -> Altered:
+def _altered(runs: pa.Table, shape: RowShape, entity: str | None) -> Altered:
     """What was done to rows to keep within the bounds on quantities and contributions."""
     sums = {name: pc.sum(runs[name]).as_py() or 0 for name in ALTERED if name in runs.column_names}
     altered = UNALTERED
@@ -141,9 +138,7 @@ def _altered(runs: pa.Table, opened: Opened, shape: RowShape, **described: Any) 
         altered = altered.also(
             f"quantities above {shape.max_quantity:,}, lowered to it", int(sums["lowered"])
         )
-    return altered.also_rows_of(
-        description(opened, shape, **described)["unit"], int(sums.get("left_out", 0))
-    )
+    return altered.also_rows_of(unit_of(shape, entity), int(sums.get("left_out", 0)))
 
 
 def _entity_counts(people: pa.Table, n_cells: int, shape: RowShape) -> IntArray:
@@ -162,7 +157,7 @@ def totals_alone(table: Any, levels: tuple[str, ...], root: str) -> Confidential
     regions = regions_from_leaves(keyed, levels, root) if levels else root_alone(root)
     leaf = np.arange(len(totals.groups))
     counts = counts_from_runs(leaf, np.zeros_like(leaf), totals.groups, len(leaf))
-    return ConfidentialCounts(regions.hierarchy, counts, counts.n_groups())
+    return ConfidentialCounts(PublicFacts(regions.hierarchy), counts, counts.n_groups())
 
 
 def totals_of(totals: TotalsTable, regions: Regions, shape: RowShape) -> TotalsTable:
@@ -201,28 +196,36 @@ def with_empty_groups(counts: CountsBySize, totals: TotalsTable) -> CountsBySize
     )
 
 
-def description(
-    opened: Opened, shape: RowShape, *, public: Declared, entity: str | None
-) -> dict[str, Any]:
-    """What is public about the counts besides their regions; names as in
-    :class:`ConfidentialCounts`.
-    """
-    return {
-        "groups_public": public.groups_public,
-        "groups_note": public.groups_note,
-        "regions_note": public.regions_note,
-        "max_quantity": shape.max_quantity,
-        "group": shape.group or "group",
-        "unit": Unit(
-            entity or ("row" if shape.rows_are_entities else "entity"),
-            shape.unit or "",
-            shape.contributions,
-            group=(shape.group or "group") if shape.whole_groups else "",
-        ),
-        "alone": _alone(opened, shape, public),
-        "least_size": 0 if public.groups_public else shape.least_size,
-        "part": opened.part,
-    }
+def public_facts(
+    regions: Regions, opened: Opened, shape: RowShape, *, public: Declared, entity: str | None
+) -> PublicFacts:
+    """What is public about counts, as it was declared."""
+    return PublicFacts(
+        regions.hierarchy,
+        public.groups_public,
+        shape.max_quantity,
+        unit_of(shape, entity),
+        least_size=shape.least_size
+        if opened.groups is None and opened.totals is None
+        else 0,  # public tables list groups without any row
+        attributes=regions.attributes,
+        people=shape.people.checked(regions.attributes),
+        part=opened.part,
+        group=shape.group or "group",
+        alone=_alone(opened, shape, public),
+        groups_note=public.groups_note,
+        regions_note=public.regions_note,
+    )
+
+
+def unit_of(shape: RowShape, entity: str | None) -> Unit:
+    """What is protected."""
+    return Unit(
+        entity or ("row" if shape.rows_are_entities else "entity"),
+        shape.unit or "",
+        shape.contributions,
+        group=(shape.group or "group") if shape.whole_groups else "",
+    )
 
 
 def _alone(opened: Opened, shape: RowShape, public: Declared) -> str:
@@ -358,6 +361,9 @@ def find_regions(
     for level, column in enumerate(shape.levels):
         if leaves[f"t{level}"].null_count:
             raise InputError(missing_region((column,), opened.regions_name))
+    for place, column in enumerate(shape.attributes, len(shape.levels)):
+        if leaves[f"t{place}"].null_count:
+            raise InputError(not_on_list(column, opened.regions_name))
 
     def find(labels: pa.Table) -> Regions:
         if not shape.levels:

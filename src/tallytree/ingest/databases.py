@@ -49,6 +49,8 @@ def open_database(session: Session, url: str, place: Place) -> tuple[Any, str]:
     if scheme == "duckdb":
         return _open_duckdb(session, file, name, place), name
     engine = session.adopt(_connect(url, scheme, file))
+    if engine.name == "sqlite":  # Ibis ends a transaction with each query
+        session.watch(name, lambda: engine.con.execute("PRAGMA data_version").fetchone())
     if table is None:
         return guarded(lambda: _open_query(session, engine, sql or ""), name), name
     guarded(lambda: _begin_reading(engine), name)
@@ -56,16 +58,17 @@ def open_database(session: Session, url: str, place: Place) -> tuple[Any, str]:
     return guarded(lambda: engine.table(own, database=schema or None), name), name
 
 
-# The first statement of reading; what follows can change nothing until the connection ends.
+# The first statement of reading; what follows can change nothing until the connection ends. On
+# PostgreSQL it also sees one state of the database alone: a release counts more than once.
 READ_ONLY = {
-    "postgres": "BEGIN TRANSACTION READ ONLY",
+    "postgres": "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "sqlite": "PRAGMA query_only = ON",
     "mysql": "SET SESSION TRANSACTION READ ONLY",
 }
 
 
 def _begin_reading(engine: Any) -> None:
-    """Read only from here on. The isolation of what is read belongs here too."""
+    """Read only from here on."""
     if engine.name in READ_ONLY:
         engine.raw_sql(READ_ONLY[engine.name]).close()
 

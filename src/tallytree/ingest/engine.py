@@ -35,6 +35,7 @@ class Session:
         self.connection = connection
         self._n_names = 0
         self._engines: list[Any] = []
+        self._watched: list[tuple[str, Callable[[], Any], Any]] = []
 
     def new_name(self) -> str:
         """A name that no table of the session has yet."""
@@ -50,6 +51,21 @@ class Session:
         """Leave every engine."""
         for engine in (*self._engines, self.connection):
             engine.disconnect()
+
+    def watch(self, source: str, state: Callable[[], Any]) -> None:
+        """Have :meth:`refuse_changed` compare what tells one state of an input from another."""
+        self._watched.append((source, state, guarded(state, source)))
+
+    def refuse_changed(self) -> None:
+        """Refuse what was counted from an input that changed meanwhile: several queries make one
+        release, and those before and after a change have seen different data.
+        """
+        for source, state, before in self._watched:
+            if guarded(state, source) != before:
+                raise InputError(
+                    f"{source} changed while it was read, so counts of it may be of two states; "
+                    "run the same again once it stays as it is."
+                )
 
     def look_for_nan(self) -> None:
         """Find NaN wherever there is one, at the price of some speed.
@@ -151,7 +167,7 @@ def open_session() -> Iterator[Session]:
 
     What does not fit in memory is spilled into a folder that only this user can open and that is
     removed at the end; the files are encrypted with a key that DuckDB keeps in memory, so that even
-    a killed process leaves nothing readable.
+    a killed process leaves nothing readable. Ends with an error if an input changed meanwhile.
     """
     with tempfile.TemporaryDirectory(prefix="tallytree-") as folder:
         connection = ibis.duckdb.connect(temp_directory=folder)
@@ -162,6 +178,7 @@ def open_session() -> Iterator[Session]:
             connection.con.execute(f"SET disabled_optimizers = '{SLOW_HERE}'")
             _encrypt_spilled_files(connection)
             yield session
+            session.refuse_changed()
         finally:
             session.disconnect()
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from tallytree.errors import InputError, RequestError
 from tallytree.ingest.binning import check_counts
-from tallytree.ingest.point_files import describe_points
+from tallytree.ingest.point_files import WORLD, describe_points
 from tallytree.ingest.values import BinnedValues, read_points
 from tallytree.model.bins import Bins, bins_from_edges, bins_of_categories
-from tallytree.model.confidential_grid import ConfidentialGrid
-from tallytree.model.frame import Frame, check_box, check_cells, frame_of
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
+from tallytree.model.frame import Box, Frame, check_box, check_cells, frame_of
 from tallytree.model.part import Part
 from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.choices import Outside
@@ -29,6 +29,10 @@ NOTES: dict[Outside, str] = {
     "error": "points outside the box are refused",
     "clip": "points outside the box count at its border",
     "drop": "points outside the box are left out",
+}
+_ON_EARTH = {
+    "latitude": (("lat", "latitude"), -90, 90),
+    "longitude": (("lon", "lng", "long", "longitude"), -180, 360),
 }
 UNIT_NEEDS_TABLE = "unit= names a column, so it goes with a table; of other data state contributions=, which is then trusted."
 
@@ -55,13 +59,15 @@ def read_grid(
     if counts is not None:
         given = check_counts(counts)
         frame, names = _frame_of_counts(given.shape, options), _names(options.columns, given.ndim)
-        return ConfidentialGrid(given, frame.box, names, unit=unit, axes=frame.axes, crs=crs)
+        public = PublicGrid(frame.box, names, given.shape, unit=unit, crs=crs)
+        return ConfidentialGrid(given, public, frame.axes)
     n_columns = len(options.columns or ()) if arrays is None else len(arrays)
     frame, names, outside = (
         _frame(n_columns, options),
         _names(options.columns, n_columns),
         options.outside,
     )
+    _refuse_no_place(names, frame.box, crs)
     if arrays is not None:
         found = bin_points(arrays, frame)
     else:
@@ -70,9 +76,8 @@ def read_grid(
         place |= {"where": part, "axes": frame.axes}
         found = read_points(points, list(names), frame.box, frame.shape, **place)
     settled, altered = found.settle(outside), found.altered(outside, unit)
-    return ConfidentialGrid(
-        settled, frame.box, names, NOTES[outside], unit, part, frame.axes, crs, altered
-    )
+    public = PublicGrid(frame.box, names, settled.shape, NOTES[outside], unit, part, crs)
+    return ConfidentialGrid(settled, public, frame.axes, altered)
 
 
 def _in_their_system(points: Any, options: GridOptions) -> tuple[GridOptions, str]:
@@ -96,6 +101,22 @@ def _in_their_system(points: Any, options: GridOptions) -> tuple[GridOptions, st
             f"Points need box=, {columns[0]} then {columns[1]}, {said}. It must be public."
         )
     return replace(options, columns=columns), stated or (described.crs if own else "")
+
+
+def _refuse_no_place(names: Sequence[str], box: Box, crs: str) -> None:
+    """Refuse longitudes and latitudes that are nowhere on Earth, as where a box names its ranges in
+    another order than the columns.
+    """
+    if crs not in ("", WORLD, "EPSG:4326"):
+        return
+    for name, (low, high) in zip(names, box):
+        for what, (called, least, most) in _ON_EARTH.items():
+            if name.lower() in called and not least <= low < high <= most:
+                raise RequestError(
+                    f"Column {name!r} is a {what}, from {least} to {most}, and the box has {low:g} to "
+                    f"{high:g} for it. The ranges of a box stand in the order of the columns: "
+                    f"{', '.join(names)}."
+                )
 
 
 def _frame(n_columns: int, options: GridOptions) -> Frame:

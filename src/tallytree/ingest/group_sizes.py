@@ -22,7 +22,7 @@ from typing import Any, Literal
 import ibis
 import ibis.expr.datatypes as dt
 
-from tallytree.ingest.columns import Problem, at_most, identifier, whole_number
+from tallytree.ingest.columns import Problem, at_most, identifier, one_if, whole_number
 from tallytree.ingest.contribution import with_kept
 from tallytree.ingest.engine import Session
 from tallytree.ingest.shapes import RowShape
@@ -75,7 +75,7 @@ def rows_of(source: Source, shape: RowShape) -> Rows:
     if number is not None:
         columns["size"], columns["problem"] = whole_number(table, number, name)
     if shape.quantity is not None:
-        columns["lowered"] = (columns["size"] > shape.max_quantity).cast("int64")
+        columns["lowered"] = one_if(columns["size"] > shape.max_quantity)
         columns["size"] = ibis.least(columns["size"], ibis.literal(shape.max_quantity, "int64"))
     if shape.count is not None:
         columns["n"], count_problem = whole_number(table, shape.count, name, count=True)
@@ -116,7 +116,7 @@ def label_columns(source: Source, shape: RowShape) -> dict[str, Any]:
         text = identifier(source.table, name, source.name).cast("string")
         if values is not None:
             text = ibis.cases((text.isin(list(values)), text), else_=ibis.null("string"))
-        columns.append(text.fill_null(OTHER))
+        columns.append(text if name in shape.closed else text.fill_null(OTHER))
     return {f"l{place}": column for place, column in enumerate(columns)}
 
 
@@ -294,7 +294,7 @@ def _one_row_per_group(rows: Rows) -> Any:
     if listed:
         sums["n_listed"] = table.listed.sum()
     if "kept" in table.columns:
-        sums["n"] = (table.kept.sum() > 0).cast("int64")
+        sums["n"] = one_if(table.kept.sum() > 0)
     if not rows.rows_are_entities:
         sums["n_rows"] = table.count() - (table.listed.sum() if listed else 0)
     grouped = table.group_by("g").agg(**sums)

@@ -17,7 +17,7 @@ def describe(problem: Problem, shape: RowShape, source: str, groups: str | None)
         case Problem.UNIT_MISSING:
             what = missing_unit(str(shape.unit), source)
         case Problem.REGION_MISSING:
-            what = missing_region(shape.levels, source)
+            what = missing_region((*shape.levels, *shape.closed), source)
         case Problem.GROUP_IN_TWO_LEAVES:
             leaf = " and ".join(repr(level) for level in shape.labels)
             where = (
@@ -57,6 +57,14 @@ def missing_region(levels: tuple[str, ...], source: str) -> str:
     """Sentence for rows without a region."""
     columns = " or ".join(repr(level) for level in levels)
     return f"Column {columns} of {source} has missing values; every row needs a region on each level, so fill or drop them."
+
+
+def not_on_list(attribute: str, source: str) -> str:
+    """Sentence for groups whose value of an attribute with a complete list is another one."""
+    return (
+        f"Column {attribute!r} of {source} has missing values, or some that are not on its list, which "
+        "closed= (--closed) says is complete; list them, or let them count as 'other'."
+    )
 
 
 def describe_number(

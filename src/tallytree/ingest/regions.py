@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
+from tallytree.ingest.problems import not_on_list
 from tallytree.ingest.shapes import RowShape
 from tallytree.model.arrays import IntArray, LabelArray
 from tallytree.model.attributes import NO_ATTRIBUTES, OTHER, Attributes
@@ -168,23 +169,29 @@ def by_attributes(
 def cells_of(attributes: Attributes, labels: pa.Table) -> IntArray:
     """Number of the combination of values in each row of a table with one column per attribute."""
     cell = np.zeros(len(labels), dtype=np.int64)
-    for values, column in zip(attributes.values, labels.columns):
+    for name, values, column in zip(attributes.names, attributes.values, labels.columns):
         place = pc.index_in(column, value_set=pa.array(values))
-        cell = cell * len(values) + pc.fill_null(place, values.index(OTHER)).to_numpy().astype(
-            np.int64
-        )
+        if place.null_count and OTHER not in values:
+            raise InputError(not_on_list(name, "the table"))
+        other = values.index(OTHER) if OTHER in values else 0
+        cell = cell * len(values) + pc.fill_null(place, other).to_numpy().astype(np.int64)
     return cell
 
 
 def _attributes(shape: RowShape, labels: Sequence[LabelArray]) -> Attributes:
     """The attributes with their lists of values, those without a list with the values found;
-    "other" comes last.
+    "other" comes last where the list is not complete.
     """
     lists = [
         sorted(set(found)) if given is None else given
         for (_, given), found in zip(shape.by, labels)
     ]
-    values = tuple((*(value for value in each if value != OTHER), OTHER) for each in lists)
+    values = tuple(
+        tuple(each)
+        if name in shape.closed
+        else (*(value for value in each if value != OTHER), OTHER)
+        for name, each in zip(shape.attributes, lists)
+    )
     return Attributes(shape.attributes, values)
 
 
@@ -227,6 +234,39 @@ def label_array(column: pa.ChunkedArray) -> LabelArray:
         if len(distinct)
         else np.empty(0, dtype=object)
     )
+
+
+def alike_labels(hierarchy: Hierarchy, attributes: Attributes) -> tuple[str, ...]:
+    """What to say of regions below the same one, and of values, whose labels differ by capitals,
+    spaces or leading zeros alone: they count as different ones.
+    """
+    found = []
+    for level in range(1, hierarchy.n_levels):
+        here = hierarchy.level_slice(level)
+        labels = pa.array(hierarchy.labels_of(here), pa.large_string())
+        found += _alike(f"level {hierarchy.level_names[level]!r}", labels, hierarchy.parent[here])
+    for name, values in zip(attributes.names, attributes.values):
+        listed = pa.array(values, pa.large_string())
+        found += _alike(f"attribute {name!r}", listed, np.zeros(len(values), dtype=np.int64))
+    return tuple(found)
+
+
+def _alike(where: str, labels: pa.LargeStringArray, parent: IntArray) -> list[str]:
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(labels))
+    plain = pc.if_else(pc.utf8_is_digit(plain), pc.utf8_ltrim(plain, "0"), plain)
+    table = pa.table({"plain": plain, "parent": parent, "place": np.arange(len(labels))})
+    grouped = table.group_by(["parent", "plain"], use_threads=False).aggregate(
+        [("place", "count"), ("place", "min"), ("place", "max")]
+    )
+    twice = grouped.filter(pc.greater(grouped["place_count"], 1))
+    if not len(twice):
+        return []
+    first = twice.slice(0, 1).to_pylist()[0]
+    pair = [labels[first[name]].as_py() for name in ("place_min", "place_max")]
+    return [
+        f"Labels of {where} differ by capitals, spaces or leading zeros alone, {len(twice):,} times, "
+        f"such as {pair[0]!r} and {pair[1]!r}; they count as different ones. Write them alike."
+    ]
 
 
 def repeated_labels(hierarchy: Hierarchy, n_distinct: Sequence[int]) -> tuple[str, ...]:

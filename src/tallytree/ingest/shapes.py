@@ -48,6 +48,8 @@ class RowShape:
     people
         Classes that entities are counted by, and attributes of groups beside them; none where
         entities are not counted.
+    closed
+        Attributes whose list of values is complete.
     """
 
     group: str | None
@@ -62,6 +64,7 @@ class RowShape:
     sizes: tuple[tuple[str, int], ...] = ()
     by: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
     people: People = NO_PEOPLE
+    closed: tuple[str, ...] = ()
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -187,7 +190,20 @@ def row_shape(options: ReadOptions, sizes: tuple[tuple[str, int], ...], people: 
         sizes,
         attributes,
         people,
+        _closed(options, names),
     )
+
+
+def _closed(options: ReadOptions, attributes: Sequence[str]) -> tuple[str, ...]:
+    """The attributes whose list of values is complete."""
+    closed = (options.closed,) if isinstance(options.closed, str) else tuple(options.closed)
+    for name in closed:
+        if name not in attributes:
+            raise RequestError(
+                f"closed= names {name!r}, which is no attribute of by= "
+                f"({', '.join(attributes) or 'there is none'})."
+            )
+    return closed
 
 
 def _check_people(people: People, *, rows_are_entities: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from tallytree.model.place import ANYWHERE, Place
 PARQUET = (".parquet", ".pq", ".parq")
 CSV = (".csv", ".tsv", ".txt")
 REMOTE = ("s3://", "gs://", "gcs://", "r2://", "az://", "abfss://", "http://", "https://", "hf://")
+# Databases that take "a" for "A" unless a column says otherwise: their rows are counted in our own
+# DuckDB, which compares exactly, and are read once.
+WITHOUT_CASE = ("mysql", "mssql", "singlestoredb")
 ACCEPTED = (
     "a Parquet or CSV file or glob, a GeoJSON file or shapefile of points, a pandas, Polars, "
     "Arrow, Spark or Ibis table, a "
@@ -95,6 +98,8 @@ def open_source(session: Session, source: Any, wanted: Wanted, place: Place = AN
         opened.columns[place]
         for place in wanted.places(opened.columns, opened.name, named=opened.named)
     ]
+    if session.engine_of(opened.table).name in WITHOUT_CASE:
+        opened = replace(opened, table=session.bring(opened.table.select(used), opened.name))
     if any(opened.table[column].type().is_floating() for column in used):
         session.look_for_nan()
     return opened
@@ -199,6 +204,12 @@ def _open_files(session: Session, path: str, wanted: Wanted, encoding: str | Non
         ) from None
 
 
+def _state_of(file: str) -> tuple[int, ...]:
+    """What tells a file from one that was written in its place, or into it."""
+    found = Path(file).stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def _open_points(session: Session, path: str, wanted: Wanted, encoding: str | None) -> Source:
     """A file of points: its coordinates as columns beside those that it has."""
     columns = (*(wanted.required or ()), *wanted.optional)
@@ -220,6 +231,8 @@ def _open_named(session: Session, path: str, encoding: str | None) -> Source:
     files = [path] if remote or Path(path).is_file() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
     if not files:
         raise InputError(f"There is no file {name}; check the path or the pattern.")
+    if not remote:
+        session.watch(name, lambda: [_state_of(file) for file in files])
     if last in PARQUET:
         _refuse_encoding(encoding, name)
         # Folders such as county=01001 name regions too: their zeros must stay.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import InputError
-from tallytree.ingest.columns import Problem, identifier, is_nan, number
+from tallytree.ingest.columns import Problem, identifier, is_nan, number, one_if
 from tallytree.ingest.engine import open_session
 from tallytree.ingest.sources import Source
 from tallytree.ingest.value_queries import Column, left_out_of, sums_of
@@ -71,7 +71,7 @@ def _by_moment(where: Column, opened: Source, moment: Any, problem: Any) -> Any:
         place = ibis.row_number().over(group_by=rows.u, order_by=rows.x)
         rows = rows.mutate(
             n=ibis.cases((place < where.contributions, rows.n), else_=ibis.literal(0, "int64")),
-            left_out=(place >= where.contributions).cast("int64"),
+            left_out=one_if(place >= where.contributions),
             problem=ibis.cases(
                 (rows.u.isnull(), ibis.literal(int(Problem.UNIT_MISSING), "int8")),
                 else_=rows.problem,

@@ -64,6 +64,8 @@ def _connect(falling, wanted):
 def is_graphical(degrees: IntArray) -> bool:
     """Whether some simple undirected graph has these degrees: an even sum, and Erdős and Gallai's
     inequalities. O(n log n).
+
+    ``degrees`` is (n_nodes,).
     """
     values = np.asarray(degrees, dtype=np.int64)
     if len(values) == 0:
@@ -82,6 +84,8 @@ def nearest_graphical(degrees: IntArray) -> IntArray:
     6 nodes). Other sequences may be equally near, and the nearest in squares may be another one.
     Degrees are never raised above the given ones, except negative ones, which become 0. O(n log n +
     edges), plus ties.
+
+    ``degrees`` and the result are (n_nodes,).
     """
     values = np.asarray(degrees)
     if values.ndim != 1 or values.dtype.kind not in "iu":

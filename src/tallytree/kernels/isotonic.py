@@ -169,6 +169,10 @@ def groups_of_cumulative(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Groups from a nondecreasing cumulative curve given as runs: a rise by ``c`` at size ``s`` is
     ``c`` groups of ``s``.
+
+    ``run_offsets`` is (n_regions + 1,), ``level`` and ``length`` are (n_runs,), ``n_groups`` is
+    (n_regions,). The result are offsets (n_regions + 1,), sizes and counts, one per size that
+    occurs.
     """
     n_regions = len(n_groups)
     n_steps = np.diff(run_offsets) + 1

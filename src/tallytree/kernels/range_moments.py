@@ -222,6 +222,8 @@ def tree_moments(
 
     ``share`` serves quantiles, which ask whether a prefix holds a given share of all. O(levels) per
     range.
+
+    ``first``, ``last`` and the results are (n_ranges,).
     """
     a, b = np.ascontiguousarray(first, dtype=np.int64), np.ascontiguousarray(last, dtype=np.int64)
     variance, cumulant = np.empty(len(a)), np.empty(len(a))
@@ -254,6 +256,8 @@ def quartics(
 ) -> FloatArray:
     """Σ c⁴ · cumulant over the subtree of each node, for a query whose covariance with the node's
     estimate is ``below``.
+
+    ``child_starts`` is (n_nodes + 1,), all others and the result are (n_nodes,).
     """
     quartic = np.empty_like(below)
     _quartics(child_starts, variance, cumulant, below, quartic)
@@ -268,7 +272,11 @@ def tree_noise(
     cumulant: FloatArray,
     below: FloatArray,
 ) -> TreeNoise:
-    """Prepare a tree for :func:`tree_moments`; ``below`` comes from ``variances_from_below``."""
+    """Prepare a tree for :func:`tree_moments`; ``below`` comes from ``variances_from_below``.
+
+    ``widths``, ``variance`` and ``cumulant`` are (n_levels,), ``starts`` is (n_levels + 1,),
+    ``child_starts`` (n_nodes + 1,), ``below`` (n_nodes,).
+    """
     sizes = np.diff(starts)
     quartic = quartics(child_starts, np.repeat(variance, sizes), np.repeat(cumulant, sizes), below)
     return TreeNoise(
@@ -277,7 +285,10 @@ def tree_noise(
 
 
 def running_sum(values: FloatArray | IntArray) -> FloatArray:
-    """Sums of the first 0, 1, 2 … values."""
+    """Sums of the first 0, 1, 2 … values.
+
+    From (n,) to (n + 1,).
+    """
     total = np.zeros(len(values) + 1)
     np.cumsum(values, out=total[1:])
     return total

@@ -169,7 +169,10 @@ def _invert(words, thresholds, bounds, shift, values):
 
 
 def sign_in_place(values: IntArray, words: WordArray) -> None:
-    """Negate the values whose word has its lowest bit set."""
+    """Negate the values whose word has its lowest bit set.
+
+    Both are (n,).
+    """
     _sign_in_place(values, words)
 
 
@@ -183,6 +186,8 @@ def _sign_in_place(values, words):
 def add_in_place(noise: IntArray, values: IntArray, limit: int) -> None:
     """Turn noise into ``clip(clip(values) + noise)``, clipped to ±limit; noise and twice the limit
     must fit in 63 bits.
+
+    Both are (n,).
     """
     _add_in_place(noise, values, limit)
 

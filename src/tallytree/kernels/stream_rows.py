@@ -88,6 +88,8 @@ def _joined(high, low):
 def block_sums(counts: IntArray, width: int) -> IntArray:
     """Sums of consecutive blocks of ``width`` counts, cut off at 2**61; a block that is not
     complete is left out.
+
+    From (n_steps,) to (n_steps // width,).
     """
     blocks = counts[: len(counts) // width * width].reshape(-1, width)
     high = (blocks >> _HALF_BITS).sum(axis=1)

@@ -23,9 +23,9 @@ from tallytree.storage.folder import (
     MANIFEST,
     lasting_digest,
     page_with_digest,
-    sealed,
     sha256_of,
 )
+from tallytree.storage.sealing import sealed
 
 
 def write_report(
@@ -116,6 +116,11 @@ def card(folder: str | Path, options: CardOptions) -> tuple[Path, ...]:
         Of a release on disk.
     options
         What the manifest does not know: who publishes what for whom.
+
+    Examples
+    --------
+    >>> [file.name for file in tt.card("out", name="Households by size")]
+    ['card.json', 'card.md']
     """
     place, opened = Path(folder), open_folder(folder)
     with reading(folder):

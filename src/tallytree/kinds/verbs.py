@@ -50,13 +50,21 @@ UNSIGNED = (
 
 
 def load(path: str | Path) -> Any:
-    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream."""
+    """Load a release of any kind: group sizes, a histogram, a degree sequence, a map, a stream.
+
+    Examples
+    --------
+    >>> tt.load("out").table().equals(release.table())
+    True
+    """
     folder = open_folder(path)
     with reading(path):
         return kind_named(folder.manifest["kind"], path).load(folder)
 
 
-def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verification:
+def verify(
+    path: str | Path, *, public_key: str | Path | None = None, name: str | None = None
+) -> Verification:
     """Check a release on disk without trusting it: manifest and checksums first, then what its
     tables promise.
 
@@ -65,29 +73,48 @@ def verify(path: str | Path, *, public_key: str | Path | None = None) -> Verific
     public_key
         File of an Ed25519 key in PEM format: the release must be signed by its owner. Without it a
         signature is only compared with the files that it covers.
+    name
+        The name or the address that it must have been signed under, so that no other release of
+        the same owner passes for it.
+
+    Examples
+    --------
+    >>> tt.verify("out").passed
+    True
     """
-    signed, found = check_signature(path, public_key), _verified(path)
+    signed, found = check_signature(path, public_key, name), _verified(path)
     return Verification((*found.checks, *signed), (*found.notes, *(() if signed else (UNSIGNED,))))
 
 
-def check_signature(path: str | Path, public_key: str | Path | None) -> tuple[Check, ...]:
-    """Whether the signature of a release holds; nothing to check where there is none and no key is
-    named.
+def check_signature(
+    path: str | Path, public_key: str | Path | None, name: str | None = None
+) -> tuple[Check, ...]:
+    """Whether the signature of a release holds; nothing to check where there is none, and neither a
+    key nor a name is asked for.
     """
-    from tallytree.ledger.signature import is_signed_folder, signature_problems
+    from tallytree.ledger.signature import is_signed_folder, signature_problems, signed_as
 
-    if public_key is None and not is_signed_folder(path):
+    if public_key is None and name is None and not is_signed_folder(path):
         return ()
-    wrong = signature_problems(path, public_key)
-    name = (
+    wrong = signature_problems(path, public_key, name=name)
+    what = (
         "the signature is of these files"
         if public_key is None
         else f"signed with the key of {public_key}"
     )
-    return (Check(name, not wrong, " ".join(wrong)),)
+    said, address = signed_as(path)
+    under = f" as {said!r}" + (f", for {address!r}" if address else "") if said else ""
+    return (Check(what + under, not wrong, " ".join(wrong)),)
 
 
-def sign(path: str | Path, private_key: str | Path, *, password: bytes | None = None) -> Path:
+def sign(
+    path: str | Path,
+    private_key: str | Path,
+    *,
+    password: bytes | None = None,
+    name: str = "",
+    address: str = "",
+) -> Path:
     """Sign a release on disk, which must verify: ``manifest.sig`` in its folder. Write its report
     first, it is signed too.
 
@@ -97,11 +124,22 @@ def sign(path: str | Path, private_key: str | Path, *, password: bytes | None = 
         File of an Ed25519 key in PEM format, as ``tallytree sign --new-key`` or OpenSSL makes it.
     password
         That protects the key.
+    name, address
+        What the release is called, the name of its folder where left out, and where readers find
+        it. Both are signed, so that nobody can pass off another of your releases as this one.
+
+    Examples
+    --------
+    >>> from tallytree.ledger.signing import new_key_pair
+    >>> public = new_key_pair("office.pem")
+    >>> signature = tt.sign("out", "office.pem")
+    >>> tt.verify("out", public_key=public).passed
+    True
     """
     from tallytree.ledger.signature import write_signature
 
     _verified(path).raise_if_failed()
-    return write_signature(path, private_key, password)
+    return write_signature(path, private_key, password, name=name, address=address)
 
 
 def _verified(path: str | Path) -> Verification:
@@ -187,6 +225,12 @@ def ask(
 ) -> Reply:
     """Ask a release of any kind; a question may be given by its parts, as ``at_least=7,
     region="US/Georgia"``.
+
+    Examples
+    --------
+    >>> reply = tt.ask(release, region="US/Georgia", at_least=2)
+    >>> reply.facts["groups of at least 2"] == release.region("US/Georgia").at_least(2)
+    True
     """
     try:
         asked = Question(**parts) if question is None else question
@@ -213,6 +257,11 @@ def evaluate(release: Published, truth: Any, **how: Any) -> Any:
         ``table``, ``sql``, ``edges`` … Bins, columns, box and resolution are those of the release.
         Of histograms and maps ``ranges``, to compare these ranges or boxes instead of ranges and
         boxes of all sizes; and ``threshold``, θ of relative errors.
+
+    Examples
+    --------
+    >>> [level.name for level in tt.evaluate(release, counts).levels]
+    ['US', 'state']
     """
     kind = kind_of(release)
     beyond = sorted(how.keys() - kind.evaluates_with)
@@ -232,8 +281,14 @@ def re_estimate(path: str | Path, **choices: Any) -> Any:
         measured cannot change.
 
     Notes
-    ----- Choosing among re-estimates by looking at the truth is a leak: decide which one to publish
-     without it.
+    -----
+    Choosing among re-estimates by looking at the truth is a leak: decide which one to publish
+    without it.
+
+    Examples
+    --------
+    >>> tt.re_estimate("out").table().equals(release.table())
+    True
     """
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
@@ -255,6 +310,13 @@ def re_estimate(path: str | Path, **choices: Any) -> Any:
 def resume(target: str | Path, ledger: str | None = None) -> Any:
     """Finish a release that is paid for and was left unfinished, from what was measured: nothing is
     paid or drawn.
+
+    Examples
+    --------
+    >>> tt.resume("out")
+    Traceback (most recent call last):
+        ...
+    tallytree.errors.RequestError: Nothing was left unfinished at out.
     """
     work = reopen(target)
     if work is None:
@@ -340,7 +402,7 @@ def clean(target: str | Path) -> dict[str, Any]:
     work = reopen_any(target)
     if work is None:
         raise RequestError(f"Nothing was left unfinished at {target}.")
-    note = work.note()
+    note = work.readable_note()
     work.release()
     return note
 
@@ -403,6 +465,12 @@ def plan(
         Simulated releases per prediction.
     options
         As for :func:`tallytree.release`; of a map, ``mechanism`` alone.
+
+    Examples
+    --------
+    >>> prediction = tt.plan(release, epsilon=0.5, runs=1)
+    >>> [level.name for level in prediction.levels]
+    ['US', 'state']
     """
     if isinstance(like, Confidential) and not isinstance(like, AssumedCounts):
         raise RequestError(
@@ -429,6 +497,12 @@ def compare(first: Published, second: Any, **how: Any) -> Any:
         ``rate``, the share of clear changes that may be noise (0.05); ``copies``, how often a
         release without intervals is simulated for them (40); and of a table how to read it:
         ``size``, ``count``, ``levels``, ``root`` …
+
+    Examples
+    --------
+    >>> changes = tt.compare(release, tt.release(counts, epsilon=2), copies=2)
+    >>> "difference" in changes.table.column_names
+    True
     """
     kind = kind_of(first)
     if hasattr(second, "kind") and kind_of(second).name != kind.name:
@@ -447,6 +521,11 @@ def export(release: Published | str | Path, options: ExportOptions) -> Path:
     ----------
     release
         A release of any kind, or the folder of one.
+
+    Examples
+    --------
+    >>> tt.export(release, out="counts.csv").read_text().splitlines()[0]
+    '"level","US","state","region","size","count"'
     """
     from tallytree.releases.export.writing import (
         write_export,
@@ -471,6 +550,11 @@ def microdata(release: Published | str | Path, options: MicrodataOptions) -> Pat
     ----------
     release
         A release of group sizes, or the folder of one.
+
+    Examples
+    --------
+    >>> sorted(file.name for file in tt.microdata(release, out="synthetic").iterdir())
+    ['microdata.json', 'synthetic_groups.parquet']
     """
     if options.out is None:
         raise RequestError("Say where the files go (out=, --out), outside the release folder.")

@@ -21,6 +21,7 @@ import numpy as np
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import FloatArray
+from tallytree.model.attributes import OTHER
 from tallytree.model.lattice import Family, Lattice
 from tallytree.tuning import split as tuned
 
@@ -69,7 +70,7 @@ def shares_from_noise(lattice: Lattice, noise_std: Callable[[Fraction], float]) 
     attribute all but "other" are taken to occur.
     """
     finest = lattice.finest
-    n_values = [max(1, size - 1) for size in lattice.attributes.shape]
+    n_values = [max(1, len(set(values) - {OTHER})) for values in lattice.attributes.values]
     std = cache(noise_std)
     model = CombinedVariances(lattice, n_values, lambda _, share: np.array([std(share) ** 2]))
     wanted = wanted_families((), lattice)

@@ -23,7 +23,7 @@ from tallytree.ledger.terms import Parts, Terms, parts_of
 from tallytree.model.nested import parse_json
 from tallytree.privacy.budget import Definition, plain_number
 
-Kind = Literal["create", "terms", "reserve", "measured", "complete", "close"]
+Kind = Literal["create", "terms", "reserve", "measured", "complete", "advance", "close"]
 Receipt = dict[str, str | int]
 
 FORMAT = "tallytree-ledger-1"
@@ -48,7 +48,7 @@ class Entry:
     kind
         ``create``; ``terms`` (parts or the name of the unit are fixed later); ``reserve``;
         ``measured`` (the noisy answers of a reservation are kept); ``complete`` (its release is
-        out); or ``close``.
+        out); ``advance`` (a stream leaves a step, and further ones are drawn); or ``close``.
     definition, amount
         ``create``: the account's definition and total. ``reserve``: those of the release. Otherwise
         an amount of 0.
@@ -58,16 +58,17 @@ class Entry:
     unit
         What one unit of privacy is. ``reserve``: the unit that the release protects, by its name.
     key
-        Idempotency key of a reservation, of its measurement and of its completion.
+        Idempotency key of a reservation, of its measurement and of its completion. ``advance``: the
+        step that is left, a space, and the key; so no step is left twice.
     part_of, part
         A reservation that touches only the part ``part`` of the data along the public column
         ``part_of``.
     purpose, detail
         In words, and as JSON: what the reservation is for and how its amount is made up. ``create``
-        and ``terms``: the account's parts.
+        and ``terms``: the account's parts. ``advance``: the step that is reached, and the run.
     digest
         SHA-256: ``reserve``: of the request; ``measured``: of the noisy answers; ``complete``: of
-        the manifest.
+        the manifest; ``advance``: of the noisy rows that are released.
     format
         :data:`FORMAT`.
     """

@@ -36,6 +36,18 @@ def check_history(history: Sequence[Entry], receipts: Iterable[Receipt] = ()) ->
     return _check_seals(history) + _check_sums(history) + _check_receipts(history, receipts)
 
 
+def check_heads(history: Sequence[Entry], heads: Iterable[str]) -> list[str]:
+    """Heads that were noted outside the ledger and are no longer in it: it was put back, or written
+    anew.
+    """
+    there = {entry.hash for entry in history}
+    return [
+        f"no row has the hash {head!r}: the account was put back to an earlier state, or is another"
+        for head in heads
+        if head not in there
+    ]
+
+
 def check_manifest(history: Sequence[Entry], receipt: Receipt, manifest_digest: str) -> list[str]:
     """Whether a history knows a release and its manifest as they are.
 
@@ -162,6 +174,11 @@ def _step(replay: _Replay, entry: Entry) -> tuple[Fraction, list[str]]:
             if entry.key not in known["reserve"] or entry.key in known["complete"]:
                 complaints.append("it completes no reservation, or one that is complete")
             known["complete"].add(entry.key)
+        case "advance":
+            step, _, key = (entry.key or "").partition(" ")
+            if not step.isdecimal() or key not in known["reserve"] or entry.key in known["advance"]:
+                complaints.append("a stream that nobody paid for goes on, or leaves a step twice")
+            known["advance"].add(entry.key)
         case "close":
             pass
     return Fraction(0), complaints

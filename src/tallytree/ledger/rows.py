@@ -31,6 +31,7 @@ class Standing:
     reserved: Entry | None
     measured: Entry | None
     completed: Entry | None
+    advanced: Entry | None
 
     @property
     def remaining(self) -> Fraction:
@@ -72,6 +73,7 @@ def standing(ledger: Connection, dataset: str, key: str | None = None) -> Standi
         reserved=under_key.get("reserve"),
         measured=under_key.get("measured"),
         completed=under_key.get("complete"),
+        advanced=under_key.get("advance"),
     )
 
 

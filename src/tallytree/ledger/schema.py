@@ -93,6 +93,7 @@ DECIDING_ROWS = union_all(
             and_(entries.c.kind == "reserve", _of_key),
             and_(entries.c.kind == "measured", _of_key),
             and_(entries.c.kind == "complete", _of_key),
+            and_(entries.c.kind == "advance", _of_key),
         )
     )
 )

@@ -2,7 +2,8 @@
 
 The signature covers the checksums of the manifest and of every file that the manifest does not
 list, such as the report. The manifest holds those of all tables, so the whole folder is covered.
-The file carries its own checksum, like the manifest: a flipped bit is found without any key.
+It names the release, and where it can be found: of two releases signed with one key neither can be
+passed off as the other. The file carries its own checksum, like the manifest: a flipped bit is found without any key.
 Forgery is found with the public key, and with nothing else.
 """
 
@@ -16,13 +17,11 @@ from tallytree.errors import StorageError, TallytreeError, VerificationError
 from tallytree.ledger.signing import fingerprint, is_signed, sign_message
 from tallytree.storage.folder import (
     MANIFEST,
-    OWN_CHECKSUM,
     Manifest,
     read_facts,
-    rendered,
-    sealed,
     sha256_of,
 )
+from tallytree.storage.sealing import OWN_CHECKSUM, rendered, sealed
 from tallytree.storage.work import BESIDE, SIGNATURE
 
 _FORMAT_VERSION = 1
@@ -30,14 +29,25 @@ _ALGORITHM = "ed25519"
 
 
 def write_signature(
-    folder: str | Path, private_key: str | Path, password: bytes | None = None
+    folder: str | Path,
+    private_key: str | Path,
+    password: bytes | None = None,
+    *,
+    name: str = "",
+    address: str = "",
 ) -> Path:
-    """Sign a folder as it is, in one step; an older signature is replaced."""
+    """Sign a folder as it is, in one step, under a name (its own where none is given) and the
+    address where readers find it; an older signature is replaced.
+    """
+    from tallytree.ledger.rows import line_text  # loads SQLAlchemy
+
     place = Path(folder)
     said: Manifest = {
         "format_version": _FORMAT_VERSION,
         "algorithm": _ALGORITHM,
         "key_sha256": fingerprint(private_key, password, private=True),
+        "name": line_text(name or place.resolve().name, "name"),
+        "address": line_text(address, "address"),
         "files": _covered(place),
     }
     text = sealed({**said, "signature": sign_message(_message(said), private_key, password)})
@@ -62,9 +72,21 @@ def is_signed_folder(folder: str | Path) -> bool:
     return os.path.lexists(Path(folder) / SIGNATURE)
 
 
-def signature_problems(folder: str | Path, public_key: str | Path | None = None) -> list[str]:
+def signed_as(folder: str | Path) -> tuple[str, str]:
+    """The name and the address that a release was signed under; empty where that cannot be read."""
+    try:
+        facts = read_facts(Path(folder) / SIGNATURE, "a signature", newest=_FORMAT_VERSION)
+        _signed_files(facts)
+    except TallytreeError:
+        return "", ""
+    return facts["name"], facts["address"]
+
+
+def signature_problems(
+    folder: str | Path, public_key: str | Path | None = None, *, name: str | None = None
+) -> list[str]:
     """What is wrong with the signature of a folder, one sentence each; without a key only whether
-    it fits the folder.
+    it fits the folder. ``name`` is the name or the address that it must have been signed under.
     """
     place = Path(folder)
     if not is_signed_folder(place):
@@ -84,6 +106,11 @@ def signature_problems(folder: str | Path, public_key: str | Path | None = None)
     problems += [
         f"{name} came after the signature: sign again." for name in there if name not in signed
     ]
+    if name is not None and name not in (facts["name"], facts["address"]):
+        problems.append(
+            f"It was signed as {facts['name']!r}, for {facts['address'] or 'no address'!r}: it is "
+            f"not {name!r}."
+        )
     if public_key is None:
         return problems
     if facts["key_sha256"] != expected:
@@ -106,7 +133,8 @@ def _covered(place: Path) -> dict[str, str]:
 
 def _signed_files(facts: Manifest) -> Mapping[str, str]:
     """The checksums that a signature covers; VerificationError where the file is not a signature."""
-    files, texts = facts.get("files"), (facts.get("key_sha256"), facts.get("signature"))
+    files = facts.get("files")
+    texts = [facts.get(name) for name in ("key_sha256", "signature", "name", "address")]
     if (
         facts.get("algorithm") != _ALGORITHM
         or not isinstance(files, dict)

@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, 
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from tallytree.errors import MissingExtraError, RequestError, StorageError
+from tallytree.errors import MissingExtraError, NothingRecordedError, RequestError, StorageError
 from tallytree.ledger.schema import VERSION, make_schema, stored_version
 from tallytree.model.address import check_address, without_secrets
 
@@ -77,6 +77,8 @@ def ledger_transaction(
     """
     url = ledger_url(ledger)
     engine = _engine(url, writes=account is not None, create=create)
+    # What fails before the transaction is to end has recorded nothing; of its end nobody knows.
+    failure: type[StorageError] = NothingRecordedError
     try:
         with engine.begin() as connection:
             if engine.dialect.name == "postgresql":
@@ -85,8 +87,9 @@ def ledger_transaction(
             if account is not None:
                 _take_turn(connection, f"account {account}")
             yield connection
+            failure = StorageError
     except IntegrityError as error:
-        raise StorageError(
+        raise NothingRecordedError(
             f"Another program wrote to the ledger {shown(url)} without waiting for its turn; "
             "nothing was recorded. Try again."
         ) from error
@@ -94,12 +97,12 @@ def ledger_transaction(
         # Drivers quote statements over many lines, and a damaged file quotes itself.
         said = without_secrets(str(error.orig), ledger)
         reason = said[:200] or "the server refused it"
-        raise StorageError(
+        raise failure(
             f"The ledger {shown(url)} cannot be used; nothing may be released: {reason}"
         ) from error
     except (SQLAlchemyError, UnicodeError, OverflowError) as error:
         # Whatever else a damaged file makes the libraries stumble over.
-        raise StorageError(
+        raise failure(
             f"The ledger {shown(url)} is damaged and cannot be read; nothing may be released."
         ) from error
 
@@ -118,7 +121,7 @@ def _check_version(connection: Connection, name: str, *, create: bool) -> None:
             f"{name} holds no ledger yet. Open an account first: tallytree ledger create"
         )
     if version > VERSION:
-        raise StorageError(
+        raise NothingRecordedError(
             f"The ledger {name} has format {version}, which a newer tallytree wrote; this one "
             f"knows up to {VERSION}. Upgrade "
             "tallytree; nothing may be released until then."
@@ -152,7 +155,7 @@ def _sqlite_engine(url: URL, *, writes: bool, create: bool) -> Engine:
                 f"There is no ledger {shown(url)}. Open an account first: tallytree ledger create"
             )
         if not path.parent.is_dir():
-            raise StorageError(
+            raise NothingRecordedError(
                 f"The ledger {shown(url)} cannot be made: its folder does not exist."
             )
         connection = sqlite3.connect(

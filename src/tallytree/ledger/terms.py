@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
 
 from tallytree.errors import InputError, RequestError
 from tallytree.model.nested import parse_json
@@ -68,6 +72,7 @@ class Parts:
                 "spaces or accents, so they may "
                 "name the same rows; list each part once."
             )
+        _refuse_one_value(self.labels)
 
     def covers(self, column: str | None, label: str | None) -> bool:
         """Whether this is one of the parts."""
@@ -89,6 +94,56 @@ def _folded(label: str) -> str:
         if not unicodedata.combining(letter)
     )
     return "".join("".join(letters).casefold().split())
+
+
+# Whole and decimal numbers, as columns of numbers write them; an exponent has few digits.
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII)
+MOST_DIGITS = 400
+TRUE, FALSE = ("1", "t", "true", "y", "yes", "on"), ("0", "f", "false", "n", "no", "off")
+# As people and programs write days; 03/04/2025 may be two of them.
+DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y%m%d")
+
+
+def values_of(label: str) -> frozenset[Fraction | date | bool]:
+    """What a label may be where its column is read as numbers, dates or truth values.
+
+    A column of ``1`` is read as text in one file and as integers in another, so a row that is in
+    part ``01`` of the first is in part ``1`` of the second.
+
+    Examples
+    --------
+    >>> values_of("01") & values_of("1.0") == {1}
+    True
+    >>> len(values_of("Georgia"))
+    0
+    """
+    text = _folded(label)
+    found: set[Fraction | date | bool] = {text in TRUE} if text in TRUE + FALSE else set()
+    if len(text) <= MOST_DIGITS and NUMBER.fullmatch(text):
+        found.add(Fraction(text))
+    # The day alone: a column of times may be read as one of days.
+    words = label.strip().replace("T", " ").split()
+    for day in words[:1]:
+        with suppress(ValueError):
+            found.add(date.fromisoformat(day))
+        for form in DAYS:
+            with suppress(ValueError):
+                found.add(datetime.strptime(day, form).date())
+    return frozenset(found)
+
+
+def _refuse_one_value(labels: Sequence[str]) -> None:
+    """Refuse labels that are one value where the column is read with another type."""
+    first: dict[Fraction | date | bool, str] = {}
+    for label in labels:
+        for value in values_of(label):
+            other = first.setdefault(value, label)
+            if other != label:
+                raise RequestError(
+                    f"The labels {other!r} and {label!r} are the same number, date or truth value "
+                    "where the column is not read as text, so they may name the same rows; list "
+                    "each part once."
+                )
 
 
 def _repeats(folded: list[str]) -> bool:

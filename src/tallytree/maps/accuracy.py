@@ -17,13 +17,13 @@ import numpy as np
 from tallytree.boxes.publish import release_map
 from tallytree.boxes.release import SpatialRelease
 from tallytree.errors import RequestError
+from tallytree.maps.assumed import points_like
 from tallytree.maps.evaluate import evaluate_map
 from tallytree.model.confidential_grid import ConfidentialGrid
 from tallytree.model.notebook import html_table, plain
 from tallytree.options.choices import MapMethod
 from tallytree.options.maps import MethodOptions
 from tallytree.privacy.budget import Exact, noise_for
-from tallytree.privacy.guarantee import guarantee_from_json
 from tallytree.privacy.sensitivity import histogram_sensitivity
 from tallytree.privacy.stated_budget import stated_budget
 from tallytree.releases.metrics import HEAD, QueryErrors
@@ -69,18 +69,6 @@ class MapPrediction:
         )
 
 
-def points_like(earlier: SpatialRelease) -> ConfidentialGrid:
-    """An earlier map taken as the assumed data: as many points in every box, placed at random
-    inside it.
-    """
-    density = np.maximum(earlier.surface.density, 0.0)
-    counts = np.random.default_rng(1).poisson(density).astype(np.int64)  # always the same
-    unit = guarantee_from_json(earlier.manifest["privacy"]).unit
-    return ConfidentialGrid(
-        counts, earlier.box, earlier.columns, "for planning", unit, axes=earlier.axes
-    )
-
-
 def plan_map(
     like: SpatialRelease,
     *,
@@ -111,7 +99,7 @@ def flat_density(assumed: ConfidentialGrid, epsilon: Exact) -> Density:
     """The slides' rule for the assumed points: whether the cells of the fine grid may be measured
     one by one.
     """
-    sensitivity = histogram_sensitivity(contributions=assumed.unit.contributions)
+    sensitivity = histogram_sensitivity(contributions=assumed.public.unit.contributions)
     variance = noise_for(stated_budget(epsilon, None, "pure"), sensitivity).variance
     return Density.of(float(assumed.counts.sum()), assumed.counts.size, variance)
 

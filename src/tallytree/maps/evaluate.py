@@ -29,10 +29,11 @@ def evaluate_map(
     Given boxes begin and end on lines of the fine grid: elsewhere the data, counted on that grid,
     have no exact count. The result is NOT private.
     """
-    if (truth.shape, truth.box) != (release.shape, release.box):
+    data = truth.public
+    if (data.shape, data.box) != (release.shape, release.box):
         raise RequestError(
-            f"The map has {release.shape} cells in {release.box}, the data {truth.shape} in "
-            f"{truth.box}; they must be equal."
+            f"The map has {release.shape} cells in {release.box}, the data {data.shape} in "
+            f"{data.box}; they must be equal."
         )
 
     def answer(low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:

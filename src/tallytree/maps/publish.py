@@ -48,6 +48,14 @@ def spatial(
         A ready grid of counts instead of points.
     out, overwrite, noisy
         As for :func:`tallytree.release`.
+
+    Examples
+    --------
+    >>> points = [(0.2, 0.3), (0.25, 0.3), (0.8, 0.9)]
+    >>> city = tt.spatial(points, box=[(0, 1), (0, 1)], resolution=16, epsilon=1)
+    >>> answer = city.range([(0, 0.5), (0, 0.5)])
+    >>> answer.low <= answer.estimate <= answer.high
+    True
     """
 
     def make(keeping: Keeping) -> SpatialRelease:

@@ -5,14 +5,54 @@ values.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tallytree.errors import InputError, RequestError
 
 OTHER = "other"
-"""The value of groups whose own value is missing or stands on no public list; every attribute has it."""
+"""The value of groups whose own value is missing or stands on no public list; every attribute has
+it but those whose list is complete.
+"""
+COLUMNS = frozenset(
+    [
+        "level",
+        "region",
+        "label",
+        "parent",
+        "groups",
+        "size",
+        "class",
+        "count",
+        "std_error",
+        "low",
+        "high",
+        "reliability",
+        "query",
+        "index",
+        "value",
+        "group",
+    ]
+)
+"""Names of columns in the tables of a release, its exports and its microdata; no attribute has one."""
+
+
+def names_beside(names: Sequence[str], others: Iterable[str]) -> list[str]:
+    """Names of columns, each with as many underscores at its end as tell it from all others.
+
+    Examples
+    --------
+    >>> names_beside(["state", "size"], ["region", "size"])
+    ['state', 'size_']
+    """
+    taken, free = set(others), []
+    for name in names:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        free.append(name)
+    return free
 
 
 @dataclass(frozen=True)
@@ -33,9 +73,15 @@ class Attributes:
         if len(set(self.names)) != len(self.names) or len(self.names) != len(self.values):
             raise InputError("Attributes have different names, and a list of values each.")
         for name, values in zip(self.names, self.values):
-            if len(set(values)) != len(values) or OTHER not in values:
+            if name in COLUMNS:
+                raise RequestError(
+                    f"An attribute cannot be called {name!r}: the tables of a release have a "
+                    f"column of that name. Give it another name, such as {name}_of_group; of a "
+                    f"database with --sql (select {name} as {name}_of_group, …)."
+                )
+            if len(set(values)) != len(values) or not values:
                 raise InputError(
-                    f"The values of {name!r} are different, and {OTHER!r} is one of them."
+                    f"The values of {name!r} are different, and there is at least one."
                 )
 
     def __bool__(self) -> bool:

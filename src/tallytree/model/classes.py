@@ -1,5 +1,5 @@
 """Classes of sizes as a public domain: groups are counted by class, and nothing is said about sizes
-within one.
+within one. A public bound on sizes makes one such class, of the bound and all sizes above it.
 
 Everything behind reading works with the number of a class where it would work with a size. That
 costs no more privacy than sizes do: numbers of classes never rise faster than sizes. See
@@ -64,6 +64,11 @@ class SizeClasses:
         """Number of classes."""
         return len(self.lows)
 
+    @property
+    def last_number(self) -> int:
+        """Number of the last class."""
+        return self.n_classes - 1
+
     @cached_property
     def low_array(self) -> IntArray:
         """Smallest size of each class."""
@@ -95,6 +100,14 @@ class SizeClasses:
             np.int64
         )
 
+    def lowest(self, number: IntArray) -> IntArray:
+        """Smallest size of some classes."""
+        return self.low_array[number]
+
+    def names(self, number: IntArray) -> list[str]:
+        """Names of some classes."""
+        return [self.labels[one] for one in number.tolist()]
+
     def outside(self, size: IntArray) -> BoolArray:
         """Which sizes lie in no class."""
         return np.asarray((size < self.lows[0]) | (size > self.highs[-1]))
@@ -112,15 +125,8 @@ class SizeClasses:
             else None
         )
         if first is None or last is None or first > last:
-            asked = (
-                f"{low} or more"
-                if high is None
-                else str(low)
-                if low == high
-                else f"{low} to {high}"
-            )
             raise RequestError(
-                f"Sizes were released in classes, which do not end at {asked}: "
+                f"Sizes were released in classes, which do not end at {_in_words(low, high)}: "
                 f"{', '.join(self.labels)}."
             )
         return first, last
@@ -128,6 +134,61 @@ class SizeClasses:
     def to_json(self) -> list[str]:
         """JSON-ready classes, as :func:`classes_from` takes them."""
         return list(self.labels)
+
+
+@dataclass(frozen=True)
+class SizesUpTo:
+    """Sizes by themselves up to a public bound, which stands for itself and for all larger ones.
+
+    Answers as :class:`SizeClasses` does; the number of a class is its smallest size.
+
+    Examples
+    --------
+    >>> bounded = SizesUpTo(12)
+    >>> bounded.names(bounded.number(np.array([3, 12, 500])))
+    ['3', '12+', '12+']
+    """
+
+    last: int
+
+    @property
+    def last_number(self) -> int:
+        """Number of the last class."""
+        return self.last
+
+    def number(self, size: IntArray) -> IntArray:
+        """Number of the class of each size."""
+        return np.minimum(size, self.last).astype(np.int64)
+
+    def lowest(self, number: IntArray) -> IntArray:
+        """Smallest size of some classes."""
+        return number
+
+    def names(self, number: IntArray) -> list[str]:
+        """Names of some classes."""
+        return [f"{one}+" if one == self.last else str(one) for one in number.tolist()]
+
+    def span(self, low: int, high: int | None) -> tuple[int, int]:
+        """First and last number of the classes that hold exactly the sizes from ``low`` to
+        ``high``, or all from ``low`` on.
+        """
+        if low > self.last or (high is not None and high >= self.last):
+            raise RequestError(
+                f"Sizes of {self.last} and more were counted as one, {self.last}+, so nothing is "
+                f"said about {_in_words(low, high)}. Ask for {self.last} or more, or below that."
+            )
+        return low, self.last if high is None else high
+
+
+SizeNames = SizeClasses | SizesUpTo
+"""What a size in a table stands for, where it is not one size."""
+
+
+def _in_words(low: int, high: int | None) -> str:
+    """Sizes that were asked for."""
+    if high is None:
+        return f"{low} or more"
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def classes_from(classes: str | Sequence[str]) -> SizeClasses:

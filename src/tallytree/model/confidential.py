@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NoReturn, Protocol, SupportsIndex, TypeVar
+from typing import Any, NoReturn, Protocol, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
 from tallytree.errors import InputError
 from tallytree.model.arrays import IntArray, read_only
-from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.classes import SizeClasses
 from tallytree.model.count_of_counts import (
     CountsBySize,
@@ -19,13 +18,13 @@ from tallytree.model.count_of_counts import (
     counts_by_level,
     counts_from_runs,
 )
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.limits import refuse_many_groups
 from tallytree.model.notebook import html_table
 from tallytree.model.part import Part
-from tallytree.model.people import NO_PEOPLE, People
-from tallytree.model.unit import ONE_ROW, Unit
+from tallytree.model.unit import Unit
 
 Counts = TypeVar("Counts", bound="ConfidentialCounts")
 Fact = IntArray | str
@@ -103,41 +102,6 @@ class Altered(Confidential):
 UNALTERED = Altered()
 
 
-class Description(Protocol):
-    """What is public about exact counts, wherever they are held; attributes as in
-    :class:`ConfidentialCounts`.
-    """
-
-    @property
-    def hierarchy(self) -> Hierarchy: ...  # noqa: D102
-    @property
-    def n_groups(self) -> IntArray: ...  # noqa: D102
-    @property
-    def groups_public(self) -> bool: ...  # noqa: D102
-    @property
-    def groups_note(self) -> str: ...  # noqa: D102
-    @property
-    def regions_note(self) -> str: ...  # noqa: D102
-    @property
-    def max_quantity(self) -> int: ...  # noqa: D102
-    @property
-    def group(self) -> str: ...  # noqa: D102
-    @property
-    def unit(self) -> Unit: ...  # noqa: D102
-    @property
-    def alone(self) -> str: ...  # noqa: D102
-    @property
-    def part(self) -> Part | None: ...  # noqa: D102
-    @property
-    def least_size(self) -> int: ...  # noqa: D102
-    @property
-    def classes(self) -> SizeClasses | None: ...  # noqa: D102
-    @property
-    def attributes(self) -> Attributes: ...  # noqa: D102
-    @property
-    def people(self) -> People: ...  # noqa: D102
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialCounts(Confidential):
     """Exact counts by size of every leaf, with what is public about them.
@@ -146,69 +110,37 @@ class ConfidentialCounts(Confidential):
 
     Attributes
     ----------
-    hierarchy
-        Public.
+    public
+        What is public about them.
     leaf_counts
         Confidential: counts by size per leaf, leaves numbered as in the hierarchy.
     n_groups
-        Groups per leaf. Public when ``groups_public``, otherwise as confidential as the counts.
-    groups_public
-        Whether the number of groups per region may be used as it is.
-    groups_note
-        In words, why the group totals count as public, or that they do not; goes into the manifest.
-    regions_note
-        In words, why the regions themselves count as public; goes into the manifest.
+        Groups per leaf. Public when ``public.groups_public``, otherwise as confidential as the
+        counts.
     remarks
         Sentences about the hierarchy that the user should see.
-    max_quantity
-        Public bound on what one entity adds to the size of its group: 1 where sizes count entities.
-    group
-        What one group is called, for the privacy statement.
-    unit
-        What is protected.
-    alone
-        In words, where a unit that is alone is not covered, because what is public was read off the
-        rows; empty if nowhere.
-    part
-        The rows that were read: those of one part, or all of them (None).
-    least_size
-        Public: 1 where a group exists through its entities, so that none is empty; 0 where sizes
-        may be 0.
-    classes
-        Public: the classes that sizes are counted in, by their numbers; None where sizes are
-        themselves.
-    attributes
-        Public: the attributes of groups and their values.
     cell_counts
         Confidential: counts by size per leaf and combination of values, as the finest family of a
         :class:`~tallytree.model.lattice.Lattice` numbers them; None without attributes. The numbers
-        of groups of these cells are public when ``groups_public``.
-    people
-        Public: the classes that entities are counted by, with the attributes of groups beside them.
+        of groups of these cells are public when ``public.groups_public``.
     entity_counts
         Confidential: entities of each class (columns) per leaf and combination of values (rows), as
         in ``cell_counts``; None without classes.
     altered
         Confidential: what was done to values outside public bounds.
+
+    Examples
+    --------
+    >>> counts = tt.read(people, group="household", levels=["state"], root="US", public="groups")
+    >>> counts
+    ConfidentialCounts(Hierarchy(US: 1, state: 2), values hidden)
     """
 
-    hierarchy: Hierarchy
+    public: PublicFacts
     leaf_counts: CountsBySize
     n_groups: IntArray
-    groups_public: bool = True
-    groups_note: str = "stated by the user"
-    regions_note: str = "stated by the user"
     remarks: tuple[str, ...] = ()
-    max_quantity: int = 1
-    group: str = "group"
-    unit: Unit = ONE_ROW
-    alone: str = ""
-    part: Part | None = None
-    least_size: int = 0
-    classes: SizeClasses | None = None
-    attributes: Attributes = NO_ATTRIBUTES
     cell_counts: CountsBySize | None = None
-    people: People = NO_PEOPLE
     entity_counts: IntArray | None = None
     altered: Altered = UNALTERED
 
@@ -222,28 +154,33 @@ class ConfidentialCounts(Confidential):
                 "match it."
             )
         refuse_many_groups(int(self.leaf_counts.count.sum()))
-        if bool(self.attributes) != (self.cell_counts is not None):
+        if bool(self.public.attributes) != (self.cell_counts is not None):
             raise InputError("Attributes and counts per combination of their values come together.")
         if self.cell_counts is not None and not self._cells_add_up(self.cell_counts):
             raise InputError(
                 "The counts per combination of values must add up to those of the leaves."
             )
-        if bool(self.people) != (self.entity_counts is not None):
+        if bool(self.public.people) != (self.entity_counts is not None):
             raise InputError("Classes of entities and counts per class come together.")
         if self.entity_counts is not None and not self._people_add_up(self.entity_counts):
             raise InputError(
                 "The entities of all classes must add up to the sizes of the groups they are in."
             )
-        if self.max_quantity < 1:
-            raise InputError("max_quantity must be at least 1.")
-        if self.unit.group and self.groups_public:
-            raise InputError("A protected group has no public place among the group totals.")
         read_only(self.n_groups)
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """Which regions there are; public."""
+        return self.public.hierarchy
 
     @property
     def lattice(self) -> Lattice:
         """All tables that levels and attributes make; public."""
-        return Lattice(self.hierarchy, self.attributes)
+        return self.public.lattice
+
+    def with_public(self, **facts: Any) -> Self:
+        """The same counts with other public facts."""
+        return replace(self, public=replace(self.public, **facts))
 
     def counts_of(self, family: Family) -> CountsBySize:
         """Confidential: counts by size of every row of a family."""
@@ -252,7 +189,7 @@ class ConfidentialCounts(Confidential):
         return self.lattice.counts(family, self.cell_counts)
 
     def _cells_add_up(self, cell_counts: CountsBySize) -> bool:
-        n_cells = self.attributes.n_cells
+        n_cells = self.public.attributes.n_cells
         if cell_counts.n_regions != self.hierarchy.n_leaves * n_cells:
             return False
         groups = cell_counts.n_groups().reshape(-1, n_cells).sum(axis=1)
@@ -270,11 +207,13 @@ class ConfidentialCounts(Confidential):
         """Confidential: entities of each class in every row of the table of a level by some
         attributes of groups.
         """
-        return self.lattice.sums(Family(level, self.attributes.chosen(by)), self.people_cells())
+        return self.lattice.sums(
+            Family(level, self.public.attributes.chosen(by)), self.people_cells()
+        )
 
     def _people_add_up(self, entity_counts: IntArray) -> bool:
         cells = self.leaf_counts if self.cell_counts is None else self.cell_counts
-        shape = (cells.n_regions, self.people.classes.n_cells)
+        shape = (cells.n_regions, self.public.people.classes.n_cells)
         return entity_counts.shape == shape and np.array_equal(
             entity_counts.sum(axis=1), cells.n_entities()
         )
@@ -284,12 +223,12 @@ class ConfidentialCounts(Confidential):
         yield self.hierarchy.fingerprint
         yield repr(
             (
-                self.attributes,
-                self.people,
-                self.classes,
-                self.unit,
-                self.max_quantity,
-                self.least_size,
+                self.public.attributes,
+                self.public.people,
+                self.public.classes,
+                self.public.unit,
+                self.public.max_quantity,
+                self.public.least_size,
             )
         )
         yield self.n_groups
@@ -309,7 +248,8 @@ class ConfidentialCounts(Confidential):
         return concatenate(self._counts_by_level)
 
     def _shown(self) -> str:
-        by = f" by {', '.join(self.attributes.names)}" if self.attributes else ""
+        attributes = self.public.attributes
+        by = f" by {', '.join(attributes.names)}" if attributes else ""
         return repr(self.hierarchy) + by
 
     def _repr_html_(self) -> str:
@@ -319,7 +259,7 @@ class ConfidentialCounts(Confidential):
             "Confidential counts, values hidden",
             ["level", "name", "regions"],
             rows,
-            note=self.groups_note,
+            note=self.public.groups_note,
         )
 
 
@@ -343,8 +283,7 @@ def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
         counts,
         leaf_counts=classed(own),
         cell_counts=cells,
-        least_size=0,
-        classes=classes,
+        public=replace(counts.public, least_size=0, classes=classes),
         altered=altered,
     )
 
@@ -352,6 +291,13 @@ def in_classes(counts: Counts, classes: SizeClasses) -> Counts:
 class AssumedCounts(ConfidentialCounts):
     """Counts that stand in for confidential ones in plans and simulations: made up, or taken from a
     release. Public.
+
+    Examples
+    --------
+    >>> from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
+    >>> assumed = assumed_counts(counts.hierarchy, [30, 20], named_shape("households"))
+    >>> [level.name for level in tt.plan(assumed, epsilon=1, runs=1).levels]
+    ['US', 'state']
     """
 
 

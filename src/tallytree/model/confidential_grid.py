@@ -14,12 +14,43 @@ from tallytree.model.bins import Bins
 from tallytree.model.box_tree import prefix_sums
 from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
 from tallytree.model.confidential_histogram import ConfidentialHistogram
-from tallytree.model.frame import Box, Frame
+from tallytree.model.frame import Box
 from tallytree.model.limits import saturated
 from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
 LARGEST_SUM = 1 << 61
+
+
+@dataclass(frozen=True)
+class PublicGrid:
+    """What is public about a grid, which the manifest of a map says.
+
+    Attributes
+    ----------
+    box
+        Lower and upper end of each dimension.
+    columns
+        Names of the dimensions.
+    shape
+        Cells per dimension.
+    note
+        What was done to points outside the box.
+    unit
+        What is protected.
+    part
+        The rows that were read: those of one part, or all of them (None).
+    crs
+        Coordinate system of the columns, such as ``EPSG:27700``; empty where nobody said.
+    """
+
+    box: Box
+    columns: tuple[str, ...]
+    shape: tuple[int, ...]
+    note: str = "counts per cell were given"
+    unit: Unit = ONE_ROW
+    part: Part | None = None
+    crs: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,39 +62,25 @@ class ConfidentialGrid(Confidential):
     ----------
     counts
         Confidential: entities per cell, one dimension per column.
-    box
-        Public: lower and upper end of each dimension.
-    columns
-        Names of the dimensions.
-    note
-        What was done to points outside the box; goes into the manifest.
-    unit
-        What is protected.
-    part
-        The rows that were read: those of one part, or all of them (None).
+    public
+        What may be said about them.
     axes
         Public: the bins of each dimension, where their edges were stated; None where the box is cut
         evenly.
-    crs
-        Public: coordinate system of the columns, such as ``EPSG:27700``; empty where nobody said.
     altered
         Confidential: to how many points outside the box something was done.
     """
 
     counts: IntArray
-    box: Box
-    columns: tuple[str, ...]
-    note: str = "counts per cell were given"
-    unit: Unit = ONE_ROW
-    part: Part | None = None
+    public: PublicGrid
     axes: tuple[Bins, ...] | None = None
-    crs: str = ""
     altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
         if self.counts.dtype != np.int64 or np.any(self.counts < 0):
             raise InputError("Counts per cell are whole numbers of at least 0.")
-        if not self.counts.ndim == len(self.box) == len(self.columns):
+        sides = len(self.public.box), len(self.public.columns)
+        if self.counts.shape != self.public.shape or sides != (self.counts.ndim,) * 2:
             raise RequestError(
                 "A grid has as many sides in its box and as many columns as dimensions."
             )
@@ -72,18 +89,9 @@ class ConfidentialGrid(Confidential):
     def facts(self) -> Iterator[Fact]:
         """As in :class:`~tallytree.model.confidential.ExactValues`."""
         axes = None if self.axes is None else [axis.spelled for axis in self.axes]
-        yield repr((self.box, self.columns, axes, self.unit))
+        public = self.public
+        yield repr((public.box, public.columns, axes, public.unit))
         yield self.counts
-
-    @cached_property
-    def frame(self) -> Frame:
-        """Public: where the cells lie."""
-        return Frame(self.box, self.shape, self.axes)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Public: cells per dimension."""
-        return self.counts.shape
 
     @cached_property
     def sums(self) -> IntArray:
@@ -95,7 +103,7 @@ class ConfidentialGrid(Confidential):
         return prefix_sums(np.minimum(self.counts, LARGEST_SUM // self.counts.size))
 
     def _shown(self) -> str:
-        return f"{' x '.join(map(str, self.shape))} cells"
+        return f"{' x '.join(map(str, self.public.shape))} cells"
 
 
 def grid_of(histogram: ConfidentialHistogram) -> ConfidentialGrid:
@@ -105,13 +113,7 @@ def grid_of(histogram: ConfidentialHistogram) -> ConfidentialGrid:
         if len(histogram.axes) == 1
         else tuple(f"value_{n}" for n in range(len(histogram.axes)))
     )
-    return ConfidentialGrid(
-        histogram.counts,
-        tuple((float(axis.edges[0]), float(axis.edges[-1])) for axis in histogram.axes),
-        columns,
-        histogram.note,
-        histogram.unit,
-        histogram.part,
-        histogram.axes,
-        altered=histogram.altered,
-    )
+    box = tuple((float(axis.edges[0]), float(axis.edges[-1])) for axis in histogram.axes)
+    known = histogram.public
+    public = PublicGrid(box, columns, histogram.counts.shape, known.note, known.unit, known.part)
+    return ConfidentialGrid(histogram.counts, public, histogram.axes, histogram.altered)

@@ -16,6 +16,28 @@ from tallytree.model.part import Part
 from tallytree.model.unit import ONE_ROW, Unit
 
 
+@dataclass(frozen=True)
+class PublicHistogram:
+    """What is public about a histogram beyond its bins, which its manifest says.
+
+    Attributes
+    ----------
+    note
+        What was done to values outside the bins.
+    unit
+        What is protected.
+    part
+        The rows that were read: those of one part, or all of them (None).
+    """
+
+    note: str = "no value lies outside the bins"
+    unit: Unit = ONE_ROW
+    part: Part | None = None
+
+
+NOTHING_OUTSIDE = PublicHistogram()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialHistogram(Confidential):
     """Exact counts per bin, in one or more dimensions. Only :mod:`tallytree.ranges.measure` looks
@@ -27,21 +49,15 @@ class ConfidentialHistogram(Confidential):
         Public: the bins of each dimension.
     counts
         Confidential: how many entities lie in each bin, one dimension per axis.
-    unit
-        What is protected.
-    part
-        The rows that were read: those of one part, or all of them (None).
-    note
-        What was done to values outside the bins; goes into the manifest.
+    public
+        What may be said about them.
     altered
-        Confidential: to how many.
+        Confidential: how many values outside the bins something was done to.
     """
 
     axes: tuple[Bins, ...]
     counts: IntArray
-    note: str = "no value lies outside the bins"
-    unit: Unit = ONE_ROW
-    part: Part | None = None
+    public: PublicHistogram = NOTHING_OUTSIDE
     altered: Altered = UNALTERED
 
     def __post_init__(self) -> None:
@@ -55,7 +71,7 @@ class ConfidentialHistogram(Confidential):
 
     def facts(self) -> Iterator[Fact]:
         """As in :class:`~tallytree.model.confidential.ExactValues`."""
-        yield repr(([axis.spelled for axis in self.axes], self.unit))
+        yield repr(([axis.spelled for axis in self.axes], self.public.unit))
         yield self.counts
 
     def _shown(self) -> str:

@@ -117,6 +117,16 @@ class CountsBySize:
             self.region_of_run(), np.minimum(self.size, max_size), self.count, self.n_regions
         )
 
+    def between(self, least: int, most: int | None) -> CountsBySize:
+        """The same groups with every size below ``least`` raised to it and every size above
+        ``most`` lowered to it; no copy where none is.
+        """
+        largest = int(self.size.max(initial=0))
+        if least <= int(self.size.min(initial=least)) and (most is None or largest <= most):
+            return self
+        size = np.clip(self.size, least, most)
+        return counts_from_runs(self.region_of_run(), size, self.count, self.n_regions)
+
     def __repr__(self) -> str:
         return f"CountsBySize({self.n_regions:,} regions, {len(self.size):,} runs)"
 

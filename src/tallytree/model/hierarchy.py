@@ -53,6 +53,13 @@ class Hierarchy:
         Parent of each region, nondecreasing along each level; -1 for the root.
     labels
         Own label of each region (not its path), an object array of ``str``.
+
+    Examples
+    --------
+    >>> release.hierarchy
+    Hierarchy(US: 1, state: 2)
+    >>> release.hierarchy.paths.tolist()
+    ['US', 'US/Georgia', 'US/Ohio']
     """
 
     level_names: tuple[str, ...]

@@ -130,6 +130,8 @@ class AuditOptions(AccountOptions, panel=QUESTION):
         An exported history, checked instead of an account.
     releases
         Folders of releases that the account paid for.
+    heads
+        Heads that were noted before, outside the ledger.
     """
 
     exported: str | None = option(
@@ -140,5 +142,12 @@ class AuditOptions(AccountOptions, panel=QUESTION):
         help="A release paid for from it. Repeatable.",
         flag="release",
         metavar="DIR",
+        repeats=True,
+    )
+    heads: Sequence[str] = option(
+        (),
+        help="A head that was noted before, outside the ledger. Repeatable.",
+        flag="head",
+        metavar="HASH",
         repeats=True,
     )

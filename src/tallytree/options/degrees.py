@@ -30,6 +30,11 @@ UNIT_NEEDS_COLUMN = "unit= names the protected unit of rows, so it goes with col
 class DegreesOptions(UnitOptions, SourceOptions, Releasing, panel=TABLE):
     """How to release sorted counts; see :func:`tallytree.degrees`.
 
+    Examples
+    --------
+    >>> len(tt.degrees([2, 0, 10, 2], tt.DegreesOptions(epsilon=1)).degrees)
+    4
+
     Attributes
     ----------
     column

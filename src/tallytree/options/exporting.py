@@ -20,6 +20,9 @@ class ShapesOptions(Options, panel=OUTPUT):
         File of outlines, GeoJSON or TopoJSON.
     shapes_id
         Property that holds the labels of the regions; the ``id`` of each shape where left out.
+    shapes_layer
+        Of TopoJSON with several layers: the one to take; the one with the outlines of most regions
+        where left out.
     shapes_level
         Level that the outlines are of; the one where most labels are found where left out.
     """
@@ -30,6 +33,10 @@ class ShapesOptions(Options, panel=OUTPUT):
     shapes_id: str | None = option(
         None,
         help="Property of the outlines that holds the regions' labels; their id when left out.",
+    )
+    shapes_layer: str | None = option(
+        None,
+        help="Layer of a TopoJSON file; the one with the outlines of most regions when left out.",
     )
     shapes_level: str | None = option(
         None,

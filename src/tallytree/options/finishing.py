@@ -22,6 +22,8 @@ class VerifyOptions(Printing, panel=QUESTION):
         Recompute the privacy loss instead.
     public_key
         File of the key with which the release must be signed.
+    name
+        The name or the address that it must have been signed under.
     """
 
     privacy: bool = option(False, help="Recompute the privacy loss from the manifest instead.")
@@ -29,6 +31,9 @@ class VerifyOptions(Printing, panel=QUESTION):
         None,
         help="The release must be signed with this key: an Ed25519 key, PEM.",
         metavar="FILE",
+    )
+    name: str | None = option(
+        None, help="The release must be signed under this name or address.", metavar="TEXT"
     )
 
 
@@ -65,7 +70,7 @@ class AgainOptions(Printing, panel=OUTPUT):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class SignOptions(Printing, panel=PRIVACY):
-    """With which key a release is signed.
+    """With which key a release is signed, and as what.
 
     Attributes
     ----------
@@ -73,6 +78,8 @@ class SignOptions(Printing, panel=PRIVACY):
         File of the key.
     new_key
         File for a new one.
+    name, address
+        What the release is called, and where readers find it.
     """
 
     private_key: str | None = option(
@@ -81,6 +88,10 @@ class SignOptions(Printing, panel=PRIVACY):
     new_key: str | None = option(
         None, help="Make a key pair: FILE, and FILE.pub to hand out.", metavar="FILE"
     )
+    name: str = option(
+        "", help="What the release is called; the folder's name when left out.", panel=OUTPUT
+    )
+    address: str = option("", help="Where readers find the release.", metavar="URL", panel=OUTPUT)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

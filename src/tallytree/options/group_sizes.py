@@ -18,6 +18,12 @@ from tallytree.privacy.budget import Exact
 class ReleaseOptions(Releasing, panel=EXPERTS):
     """How to release group sizes; see :func:`tallytree.release`.
 
+    Examples
+    --------
+    >>> options = tt.ReleaseOptions(epsilon=1, mechanism="bottom-up")
+    >>> tt.release(counts, options).region("US").n_groups
+    4
+
     Attributes
     ----------
     mechanism
@@ -41,7 +47,14 @@ class ReleaseOptions(Releasing, panel=EXPERTS):
         chosen.
     max_size
         Public bound on the size of a group. Views that need one pay for an estimate with ``"auto"``
-        (default); ``"adaptive"`` needs none, and releases no larger group where one is given.
+        (default); ``"adaptive"`` needs none. Where one is given the last size stands for all larger
+        ones too and is called so, ``12+``: no table, page or answer says how many are larger. Views
+        ``"sizes"`` and ``"hybrid"`` alone ask about every size, and have no use for a bound.
+    min_size
+        Public least size of a group: no smaller one is released. 1 by default where groups exist
+        through their rows, so that none is empty; 0 where a public table of groups brings empty
+        ones, where rows say a size, and where sizes are sums of quantities. It changes no noise:
+        what is estimated below is raised to it.
     max_size_budget
         What a bound that is paid for costs: an amount of ε, or of ρ, such as kuo2018's 0.0001
         (footnote 6). By default a hundredth of the budget.
@@ -91,8 +104,15 @@ class ReleaseOptions(Releasing, panel=EXPERTS):
     )
     max_size: int | Literal["auto"] | None = option(
         None,
-        help="Public bound on sizes for views that need one, or auto.",
+        help="Public bound on sizes: the last is the class of all larger ones, 12+; or auto.",
         text=whole_or_word,
+        panel=PUBLIC,
+        rare=True,
+    )
+    min_size: int | None = option(
+        None,
+        help="Public least size of a group; no smaller one is released.",
+        least=0,
         panel=PUBLIC,
         rare=True,
     )

@@ -253,11 +253,21 @@ class Output(Printing, panel=OUTPUT):
         Replace a release that is already there.
     no_noisy
         Leave the raw noisy measurements out.
+    pad_time
+        A command that succeeds ends at a multiple of so many seconds after its start, so that
+        whoever sees when it ends learns little from how long it took.
     """
 
     out: str | None = option(None, help="Folder to write the release to.", needed="")
     overwrite: bool = option(False, help="Replace a release that is already there.")
     no_noisy: bool = option(False, help="Leave the raw noisy measurements out.", rare=True)
+    pad_time: int | None = option(
+        None,
+        help="End at a multiple of so many seconds after the start, so that time tells little.",
+        least=1,
+        recorded=False,
+        rare=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -270,7 +280,8 @@ class Saving(Options):
         The folder to write, claimed before anything is paid; whether a release there is replaced;
         and whether the raw noisy measurements are written too. What a run that died has paid for
         and measured is kept beside the folder: the same call, or :func:`tallytree.resume`, goes on
-        with it and pays nothing more.
+        with it and pays nothing more. Without ``out`` a release lives in memory, and what was paid
+        is lost with the process.
     """
 
     out: str | Path | None = None

@@ -104,6 +104,12 @@ class HistogramOptions(
 ):
     """How to release a histogram; see :func:`tallytree.histogram`.
 
+    Examples
+    --------
+    >>> options = tt.HistogramOptions(edges=[0, 18, 65, 120], epsilon=1)
+    >>> len(tt.histogram([3, 17, 40, 77], options).counts)
+    3
+
     Attributes
     ----------
     column, count

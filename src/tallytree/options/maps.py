@@ -159,7 +159,14 @@ class GridOptions(NamedUnit, SourceOptions, panel=TABLE):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapOptions(GridOptions, MethodOptions, FinishOptions, Releasing, panel=EXPERTS):
-    """How to release a map; see :func:`tallytree.spatial`."""
+    """How to release a map; see :func:`tallytree.spatial`.
+
+    Examples
+    --------
+    >>> options = tt.MapOptions(box=[(0, 1), (0, 1)], resolution=16, epsilon=1)
+    >>> tt.spatial([(0.2, 0.3), (0.8, 0.9)], options).columns
+    ('x', 'y')
+    """
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -88,6 +88,12 @@ class PublicOptions(Options, panel=PUBLIC):
 class ReadOptions(RegionOptions, PublicOptions, SourceOptions, panel=TABLE):
     """What one row of a table is; see :func:`tallytree.read`.
 
+    Examples
+    --------
+    >>> options = tt.ReadOptions(group="household", levels=["state"], public="groups")
+    >>> tt.read(people, options)
+    ConfidentialCounts(Hierarchy(total: 1, state: 2), values hidden)
+
     Attributes
     ----------
     by
@@ -95,6 +101,9 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions, panel=TABLE):
         values: ``"tenure"``, ``"tenure=owned,rented"``, or a mapping from columns to values.
         Whatever stands on no list, or is missing, is ``"other"``. Without a list the values are
         those of the public cells or tables.
+    closed
+        Attributes of ``by`` whose list of values is complete, so that there is no ``"other"``. Data
+        with another value, or none, are refused.
     people
         Columns with classes of entities (age, sex …), each with its public values,
         ``"age=0-17,18-64,65+"`` or a mapping: the release then also says how many entities of each
@@ -143,6 +152,12 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions, panel=TABLE):
         metavar="COLUMN[=VALUES]",
         text=one_entry,
         repeats=True,
+    )
+    closed: str | Sequence[str] = option(
+        (),
+        help="Attributes of --by whose list is complete, comma-separated: they have no value other.",
+        text=comma_names,
+        rare=True,
     )
     people: str | Sequence[str] | Mapping[str, Sequence[str] | None] = option(
         (),

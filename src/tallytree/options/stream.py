@@ -93,6 +93,12 @@ class StreamOptions(StepOptions, CounterOptions, NamedUnit, SourceOptions, Relea
 
     Of the rows of a ``unit`` the first ``contributions`` in time count.
 
+    Examples
+    --------
+    >>> options = tt.StreamOptions(horizon=365, epsilon=1)
+    >>> tt.stream(options=options, counts=[31, 35, 62]).n_steps
+    3
+
     Attributes
     ----------
     out

@@ -13,6 +13,7 @@ import numpy as np
 from tallytree.errors import StorageError
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import counts_from_dense, counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 from tallytree.papers.housing import LARGEST_OUTLIER, N_OUTLIERS
@@ -26,11 +27,13 @@ def taxi(data: Path) -> ConfidentialCounts:
     leaves = [(("lower", "upper")[half], f"neighbourhood {i:02d}") for i, half in enumerate(parent)]
     counts = counts_from_dense(table)
     return ConfidentialCounts(
-        hierarchy_from_leaves(["half", "neighbourhood"], leaves, root="Manhattan"),
+        PublicFacts(
+            hierarchy_from_leaves(["half", "neighbourhood"], leaves, root="Manhattan"),
+            unit=Unit("trip"),
+            group="taxi",
+        ),
         counts,
         counts.n_groups(),
-        unit=Unit("trip"),
-        group="taxi",
     )
 
 
@@ -39,11 +42,9 @@ def hawaiian(data: Path) -> ConfidentialCounts:
     with np.load(_file(data, "kuo2018_coco/kuo2018_hawaiian_nation.npz")) as arrays:
         counts = counts_from_dense(arrays["hist"].astype(np.int64)[None, :])
     return ConfidentialCounts(
-        hierarchy_from_leaves([], [()], root="US"),
+        PublicFacts(hierarchy_from_leaves([], [()], root="US"), unit=Unit("person"), group="block"),
         counts,
         counts.n_groups(),
-        unit=Unit("person"),
-        group="block",
     )
 
 
@@ -84,11 +85,13 @@ def county_housing(
     )
     counts = counts_from_runs(region_of_run, sizes, n_groups, len(leaves))
     return ConfidentialCounts(
-        hierarchy_from_leaves(["state", "county"], leaves, root="US"),
+        PublicFacts(
+            hierarchy_from_leaves(["state", "county"], leaves, root="US"),
+            unit=Unit("person"),
+            group="household",
+        ),
         counts,
         counts.n_groups(),
-        unit=Unit("person"),
-        group="household",
     )
 
 

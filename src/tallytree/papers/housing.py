@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import hierarchy_from_leaves
 from tallytree.model.unit import Unit
 
@@ -77,12 +78,14 @@ def housing_counts(
     region, size, count = (np.concatenate(column).astype(np.int64) for column in zip(*parts))
     counts_by_size = counts_from_runs(region, size, count, len(leaves))
     return ConfidentialCounts(
-        hierarchy=hierarchy_from_leaves(["state", "county"], leaves, root="US"),
+        PublicFacts(
+            hierarchy_from_leaves(["state", "county"], leaves, root="US"),
+            groups_note="synthetic data: the generator's own totals",
+            unit=Unit("person"),
+            group="household",
+        ),
         leaf_counts=counts_by_size,
         n_groups=counts_by_size.n_groups(),
-        groups_note="synthetic data: the generator's own totals",
-        unit=Unit("person"),
-        group="household",
     )
 
 

@@ -67,7 +67,8 @@ def _fraction(value: object) -> Fraction | None:
         return None
     # str of a float, NumPy's too, is its shortest decimal.
     parts = str(value).split("/") if isinstance(value, str) else [str(value)]
-    if len(parts) > 2:
+    # Python would take 1_0 for 10, and digits of every script.
+    if len(parts) > 2 or not all(part.isascii() and "_" not in part for part in parts):
         return None
     try:
         numbers = [Decimal(part.strip()) for part in parts]

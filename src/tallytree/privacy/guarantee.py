@@ -123,6 +123,41 @@ class Guarantee:
         return {self.budget.symbol: str(self.budget.of_replacing)}
 
 
+# Above this ε a promise is called weak.
+_LARGEST_STRONG_EPSILON = 10
+
+
+def weak_promise(budget: Budget) -> str:
+    """What a loss above ε = 10 means, in plain words; empty where the promise is stronger.
+
+    Examples
+    --------
+    >>> weak_promise(Budget("pure", Fraction(10)))
+    ''
+    >>> weak_promise(Budget("pure", Fraction(100)))[:23]
+    'ε = 100, which is above'
+    """
+    total = budget.of_replacing if budget.replacing else budget.total
+    if budget.definition == "pure" or budget.asked is not None:
+        epsilon = total if budget.asked is None else budget.asked[0]
+        said = f"ε = {float(epsilon):.6g}"
+    elif total > _LARGEST_RHO:
+        epsilon, said = Fraction(total), f"ρ = {float(total):.6g}"
+    elif total < _SMALLEST_RHO:
+        return ""
+    else:
+        epsilon = epsilon_from_rho(total, STATED_DELTAS[0])
+        said = f"ρ = {float(total):.6g} means ε = {float(epsilon):.4g} at δ = 10⁻⁶"
+    if epsilon <= _LARGEST_STRONG_EPSILON:
+        return ""
+    return (
+        f"{said}, which is above {_LARGEST_STRONG_EPSILON}: these numbers may be over "
+        f"{factor_of(Fraction(_LARGEST_STRONG_EPSILON))} times as likely with a unit in the data "
+        "as without it, so whoever knows the rest of the data may be all but certain about it. The "
+        "promise is weak."
+    )
+
+
 def factor_of(epsilon: Fraction) -> str:
     """e^ε rounded up to three digits, as people write it; empty where it has too many.
 

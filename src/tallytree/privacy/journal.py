@@ -111,7 +111,8 @@ class Journal:
         )
         checksum = hashlib.sha256(body).hexdigest()
         try:
-            with file.with_suffix(".part").open("wb") as stream:
+            part = os.open(file.with_suffix(".part"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(part, "wb") as stream:
                 stream.write(_MAGIC + checksum.encode() + b"\n" + body)
                 stream.flush()
                 os.fsync(stream.fileno())

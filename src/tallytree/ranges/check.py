@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tallytree.boxes.rewriting import boxes_again, check_boxes_privacy
-from tallytree.model.part import Part
-from tallytree.model.unit import Unit
+from tallytree.model.confidential_histogram import PublicHistogram
 from tallytree.privacy.guarantee import unit_from_json
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.ranges.manifest import (
@@ -24,15 +21,6 @@ from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
 
 
-@dataclass(frozen=True)
-class _Histogram:
-    """What is public about a histogram, by its manifest."""
-
-    unit: Unit
-    note: str
-    part: Part | None
-
-
 def histogram_again(folder: Folder) -> Manifest:
     """The manifest of a histogram. Told: the strategy and why it was chosen, how values outside the
     bins count.
@@ -40,9 +28,9 @@ def histogram_again(folder: Folder) -> Manifest:
     manifest = folder.manifest
     if asks_boxes(manifest):
         return box_histogram_manifest(boxes_again(folder), str(manifest["mechanism"]["reason"]))
-    histogram = _Histogram(
-        unit_from_json(manifest["privacy"]["unit"]),
+    histogram = PublicHistogram(
         str(manifest["public"]["outside"]),
+        unit_from_json(manifest["privacy"]["unit"]),
         part_of(manifest),
     )
     return histogram_manifest(

@@ -4,13 +4,12 @@ check it.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
-from tallytree.model.part import Part
+from tallytree.model.confidential_histogram import PublicHistogram
 from tallytree.model.range_tree import RangeTree
-from tallytree.model.unit import Unit
 from tallytree.privacy.accounting import Composition, MechanismRecord, noise_to_json, record_to_json
 from tallytree.privacy.budget import Budget, written_fraction
 from tallytree.privacy.guarantee import Guarantee, budget_of, guarantee_to_json
@@ -33,21 +32,9 @@ BOXES = "boxes"
 LOOK = "number of points"
 
 
-class DescribedHistogram(Protocol):
-    """What is public about a histogram, wherever its counts are; attributes as in
-    :class:`tallytree.model.confidential_histogram.ConfidentialHistogram`."""
-
-    @property
-    def unit(self) -> Unit: ...  # noqa: D102
-    @property
-    def note(self) -> str: ...  # noqa: D102
-    @property
-    def part(self) -> Part | None: ...  # noqa: D102
-
-
 def histogram_manifest(
     plan: HistogramPlan,
-    histogram: DescribedHistogram,
+    histogram: PublicHistogram,
     *,
     published: dict[str, Any],
     reason: str,

@@ -34,7 +34,7 @@ from tallytree.model.bins import (
 )
 from tallytree.model.confidential import UNALTERED, Altered
 from tallytree.model.confidential_grid import grid_of
-from tallytree.model.confidential_histogram import ConfidentialHistogram
+from tallytree.model.confidential_histogram import ConfidentialHistogram, PublicHistogram
 from tallytree.model.part import Part
 from tallytree.model.place import ANYWHERE
 from tallytree.model.unit import ENTITY, Unit, unit_from
@@ -164,7 +164,7 @@ def release_histogram(
     """Pay for a planned histogram, measure it, estimate its bins and put the release together."""
     manifest = histogram_manifest(
         plan,
-        confidential,
+        confidential.public,
         published={"nonnegative": nonnegative, "integers": bool(integers)},
         reason=reason,
         secure=insecure_seed is None,
@@ -238,7 +238,9 @@ def release_after_look(
     grid, secure = grid_of(confidential), options.insecure_seed is None
     rule, integers = check_nonnegative(options.nonnegative), bool(options.integers)
     ways = {"nonnegative": map_rule(options.nonnegative), "integers": integers}
-    planned = planned_manifest(grid, plan.budget, MethodOptions(), published=ways, secure=secure)
+    planned = planned_manifest(
+        grid.public, plan.budget, MethodOptions(), published=ways, secure=secure
+    )
     planned = box_histogram_manifest(planned, "the number of rows is asked first")
     tell, bins = confidential.altered if options.tell_owner else None, confidential.axes[0]
     with paid_noise(keeping, planned, options.insecure_seed, read=confidential, tell=tell) as paid:
@@ -252,7 +254,7 @@ def release_after_look(
             published = {"nonnegative": rule, "integers": integers}
             looked = f"about {found:,} points for {bins.n_bins:,} bins, which are many: {reason}"
             manifest = histogram_manifest(
-                plan, confidential, published=published, reason=looked, secure=secure
+                plan, confidential.public, published=published, reason=looked, secure=secure
             )
             receipt = {
                 name: paid.manifest["privacy"][name]
@@ -397,4 +399,4 @@ def _confidential(values: Any, given: Any, options: HistogramOptions) -> Confide
         raise RequestError(
             f"There are {len(counts)} counts for {axis.n_bins} bins; give one count per bin."
         )
-    return ConfidentialHistogram((axis,), counts, note, unit, part, altered)
+    return ConfidentialHistogram((axis,), counts, PublicHistogram(note, unit, part), altered)

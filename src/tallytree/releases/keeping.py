@@ -21,6 +21,7 @@ from uuid import uuid4
 from tallytree.errors import (
     BudgetError,
     DuplicateReleaseError,
+    NothingRecordedError,
     PaidNotFinishedError,
     RequestError,
     VerificationError,
@@ -146,7 +147,7 @@ class PaidNoise:
         work, journal = self.keeping.work, self.journal
         if work is not None and journal is not None:
             shutil.rmtree(work.path / MEASURED, ignore_errors=True)
-            build_folder(work.path / MEASURED, tables, manifest, parts)
+            build_folder(work.path / MEASURED, tables, manifest, parts, private=True)
             digest = digest_of_parts(parts) if parts else journal.digest()
             work.write_note(
                 work.note() | {"state": "measured", "answers": digest, "read": self.read_at}
@@ -282,6 +283,7 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
     """
     payment = keeping.payment
     asked, note = digest_of_request(manifest), work.note()
+    _refuse_other_key(work, payment)
     dataset = None if payment is None else payment.dataset
     if note and (note["request"], note["dataset"]) != (asked, dataset):
         raise RequestError(
@@ -310,11 +312,25 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
     else:
         paying = {"state": "paying", "key": key, "ledger": _shown(payment.ledger)}
         work.write_note(facts | keeping.finishing() | paying)
-    entry = (
-        found.reservation if found is not None else reserve_for(replace(payment, key=key), manifest)
-    )
+    try:
+        entry = found.reservation if found else reserve_for(replace(payment, key=key), manifest)
+    except NothingRecordedError:
+        if not note:  # an earlier run may have paid
+            work.forget_note()
+        raise
     work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt()})
     return with_receipt(manifest, entry.receipt()), "" if found is None else found.measured_digest
+
+
+def _refuse_other_key(work: Work, payment: Payment | None) -> None:
+    """A key that finished the release of another one would pay again when it is used next."""
+    key = work.note().get("key")
+    if key and payment is not None and payment.key not in ("", key):
+        raise RequestError(
+            f"{work.path} holds a release that was begun under the idempotency key {key!r}, not "
+            f"{payment.key!r}. Finish it (tallytree resume {work.target}), drop it (tallytree "
+            f"clean {work.target}), or choose another folder."
+        )
 
 
 def _find_open(ledger: str, dataset: str, key: str) -> OpenReservation | None:
@@ -399,6 +415,11 @@ def release_to(
     with kept_on_failure(work):
         refuse_measured(work)
         made = make(Keeping(payment, work, target.noisy, target.intervals))
+        if payment is not None and not made.manifest["privacy"].get("ledger"):
+            raise RequestError(
+                "The function that makes the release did not pay: hand it the Keeping that it is "
+                "called with. Nothing was paid or written."
+            )
         finish(work, made, payment=payment, noisy=target.noisy)
     return made, False
 
@@ -425,7 +446,11 @@ def finish(work: Work, made: Published, *, payment: Payment | None, noisy: bool 
 
 
 def _leave(work: Work, error: BaseException) -> None:
-    state = work.note().get("state")
+    try:
+        state = work.note().get("state")
+    except PaidNotFinishedError:
+        work.leave()
+        raise
     # What a ledger refuses is not paid. Where it could not be reached to the end, or the run was
     # stopped, nobody knows.
     if state is None or (

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from tallytree.errors import TallytreeError, VerificationError
-from tallytree.storage.folder import DAMAGE, MANIFEST, OWN_CHECKSUM, Folder, Manifest, read_manifest
+from tallytree.storage.folder import DAMAGE, MANIFEST, Folder, Manifest, read_manifest
+from tallytree.storage.sealing import OWN_CHECKSUM
 
 # What a reader of any kind relies on.
 _NEEDED = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
 from tallytree.errors import RequestError
+from tallytree.extensions import added_module
 from tallytree.model.notebook import Page, Picture
 from tallytree.releases.checks import Verification
 from tallytree.releases.questions import FLAGS, Question, Reply
@@ -19,14 +19,6 @@ from tallytree.storage.work import Work
 NO_MEASUREMENTS = (
     "This release was saved without its raw measurements, so it cannot be estimated again."
 )
-
-
-def _showing(name: str) -> Callable[..., Any]:
-    """A verb that shows releases. It stands in a room that knows every kind, and so is found when
-    it is called.
-    """
-    verb: Callable[..., Any] = getattr(import_module("tallytree.kinds.showing"), name)
-    return verb
 
 
 class Published(Protocol):
@@ -73,14 +65,14 @@ class Published(Protocol):
         """The page of the release, which a notebook shows; written to ``path`` too. Keywords as of
         ``tallytree report``.
         """
-        page: Page = _showing("report")(self, path, **look)
+        page: Page = added_module("showing").report(self, path, **look)
         return page
 
     def plot(self, path: str | Path | None = None, **what: Any) -> Picture:
         """A picture of the release, which a notebook shows; written to ``path`` too. Of group
         sizes: ``region=``.
         """
-        picture: Picture = _showing("plot")(self, path, **what)
+        picture: Picture = added_module("showing").plot(self, path, **what)
         return picture
 
     def verify(self) -> Verification:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.errors import RequestError
+from tallytree.errors import InputError, RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.shapes.outlines import Outlines, Polygon
+from tallytree.options.exporting import ShapesOptions
+from tallytree.shapes.outlines import Outlines, Polygon, layers_of, read_outlines
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,32 @@ class ShapedLevel:
     polygons: tuple[tuple[Polygon, ...], ...]
     without: int
     names: tuple[str, ...] = ()
+
+
+def read_shaped_level(shapes: ShapesOptions, hierarchy: Hierarchy) -> ShapedLevel:
+    """The regions of a level with the outlines of a file; of TopoJSON with several layers those of
+    the layer where the largest share of a level is found.
+    """
+    path, layer = str(shapes.shapes), shapes.shapes_layer
+    several = layers_of(path) if layer is None else ()
+    if len(several) < 2:
+        found = read_outlines(path, shapes.shapes_id, layer=layer)
+        return match_outlines(found, hierarchy, shapes.shapes_level)
+    shaped, refused = [], []
+    for one in several:
+        try:
+            found = read_outlines(path, shapes.shapes_id, layer=one)
+            shaped.append(match_outlines(found, hierarchy, shapes.shapes_level))
+        except (InputError, RequestError) as error:
+            refused.append(error)
+    if not shaped:
+        raise RequestError(
+            f"No layer of {path} fits; its layers are {', '.join(several)}, one of which "
+            f"--shapes-layer names. The first: {refused[0]}"
+        )
+    return max(
+        shaped, key=lambda one: (1 - one.without / hierarchy.level_size(one.level), one.level)
+    )
 
 
 def match_outlines(

@@ -82,6 +82,13 @@ def _read_outlines(path: str | Path, identifier: str | None, layer: str | None) 
     return Outlines(polygons, names)
 
 
+def layers_of(path: str | Path) -> tuple[str, ...]:
+    """The layers of a TopoJSON file; none of GeoJSON, which is one."""
+    with _well_formed(path):
+        facts = _read(Path(path))
+        return tuple(map(str, facts["objects"])) if facts.get("type") == "Topology" else ()
+
+
 def read_polygons(path: str | Path) -> list[Polygon]:
     """All outlines of a file, whatever they are called."""
     with _well_formed(path):

@@ -19,7 +19,7 @@ from tallytree.group_sizes.mechanisms.turns import measure_above, measure_in_tur
 from tallytree.group_sizes.plan.groups import Groups
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan
 from tallytree.group_sizes.plan.traits import NAMES, traits_of
-from tallytree.group_sizes.publish import facts_about, make_release
+from tallytree.group_sizes.publish import make_release
 from tallytree.group_sizes.reconcile.matching import counts_of, match_runs_down, runs_of
 from tallytree.group_sizes.release.release import Release, load_release
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
@@ -27,13 +27,10 @@ from tallytree.kernels.matching import Runs
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.ledger.payment import payment_from
 from tallytree.model.arrays import IntArray
-from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import Confidential
 from tallytree.model.count_of_counts import CountsBySize, concatenate
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.part import Part
-from tallytree.model.people import NO_PEOPLE, People
-from tallytree.model.unit import ONE_ROW, Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
@@ -52,14 +49,15 @@ VIEWS = ("staircase", "hybrid", "cumulative", "sizes", "naive")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkCounts(Confidential):
-    """Exact counts by size of every leaf, held by Spark; attributes as in
-    :class:`ConfidentialCounts`, and:
+    """Exact counts by size of every leaf, held by Spark.
 
     Attributes
     ----------
     frame
         Confidential: a Spark table of ``piece``, ``top`` (region at the cut), ``leaf``, ``size``,
         ``n``. It stays where it is.
+    public
+        What is public about them.
     cut
         Level whose regions head the pieces that tasks work on.
     bounds
@@ -71,24 +69,17 @@ class SparkCounts(Confidential):
     """
 
     frame: Any
-    hierarchy: Hierarchy
+    public: PublicFacts
     n_groups: IntArray
     cut: int
     bounds: IntArray
-    groups_public: bool = True
-    groups_note: str = "stated by the user"
-    regions_note: str = "stated by the user"
     remarks: tuple[str, ...] = ()
-    max_quantity: int = 1
-    group: str = "group"
-    unit: Unit = ONE_ROW
-    alone: str = ""
-    part: Part | None = None
-    least_size: int = 0
-    attributes: Attributes = NO_ATTRIBUTES
-    people: People = NO_PEOPLE
-    classes: None = None
     totals_paid: bool = False
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """Which regions there are."""
+        return self.public.hierarchy
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse what this engine cannot do."""
@@ -115,13 +106,13 @@ class SparkCounts(Confidential):
         """Measure on the executors, and match there too; staircases are estimated here, from noisy
         answers.
         """
-        if not self.groups_public and not self.totals_paid:
+        if not self.public.groups_public and not self.totals_paid:
             progress(0, 1, "measuring numbers of groups")
             return self._with_paid_totals(plan, stream).carry_out(plan, stream, progress)
         mechanism = mechanism_named(plan.mechanism)
         if not mechanism.traits.in_turns:
             return (plan, *self._match(plan, stream, progress))
-        facts = facts_about(self)
+        facts = self.public
         groups = Groups(facts.lattice, self._totals, None)
         there = _There(self, plan, stream)
         measured = measure_in_turns(there, plan, facts, groups, progress)
@@ -146,11 +137,11 @@ class SparkCounts(Confidential):
             or not share_folder(self.frame, folder)
         ):
             return None
-        if not self.groups_public and not self.totals_paid:
+        if not self.public.groups_public and not self.totals_paid:
             progress(0, 1, "measuring numbers of groups")
             known = self._with_paid_totals(plan, stream)
             return known.carry_out_in(folder, plan, stream, measured, progress)
-        facts = facts_about(self)
+        facts = self.public
         groups = Groups(facts.lattice, self._totals, None)
         above = measure_above(_There(self, plan, stream), plan, facts, groups, progress)
         key = stream.lend_key(_of_level(self.hierarchy.n_levels - 1))

@@ -35,6 +35,7 @@ from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.kernels.staircase.sums import Sums
 from tallytree.model.arrays import IntArray
+from tallytree.model.classes import SizeNames
 from tallytree.model.count_of_counts import concatenate, sum_over_regions
 from tallytree.releases.checks import differing_regions
 from tallytree.spark.pieces import Arrays, pack, unpack
@@ -53,6 +54,8 @@ class LeafJob:
     folder: str
     plan: LevelPlan
     choices: Choices
+    size_names: SizeNames | None = None
+    least_size: int = 0
 
 
 def tell_about_leaves(job: LeafJob, public: bytes) -> bytes:
@@ -69,13 +72,16 @@ def release_leaves(job: LeafJob, public: bytes) -> bytes:
     arrays = described_in(job.folder, public)
     n_groups, leaves = _leaves(job, arrays)
     handed = _handed_down(arrays)
-    counts = concatenate(finish_leaves(n_groups, leaves, handed))
+    counts = concatenate(finish_leaves(n_groups, leaves, handed)).between(job.least_size, None)
     wrong_totals = np.flatnonzero(counts.n_groups() != n_groups)
     sums = sum_over_regions(counts, _parents(arrays), len(leaves.starts) - 1)
-    wrong_sums = differing_regions(sums, handed.counts(_whole(arrays, "groups_above")))
+    above = handed.counts(_whole(arrays, "groups_above")).between(job.least_size, None)
+    wrong_sums = differing_regions(sums, above)
     name = part_name("counts.parquet", _number(arrays))
     part = write_part(
-        Path(job.folder), name, counts_part(job.plan.level, counts, paths_of_leaves(arrays))
+        Path(job.folder),
+        name,
+        counts_part(job.plan.level, counts, paths_of_leaves(arrays), job.size_names),
     )
     return pack({"wrong_totals": wrong_totals, "wrong_sums": wrong_sums} | part_arrays(part))
 

@@ -21,6 +21,7 @@ from tallytree.group_sizes.estimate.staircases import (
     choose_from_sample,
     sampled_regions,
 )
+from tallytree.group_sizes.manifest import sizes_up_to
 from tallytree.group_sizes.mechanisms.turns import AboveFinest
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.largest import joined_below
@@ -103,7 +104,10 @@ def write_leaves(
     )
     n_rows = sum(int(each["n_rows"][0]) for each in answers)
     choices = choose_from_sample(sampled, hierarchy.n_leaves, n_rows, is_top=above.is_top)
-    estimating = LeafJob(job.folder, above.plan.levels[level], choices)
+    named = sizes_up_to(above.plan.max_size, [each.view for each in above.plan.levels])
+    estimating = LeafJob(
+        job.folder, above.plan.levels[level], choices, named, above.plan.least_size
+    )
     public = [pack(_numbered(number)) for number in range(len(pieces))]
     n_sizes = above.prior.fall.shape[1]
     is_large = tree.tree.n_leaves * n_sizes > MOST_CELLS_AT_ONCE
@@ -122,7 +126,7 @@ def write_leaves(
     ]
     with run_alone(rows.sparkSession, public, estimating, "release_leaves") as found:
         made = list(found)
-    first, checks = tree.finish(folder, handed, made)
+    first, checks = tree.finish(folder, handed, made, estimating)
     counts = {_COUNTS: (first, *_files(folder, _COUNTS, made))}
     return WrittenTables(above.plan, n_groups, {_NOISY: noisy}, counts, checks)
 
@@ -219,19 +223,22 @@ class _Above:
         }
 
     def finish(
-        self, folder: Path, handed: HandedDown, made: list[Arrays]
+        self, folder: Path, handed: HandedDown, made: list[Arrays], job: LeafJob
     ) -> tuple[PartFile, tuple[Check, ...]]:
         """Write the counts of the levels above, check them, and put together what tasks have
         checked below.
         """
         tree, groups = self.tree, self.n_groups[: self.tree.n_regions]
         counts = counts_on_all_levels(
-            tree, handed.counts(groups[tree.level_slice(tree.n_levels - 1)])
+            tree,
+            handed.counts(groups[tree.level_slice(tree.n_levels - 1)]).between(
+                job.least_size, None
+            ),
         )
         part = write_part(
             folder,
             part_name(_COUNTS, 0),
-            counts_reader(Lattice(tree, NO_ATTRIBUTES), counts, self.paths),
+            counts_reader(Lattice(tree, NO_ATTRIBUTES), counts, self.paths, classes=job.size_names),
         )
         totals, *sums = check_counts(tree, counts, groups, all_totals=True)
         first = {

@@ -133,7 +133,7 @@ def _open(session: Any, path: str, encoding: str | None = None) -> Any:
 
 
 def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
-    from tallytree.ingest.counting import description, open_inputs, refuse_problem
+    from tallytree.ingest.counting import open_inputs, public_facts, refuse_problem
     from tallytree.ingest.engine import guarded, open_session
     from tallytree.ingest.group_sizes import counts_of
     from tallytree.ingest.on_executors import use_this_python
@@ -172,12 +172,11 @@ def _count_on_spark(source: Any, options: ReadOptions) -> SparkCounts:
     give_back()
     return SparkCounts(
         frame=frame,
-        hierarchy=hierarchy,
+        public=public_facts(regions, opened, shape, public=public, entity=options.entity),
         n_groups=n_groups,
         cut=cut,
         bounds=bounds,
         remarks=regions.remarks,
-        **description(opened, shape, public=public, entity=options.entity),
     )
 
 

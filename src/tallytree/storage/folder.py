@@ -25,13 +25,13 @@ import pyarrow.parquet as pq
 
 from tallytree.errors import RequestError, StorageError, VerificationError
 from tallytree.storage.parts import PartFile, Parts, gather_parts
+from tallytree.storage.sealing import OWN_CHECKSUM, is_whole, rendered, sealed
 from tallytree.storage.work import BESIDE, BUILT, Work, claim, set_aside, sync
 
 MANIFEST = "manifest.json"
 PAGE, CARD, CARD_TEXT, CARD_YAML = "report.html", "card.json", "card.md", "card.yaml"
 FORMAT_VERSION = 1
 _ADDED = ("files", "format_version", "parts")
-OWN_CHECKSUM = "sha256"
 _OWN_DIGEST = "\n<!-- tallytree sha256 "
 _OF_MANIFEST = "\n<!-- tallytree manifest "
 # Beyond it Parquet gives up on a dictionary and writes every name again: a batch names up to a
@@ -102,9 +102,11 @@ def build_folder(
     tables: Mapping[str, pa.Table | pa.RecordBatchReader],
     manifest: Manifest,
     parts: Parts | None = None,
+    *,
+    private: bool = False,
 ) -> None:
     """Write tables and manifest into a new folder, flushed to disk; the manifest last, without
-    which nothing loads.
+    which nothing loads. The files of a private one are readable by their owner alone.
     """
     folder.mkdir(mode=0o700)
     # Files are independent, and Parquet is written outside the interpreter lock: side by side on
@@ -124,6 +126,8 @@ def build_folder(
         rest["parts"] = named
     write_manifest(folder, {**version, **rest, "files": files})
     for file in folder.iterdir():
+        if private:
+            file.chmod(0o600)
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
     sync(folder)
@@ -152,19 +156,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     (folder / MANIFEST).write_text(sealed(manifest), encoding="utf-8", newline="\n")
 
 
-def sealed(facts: Manifest) -> str:
-    """Facts as they are written, with their own checksum at the end."""
-    return rendered({**facts, OWN_CHECKSUM: own_checksum(facts)})
-
-
-def own_checksum(facts: Manifest) -> str:
-    """SHA-256 of facts as they are written, without the line of the checksum itself. Finds damage,
-    not forgery.
-    """
-    rest = {name: value for name, value in facts.items() if name != OWN_CHECKSUM}
-    return hashlib.sha256(rendered(rest).encode()).hexdigest()
-
-
 def lasting_digest(text: bytes) -> str:
     """SHA-256 by which a ledger knows a release: of its manifest, less the entries that the
     manifest itself says will grow.
@@ -180,11 +171,6 @@ def lasting_digest(text: bytes) -> str:
     return hashlib.sha256(
         rendered({n: value for n, value in manifest.items() if n not in growing}).encode()
     ).hexdigest()
-
-
-def rendered(facts: Manifest) -> str:
-    """Facts as JSON that people can read, always in the same way."""
-    return json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_manifest(path: str | Path) -> Manifest:
@@ -227,18 +213,11 @@ def read_facts(file: Path, what: str, *, newest: int) -> Manifest:
             f"{file} has format version {version}; this version reads up to {newest}. Upgrade "
             "tallytree."
         )
-    if not _is_whole(facts, text):
+    if not is_whole(facts, text):
         raise VerificationError(
             f"{file} was changed: it does not match its own checksum.", (file.name,)
         )
     return facts
-
-
-def _is_whole(facts: Manifest, text: str) -> bool:
-    try:
-        return facts.get(OWN_CHECKSUM) == own_checksum(facts) and rendered(facts) == text
-    except (ValueError, RecursionError):
-        return False
 
 
 def read_table(

@@ -12,14 +12,16 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tallytree.errors import StorageError
+from tallytree.errors import PaidNotFinishedError, StorageError
 from tallytree.storage.rename import move_new, swap
+from tallytree.storage.sealing import OWN_CHECKSUM, is_whole, sealed
 
 SUFFIX = ".tallytree"
 ANSWERS, MEASURED, BUILT, REPLACED = "answers", "measured", "built", "replaced"
@@ -57,28 +59,69 @@ class Work:
     lock: int
 
     def note(self) -> dict[str, Any]:
-        """What the run wrote down about itself; empty for a fresh claim."""
+        """What the run wrote down about itself; empty for a fresh claim.
+
+        Of an unreadable note nobody knows what was paid, so it is refused and everything kept.
+        """
+        file = self.path / _NOTE
         try:
-            found = json.loads((self.path / _NOTE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            text = file.read_bytes().decode("utf-8")
+            found = json.loads(text)
+        except FileNotFoundError:
+            if any((self.path / name).exists() for name in (ANSWERS, MEASURED)):
+                raise self._unreadable(file) from None
             return {}
-        return found if isinstance(found, dict) else {}
+        except (OSError, ValueError, RecursionError):
+            raise self._unreadable(file) from None
+        if not isinstance(found, dict):
+            raise self._unreadable(file)
+        known = found.get("format_version", FORMAT_VERSION) == FORMAT_VERSION
+        if known and not is_whole(found, text):
+            raise self._unreadable(file)
+        return {name: value for name, value in found.items() if name != OWN_CHECKSUM}
+
+    def readable_note(self) -> dict[str, Any]:
+        """The note, for what drops or lists the work whatever it says; empty where it is damaged."""
+        try:
+            return self.note()
+        except PaidNotFinishedError:
+            return {}
+
+    def _unreadable(self, file: Path) -> PaidNotFinishedError:
+        return PaidNotFinishedError(
+            f"{file} is missing, damaged or cannot be read. It says what was paid and measured for "
+            f"{self.target}, so everything in {self.path} is kept. Bring the file back from a copy "
+            f"and run tallytree resume {self.target}, or give the payment up: tallytree clean "
+            f"{self.target}."
+        )
 
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write down facts about the run, flushed to disk; nothing confidential."""
         file = self.path / _NOTE
         facts = {"format_version": FORMAT_VERSION} | facts
-        with self._telling(), file.with_suffix(".part").open("w", encoding="utf-8") as stream:
-            json.dump(facts, stream, indent=2, ensure_ascii=False)
-            stream.flush()
-            os.fsync(stream.fileno())
+        part = file.with_suffix(".part")
         with self._telling():
-            file.with_suffix(".part").rename(file)
+            number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(number, "w", encoding="utf-8", newline="\n") as stream:
+                stream.write(sealed(facts))
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.rename(file)
+        sync(self.path)
+
+    def forget_note(self) -> None:
+        """Take back the note of a run that has paid nothing after all."""
+        with self._telling():
+            (self.path / _NOTE).unlink(missing_ok=True)
         sync(self.path)
 
     def refuse_newer(self) -> None:
         """Refuse what a newer version has left: it may be kept by other rules."""
-        version = self.note().get("format_version", 1)
+        try:
+            version = self.note().get("format_version", 1)
+        except PaidNotFinishedError:
+            self.leave()
+            raise
         if version != FORMAT_VERSION:
             self.leave()
             raise StorageError(
@@ -146,7 +189,7 @@ class Work:
 
     def is_in_place(self) -> bool:
         """Whether the release that was made here is at the target already."""
-        noted = self.note().get("manifest")
+        noted = self.readable_note().get("manifest")
         return noted is not None and noted == _digest(self.target)
 
     def standing(self) -> str:
@@ -155,7 +198,7 @@ class Work:
         """
         if self.is_in_place():
             return "The new release is in its place. "
-        if self.note() and os.path.lexists(self.target):
+        if self.readable_note() and os.path.lexists(self.target):
             return f"{self.target} still holds the release that was to be replaced. "
         return ""
 
@@ -199,6 +242,7 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o700, exist_ok=True)
+            _refuse_foreign(path)
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             # What will be paid for is kept in this folder, so its name and those of the folders
             # above must outlive a power cut.
@@ -206,6 +250,8 @@ def claim(target: str | Path, *, overwrite: bool = False) -> Work:
                 sync(above)
         except FileNotFoundError:
             continue  # the run that had it finished between the two lines
+        except StorageError:
+            raise
         except OSError as error:
             raise StorageError(
                 f"Cannot write to {place.parent}: {error.strerror}. Choose another output folder."
@@ -266,6 +312,7 @@ def reopen_any(target: str | Path) -> Work | None:
     place = given.resolve() if given.is_symlink() else given.absolute()
     path = work_folder(place)
     try:
+        _refuse_foreign(path)
         lock = os.open(
             path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600
         )  # a run may have died between folder and lock
@@ -276,7 +323,24 @@ def reopen_any(target: str | Path) -> Work | None:
         raise StorageError(f"Another run is writing {place} at this moment. Wait for it.")
     found = Work(place, path, False, lock)
     found.bring_back()
-    return replace(found, overwrite=bool(found.note().get("overwrite")))
+    return replace(found, overwrite=bool(found.readable_note().get("overwrite")))
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a work folder in which others may have put answers of their own."""
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        wrong = "is a link"
+    elif hasattr(os, "geteuid") and status.st_uid != os.geteuid():
+        wrong = "belongs to another user"
+    elif hasattr(os, "geteuid") and status.st_mode & 0o022:
+        wrong = "may be written to by others"
+    else:
+        return
+    raise StorageError(
+        f"{path} {wrong}: what it holds may be forged, and what is put there read by others. "
+        "Remove it, or choose another folder."
+    )
 
 
 def set_aside(target: Path) -> Path | None:

@@ -31,6 +31,7 @@ def stream_again(folder: Folder) -> Manifest:
         note=str(manifest["public"]["rows"]),
         part=part_of(manifest),
         secure=manifest["privacy"]["private"] is True,
+        noted="ledger" in manifest["privacy"],
     )
 
 

@@ -81,6 +81,7 @@ class StreamCounter(Confidential):
         self.budget, self.horizon = loss.loss(), counted.horizon
         self.plan = planned_stream(self.budget, counted, contributions=contributions)
         self.noise = self.plan.epoch(0).noise
+        payment = payment_from(Paying(ledger=ledger, dataset=dataset))
         manifest = stream_manifest(
             self.plan,
             Steps(),
@@ -88,8 +89,8 @@ class StreamCounter(Confidential):
             unit_from(ENTITY, entity, contributions, counted=True),
             note="arrivals were added one step after the other",
             secure=insecure_seed is None,
+            noted=payment is not None,
         )
-        payment = payment_from(Paying(ledger=ledger, dataset=dataset))
         self._lock, self._end = Lock(), ExitStack()
         paid = self._end.enter_context(
             paid_noise(Keeping(payment), manifest, insecure_seed, read=None)

@@ -24,10 +24,14 @@ KIND = "stream"
 GROWS = ("n_steps", "versions", "files", "sha256")
 _STEPS_ARE_PUBLIC = "where steps begin and end, and how many are over"
 # What of the privacy block is asked for; the rest follows from it, and from the plan.
-_ASKED = ("private", "definition", "epsilon", "rho", "stated", "unit", "fixed")
+_ASKED = ("private", "definition", "epsilon", "rho", "stated", "unit")
 # A row that moves from one step to another between two runs changes the noisy rows of both, by more
 # than the sensitivity.
 FIXED = ("how many steps are over", "that a row stays in the step in which it was first counted")
+# Without a ledger nothing can notice that published steps are drawn a second time.
+ONE_FOLDER = (
+    "that the stream goes on from its one folder, never from a copy or an earlier state of it"
+)
 
 
 def stream_manifest(
@@ -39,8 +43,11 @@ def stream_manifest(
     note: str,
     part: Part | None = None,
     secure: bool,
+    noted: bool,
 ) -> Manifest:
-    """Everything that ``manifest.json`` says about a stream, all of it public."""
+    """Everything that ``manifest.json`` says about a stream, all of it public. ``noted``: a ledger
+    will note each step that the stream leaves.
+    """
     return {
         "kind": KIND,
         "n_steps": n_steps,
@@ -54,7 +61,7 @@ def stream_manifest(
             "inference": plan.inference,
         },
         "privacy": {
-            **guarantee_to_json(Guarantee(plan.budget, unit, FIXED, secure)),
+            **guarantee_to_json(Guarantee(plan.budget, unit, _fixed(noted), secure)),
             "levels": _levels(plan),
             "composition": record_to_json(plan.record(unit.words)),
         },
@@ -62,6 +69,10 @@ def stream_manifest(
         **kept_rows(part),
         "versions": library_versions(),
     }
+
+
+def _fixed(noted: bool) -> tuple[str, ...]:
+    return FIXED if noted else (*FIXED, ONE_FOLDER)
 
 
 def _levels(plan: StreamPlan) -> list[dict[str, Any]]:
@@ -127,7 +138,7 @@ def check_stream_record(manifest: Manifest) -> Check:
         "branching": list(plan.branching) == manifest["mechanism"]["branching"],
         "composition": record_to_json(plan.record(words)) == stated["composition"],
         "levels": _levels(plan) == stated["levels"],
-        "fixed": list(FIXED) == stated["fixed"],
+        "fixed": list(_fixed("ledger" in stated)) == stated["fixed"],
         "grows": list(GROWS) == manifest["grows"],
         "horizon": plan.horizon is None or n_steps <= plan.horizon,
         "public": manifest["public"]

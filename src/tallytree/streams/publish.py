@@ -18,13 +18,18 @@ composition for trees).
 
 A run that dies has kept the rows it drew (:mod:`tallytree.privacy.journal`); the next one finishes
 it with them before it goes on.
+
+A folder that is put back from a copy would draw published steps again. Where a ledger paid, it
+notes each step that is left (:mod:`tallytree.ledger.advance`) and refuses a folder that is behind;
+without one the statement says what is assumed.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +38,7 @@ from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.ingest.binning import check_counts
 from tallytree.ingest.grids import UNIT_NEEDS_TABLE, WHERE_NEEDS_TABLE
 from tallytree.ingest.steps import read_steps
+from tallytree.ledger.chain import Receipt
 from tallytree.ledger.payment import Payment, payment_from, report_release
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Altered
@@ -43,6 +49,7 @@ from tallytree.model.unit import ENTITY, unit_from
 from tallytree.options.groups import rows_to_read
 from tallytree.options.spelled import spelled_alone
 from tallytree.options.stream import StreamOptions
+from tallytree.privacy.fingerprint import public_digest
 from tallytree.releases.keeping import Keeping, finish, kept_on_failure, paid_noise
 from tallytree.releases.opening import open_folder
 from tallytree.releases.published import NO_MEASUREMENTS
@@ -54,6 +61,9 @@ from tallytree.streams.manifest import KIND, same_stream, steps_of, stream_manif
 from tallytree.streams.measure import measure_arrivals
 from tallytree.streams.plan import planned_stream
 from tallytree.streams.release import StreamRelease, load_stream, noisy_of_folder, noisy_table
+
+if TYPE_CHECKING:
+    from tallytree.ledger.advance import Advance
 
 # In what a run has measured: the steps that were released before it, as they were.
 _RELEASED = "released.parquet"
@@ -89,7 +99,7 @@ def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> Stream
     Examples
     --------
     >>> visits = stream(counts=[31, 35, 62], horizon=365, epsilon=1, insecure_seed=1)
-    >>> visits.n_steps, visits.total().estimate == visits.counts[-1]
+    >>> visits.n_steps, bool(visits.total().estimate == visits.counts[-1])
     (3, True)
     """
     plan = planned_stream(options.loss(), options, contributions=options.contributions)
@@ -106,6 +116,7 @@ def stream(source: Any, options: StreamOptions, *, counts: Any = None) -> Stream
         note=arrivals.note,
         part=arrivals.part,
         secure=seed is None,
+        noted=payment is not None,
     )
     tell = arrivals.altered if options.tell_owner else None
     if options.out is None:
@@ -131,8 +142,9 @@ def _run(
     """
     refuse_measured(work)
     earlier = _earlier(work.target, manifest, payment)
+    noted = work.note()
     n_steps, done = (
-        work.note().get("n_steps", arrivals.n_steps),
+        noted.get("n_steps", arrivals.n_steps),
         0 if earlier is None else earlier.n_steps,
     )
     for reached, told in ((done, "is released"), (n_steps, "is being released")):
@@ -145,8 +157,11 @@ def _run(
     if earlier is None or n_steps > done:
         asked = {**(manifest if earlier is None else earlier.manifest), "n_steps": n_steps}
         asked["versions"] = manifest["versions"]
+        going = _going_on(earlier, n_steps, payment, noted.get("run"))
         keeping = Keeping(payment if earlier is None else None, work)
-        made = _measured(arrivals.up_to(n_steps), asked, earlier, insecure_seed, keeping, tell)
+        made = _measured(
+            arrivals.up_to(n_steps), asked, earlier, insecure_seed, keeping, tell, going
+        )
         finish(work, made, payment=payment)
         return made
     if payment is not None:
@@ -162,6 +177,7 @@ def _measured(
     insecure_seed: int | None,
     keeping: Keeping,
     tell: Altered | None,
+    going: GoingOn | None = None,
 ) -> StreamRelease:
     """Pay for a stream, unless it is under way, and release the steps that are new."""
     plan, n_steps = stream_plan(manifest), arrivals.n_steps
@@ -170,12 +186,49 @@ def _measured(
     )
     assert known is not None
     with paid_noise(keeping, manifest, insecure_seed, read=arrivals, tell=tell) as paid:
+        if going is not None and keeping.work is not None:
+            going.note(keeping.work)
         rows = np.concatenate([known, measure_arrivals(plan, arrivals, paid.stream, first=first)])
         tables = {"noisy.parquet": noisy_table(plan, n_steps, rows)}
         if earlier is not None:
             tables[_RELEASED] = earlier.table()
         paid.measured(paid.manifest, tables)
     return stream_from_noisy(rows, paid.manifest, tables.get(_RELEASED))
+
+
+@dataclass(frozen=True, eq=False)
+class GoingOn:
+    """A stream that an account paid for, on its way to further steps."""
+
+    payment: Payment
+    receipt: Receipt
+    advance: Advance
+
+    def note(self, work: Work) -> None:
+        """Keep the name of the run, then have the ledger note it: so that this run alone goes on
+        with what it draws.
+        """
+        from tallytree.ledger.advance import note_advance  # loads SQLAlchemy
+
+        work.write_note(work.note() | {"run": self.advance.run})
+        note_advance(self.payment.ledger, self.receipt, self.advance)
+
+
+def _going_on(
+    earlier: StreamRelease | None, n_steps: int, payment: Payment | None, run: str | None
+) -> GoingOn | None:
+    """What the ledger will note before further steps are drawn; refuses a folder that is behind.
+    None for a first run, and where no ledger paid.
+    """
+    if earlier is None or payment is None:
+        return None
+    from tallytree.ledger.advance import Advance, refuse_behind  # loads SQLAlchemy
+
+    receipt = earlier.manifest["privacy"]["ledger"]
+    assert earlier.noisy is not None
+    advance = Advance(earlier.n_steps, n_steps, run or uuid4().hex, public_digest([earlier.noisy]))
+    refuse_behind(payment.ledger, receipt, advance)
+    return GoingOn(payment, receipt, advance)
 
 
 def stream_from_noisy(
@@ -229,9 +282,14 @@ def _earlier(target: Path, manifest: Manifest, payment: Payment | None) -> Strea
             f"{target} was estimated again from another folder; the stream goes on in that one."
         )
     receipt = folder.manifest["privacy"].get("ledger")
-    if payment is not None and (receipt is None or receipt["dataset"] != payment.dataset):
+    dataset = None if payment is None else payment.dataset
+    if dataset != (None if receipt is None else receipt["dataset"]):
         paid = "without a ledger" if receipt is None else f"from the account {receipt['dataset']!r}"
-        raise RequestError(f"{target} was started {paid}; it is paid for once, at its first run.")
+        again = "leave --ledger out" if receipt is None else "name that account and its ledger"
+        raise RequestError(
+            f"{target} was started {paid}; it is paid for once, at its first run, and every later "
+            f"one is noted where it was paid: {again}."
+        )
     earlier = load_stream(folder)
     earlier.verify().raise_if_failed()
     if earlier.noisy is None:

@@ -112,7 +112,7 @@ def _single_count(
     release, found = copies.release, count_intervals(copies, confidence=confidence)
     row = release.row(path, where)
     counts = release.all_counts.region(row)
-    number = size if release.classes is None else release.classes.span(size, size)[0]
+    number = size if release.size_names is None else release.size_names.span(size, size)[0]
     run = np.flatnonzero(counts.size == number) + release.all_counts.offsets[row]
     if len(run):
         at = run[0]

@@ -119,7 +119,7 @@ class Copies:
         slot = Slot(self.release.lattice.n_slots, slot_of(self.release.attributes, where))
 
         def at(counts: CountsBySize) -> RegionCounts:
-            return together(self.release.hierarchy, counts, paths, self.release.classes, slot)
+            return together(self.release.hierarchy, counts, paths, self.release.size_names, slot)
 
         released = self.release.regions(paths, where)
         return released, [(at(truth), at(copy)) for truth, copy in zip(self.truths, self.copies)]
@@ -157,9 +157,11 @@ def copy_release(
             made.append(copy.counts)
         if copy.people is not None and possible.entity_counts is not None:
             cells = release.lattice.sums(
-                possible.people.family(release.lattice), possible.entity_counts
+                possible.public.people.family(release.lattice), possible.entity_counts
             )
-            people.append((people_counts(possible.people, release.lattice, cells), copy.people))
+            people.append(
+                (people_counts(possible.public.people, release.lattice, cells), copy.people)
+            )
     return Copies(release, tuple(truths), tuple(made), tuple(people))
 
 
@@ -179,7 +181,9 @@ def _possible_truth(release: Release, *, seed: int) -> AssumedCounts:
     """Data that a release might have been made of."""
     assumed = data_like(release)
     if assumed.entity_counts is not None:
-        bare = replace(assumed, people=NO_PEOPLE, entity_counts=None)
+        bare = replace(
+            assumed, public=replace(assumed.public, people=NO_PEOPLE), entity_counts=None
+        )
         return _with_people(_possible_sizes(release, bare, seed=seed), release, seed=seed)
     return _possible_sizes(release, assumed, seed=seed)
 
@@ -195,21 +199,25 @@ def _with_people(sizes: AssumedCounts, release: Release, *, seed: int) -> Assume
         release.people.cells, lattice.sums(people.family(lattice), entities), seed=seed
     )
     row_of = lattice.rows_of_cells(people.family(lattice))
-    return replace(sizes, people=people, entity_counts=dealt(entities, drawn, row_of))
+    return replace(
+        sizes,
+        public=replace(sizes.public, people=people),
+        entity_counts=dealt(entities, drawn, row_of),
+    )
 
 
 def _possible_sizes(release: Release, assumed: AssumedCounts, *, seed: int) -> AssumedCounts:
     """The same of sizes alone."""
     if assumed.cell_counts is not None:
-        n_cells = assumed.attributes.n_cells
+        n_cells = assumed.public.attributes.n_cells
         cells = redrawn(assumed.cell_counts, assumed.cell_counts.n_groups(), seed=seed)
         leaves = sum_over_regions(
             cells, np.arange(cells.n_regions) // n_cells, cells.n_regions // n_cells
         )
         return replace(assumed, leaf_counts=leaves, n_groups=leaves.n_groups(), cell_counts=cells)
-    if assumed.unit.group:
+    if assumed.public.unit.group:
         leaves = _possible_bins(release, seed=seed)
-    elif assumed.groups_public:
+    elif assumed.public.groups_public:
         leaves = redrawn(assumed.leaf_counts, assumed.n_groups, seed=seed)
     else:
         leaves = redrawn(
@@ -230,7 +238,7 @@ def _possible_bins(release: Release, *, seed: int) -> CountsBySize:
     bins = bins_of(release.manifest)
     table = bins.table_of(release.counts)
     variances = [noise_from_json(level).variance for level in release.manifest["privacy"]["levels"]]
-    found = facts.get("fit", {}).get("differences", [(0.0, 0.0)] * (tree.n_levels - 1))
+    found = facts["fit"]["differences"]
     differences = [differences_from_json(of_level) for of_level in found]
     drawn = scattered_tables(
         tree, table, doubts(tree, table, variances, differences, bins), seed=seed

@@ -56,7 +56,13 @@ _CELLS_PER_BLOCK = 1 << 22
 def with_intervals(
     release: Release, *, copies: int = 40, confidence: float = 0.95, progress: Progress = silent
 ) -> Release:
-    """The same release with a standard error and interval beside every count; costs no privacy."""
+    """The same release with a standard error and interval beside every count; costs no privacy.
+
+    Examples
+    --------
+    >>> tt.with_intervals(release, copies=2).table().column_names[-3:]
+    ['std_error', 'low', 'high']
+    """
     made = copy_release(release, copies=copies, progress=progress)
     return replace(release, intervals=count_intervals(made, confidence=confidence))
 
@@ -90,7 +96,7 @@ def count_intervals(copies: Copies, *, confidence: float = 0.95) -> CountInterva
         high=np.clip(released.count + high, 0, most),
         zeros=zero_ends(copies, confidence=confidence),
         totals=NO_ENDS
-        if copies.release.classes is not None
+        if copies.release.size_names is not None
         else total_ends(copies, confidence=confidence),
     )
 

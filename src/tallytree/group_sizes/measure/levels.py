@@ -94,7 +94,7 @@ def measure_level(
         public totals are measured too, as the last cumulative count H_c[K].
     """
     truth = counts.counts_of(Family(plan.level, ()))
-    last = totals == "root" and counts.groups_public
+    last = totals == "root" and counts.public.groups_public
     place = Place(stream, 0, truth.n_regions, int(n_groups.sum()))
     return measure_regions(truth, plan, n_groups, max_size, place, last=last)
 

@@ -11,10 +11,11 @@ from tallytree.group_sizes.measure.levels import (
 )
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
 from tallytree.group_sizes.plan.memory import most_groups
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts
+from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.privacy.noisy import NoisyCounts
 from tallytree.privacy.randomness import KeyStream
@@ -52,7 +53,7 @@ def measure_views(
 
 def measure_totals(counts: ConfidentialCounts, plan: Plan, stream: KeyStream) -> IntArray:
     """Number of groups of every region: public, or noisy and then made to add up."""
-    if counts.groups_public:
+    if counts.public.groups_public:
         return counts.hierarchy.sum_from_leaves(counts.n_groups)
     return paid_totals(
         counts.hierarchy, plan, measure_group_totals(counts, plan.group_totals, stream)

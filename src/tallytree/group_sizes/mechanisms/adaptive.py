@@ -25,15 +25,15 @@ from tallytree.group_sizes.mechanisms.turns import (
 )
 from tallytree.group_sizes.plan.groups import Groups, families_of
 from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts, with_shares
+from tallytree.group_sizes.plan.plan import Plan, with_shares
 from tallytree.group_sizes.plan.traits import Traits
 from tallytree.group_sizes.reconcile.cells import consistent_cells, nested_cells
 from tallytree.group_sizes.reconcile.people import counted_people, shift_of_entities
 from tallytree.group_sizes.reconcile.staircases import Leaves, consistent_leaves, families_of_leaves
 from tallytree.lattice.whole import whole_path
 from tallytree.model.arrays import FloatArray
-from tallytree.model.confidential import Description
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.people import People
 from tallytree.privacy.budget import written_fraction
@@ -59,9 +59,9 @@ class Adaptive:
         shares = [written_fraction(level["share"]) for level in manifest["privacy"]["levels"]]
         return Settled(with_shares(plan, facts, shares))
 
-    def describe(self, manifest: Manifest, settled: Settled, counts: Description) -> Manifest:
+    def describe(self, manifest: Manifest, settled: Settled, facts: PublicFacts) -> Manifest:
         """The manifest with the split."""
-        return with_split(manifest, settled.plan, counts)
+        return with_split(manifest, settled.plan, facts)
 
     def estimate(self, measured: Measured, facts: PublicFacts, progress: Progress) -> Estimated:
         """All levels combined into consistent counts of the leaves."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tallytree.group_sizes.measure.views import measure_at_once
 from tallytree.group_sizes.mechanisms.mechanism import Estimated, Measured, Settled
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts
+from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.plan.traits import Traits
-from tallytree.model.confidential import Description
+from tallytree.model.facts import PublicFacts
 from tallytree.releases.progress import Progress
 from tallytree.storage.folder import Manifest
 
@@ -45,6 +45,6 @@ class AtOnce:
         """The fit."""
         return self.fit(measured, facts, progress)
 
-    def describe(self, manifest: Manifest, settled: Settled, counts: Description) -> Manifest:
+    def describe(self, manifest: Manifest, settled: Settled, facts: PublicFacts) -> Manifest:
         """The manifest itself."""
         return manifest

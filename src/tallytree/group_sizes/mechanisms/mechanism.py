@@ -7,10 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts
+from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.plan.traits import Traits
-from tallytree.model.confidential import ConfidentialCounts, Description
+from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.facts import PublicFacts
 from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress
@@ -102,5 +103,5 @@ class Mechanism(Protocol):
     def estimate(self, measured: Measured, facts: PublicFacts, progress: Progress) -> Estimated:
         """Consistent counts from the answers alone: post-processing."""
 
-    def describe(self, manifest: Manifest, settled: Settled, counts: Description) -> Manifest:
+    def describe(self, manifest: Manifest, settled: Settled, facts: PublicFacts) -> Manifest:
         """The manifest with what was chosen after it had been written."""

@@ -12,13 +12,13 @@ from tallytree.group_sizes.measure.size_bins import measure_in_bins, n_answers
 from tallytree.group_sizes.mechanisms.mechanism import Estimated, Measured, Settled
 from tallytree.group_sizes.plan.groups import families_of
 from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts, with_bins_asked
+from tallytree.group_sizes.plan.plan import Plan, with_bins_asked
 from tallytree.group_sizes.plan.size_bins import SizeBins, single_sizes
 from tallytree.group_sizes.plan.traits import Traits
 from tallytree.group_sizes.reconcile.size_bins import fill_bins, whole_totals
 from tallytree.lattice.whole import whole_columns
-from tallytree.model.confidential import Description
 from tallytree.model.count_of_counts import sum_over_regions
+from tallytree.model.facts import PublicFacts
 from tallytree.releases.progress import Progress
 from tallytree.storage.folder import Manifest
 
@@ -40,9 +40,9 @@ class InSizeBins:
             bins = single_sizes(plan.max_size, least_size=facts.least_size, gaussian=plan.gaussian)
         return Settled(with_bins_asked(plan, facts, bins), bins)
 
-    def describe(self, manifest: Manifest, settled: Settled, counts: Description) -> Manifest:
+    def describe(self, manifest: Manifest, settled: Settled, facts: PublicFacts) -> Manifest:
         """The manifest with the bins."""
-        return with_bins(manifest, settled.plan, counts, settled.choice)
+        return with_bins(manifest, settled.plan, facts, settled.choice)
 
     def estimate(self, measured: Measured, facts: PublicFacts, progress: Progress) -> Estimated:
         """Consistent counts of the leaves; how far regions differ from their siblings, level by

@@ -29,11 +29,12 @@ from tallytree.group_sizes.plan.first_look import FirstLook, first_look
 from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.groups import Groups, families_of
 from tallytree.group_sizes.plan.memory import most_sizes
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts, QueryPlan, level_query, with_shares
+from tallytree.group_sizes.plan.plan import Plan, QueryPlan, level_query, with_shares
 from tallytree.kernels.staircase.blocks import Prior
 from tallytree.kernels.staircase.curves import Curves
 from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import IntArray
+from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
 from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.releases.progress import Progress, silent

@@ -10,8 +10,9 @@ from tallytree.group_sizes.plan.memory import (
     most_sizes,
     predicted_bytes,
 )
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts
+from tallytree.group_sizes.plan.plan import Plan
 from tallytree.model.arrays import IntArray
+from tallytree.model.facts import PublicFacts
 
 # The program with its libraries and compiled kernels, before it reads anything.
 PROGRAM_BYTES = 300_000_000

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.group_sizes.plan.plan import LevelPlan, Plan, PublicFacts
+from tallytree.group_sizes.plan.plan import LevelPlan, Plan
 from tallytree.group_sizes.plan.thresholds import hybrid_thresholds, most_listed
 from tallytree.model.arrays import IntArray
+from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Lattice
 from tallytree.model.limits import MOST_GROUPS
 

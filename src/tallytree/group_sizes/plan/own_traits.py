@@ -13,7 +13,7 @@ from tallytree.options.choices import View
 from tallytree.tuning.look import FIRST_LOOK_SHARE, LOOK_SHARE_BY_ATTRIBUTES
 
 if TYPE_CHECKING:
-    from tallytree.group_sizes.plan.plan import PublicFacts
+    from tallytree.model.facts import PublicFacts
     from tallytree.options.group_sizes import ReleaseOptions
 
 

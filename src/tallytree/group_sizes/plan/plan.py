@@ -16,6 +16,7 @@ from tallytree.errors import RequestError
 from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.requests import (
     budget_of_largest_size,
+    least_size_from,
     max_size_from,
     norm_from,
     seconds_from,
@@ -32,10 +33,8 @@ from tallytree.group_sizes.plan.traits import (
     traits_of,
 )
 from tallytree.lattice.shares import shares_from_noise, wanted_families
-from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
-from tallytree.model.hierarchy import Hierarchy
-from tallytree.model.lattice import Family, Lattice
-from tallytree.model.people import NO_PEOPLE, People
+from tallytree.model.facts import PublicFacts
+from tallytree.model.lattice import Family
 from tallytree.options.choices import Mechanism, Merge, Norm, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.privacy.budget import Budget, exact, noise_for
@@ -60,27 +59,6 @@ GROUP_TOTALS_SHARE = Fraction(1, 20)
 # Of a release with people by class. Each of their tables is asked for one count per class, sizes
 # for some ten per row.
 PEOPLE_SHARE = Fraction(1, 4)
-
-
-@dataclass(frozen=True)
-class PublicFacts:
-    """What may be known about the data without paying for it; ``whole_groups`` where the unit is a
-    group.
-    """
-
-    hierarchy: Hierarchy
-    groups_public: bool
-    max_quantity: int
-    contributions: int = 1
-    whole_groups: bool = False
-    least_size: int = 0
-    attributes: Attributes = NO_ATTRIBUTES
-    people: People = NO_PEOPLE
-
-    @property
-    def lattice(self) -> Lattice:
-        """All tables that are released."""
-        return Lattice(self.hierarchy, self.attributes)
 
 
 @dataclass(frozen=True)
@@ -124,6 +102,7 @@ class Plan:
     ``max_size`` is None when it is measured or not needed; a measured one is cut off at
     ``most_sizes``. While ``awaits_look`` the levels are those of a split that gives everything to
     the leaves, until the first look has been taken and :func:`with_shares` replaces them.
+    No group smaller than ``least_size`` is released.
     ``people`` are the measured tables of entities by class, whose shares are parts of the budget
     for people.
     """
@@ -143,6 +122,7 @@ class Plan:
     first_look: QueryPlan | None = None
     awaits_look: bool = False
     people: tuple[LevelPlan, ...] = ()
+    least_size: int = 0
 
     @property
     def gaussian(self) -> bool:
@@ -221,6 +201,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         with_shares(plan, facts, shares),
         awaits_look=awaits_look,
         people=_people(facts, query, people_part),
+        least_size=least_size_from(request.min_size, facts.least_size, max_size),
     )
     every_level = [
         view_sensitivity(view, facts, family.level) for family, view in zip(families, views)

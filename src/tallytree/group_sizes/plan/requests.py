@@ -119,6 +119,17 @@ def max_size_from(given: int | str | None) -> int | None:
     return given
 
 
+def least_size_from(given: int | None, known: int, max_size: int | None) -> int:
+    """The least size that is released: as given, else what is known of groups by how they were
+    read.
+    """
+    if given is None:
+        return known if max_size is None else min(known, max_size)
+    if max_size is not None and given > max_size:
+        raise RequestError(f"min_size is {given}, above max_size, which is {max_size}.")
+    return given
+
+
 def budget_of_largest_size(
     asked: Exact | None, budget: Budget, *, measures_max_size: bool
 ) -> Fraction:

@@ -16,6 +16,7 @@ from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
 from tallytree.model.confidential import AssumedCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.people import NO_PEOPLE, People
 
@@ -114,13 +115,15 @@ def assumed_counts(
     n_classes = people.classes.n_cells
     turn = n_classes - 1 - np.arange(n_classes)
     return AssumedCounts(
-        hierarchy,
+        PublicFacts(
+            hierarchy,
+            groups_note="assumed data, for planning",
+            attributes=attributes,
+            people=people,
+        ),
         leaf_counts,
         leaf_counts.n_groups(),
-        groups_note="assumed data, for planning",
-        attributes=attributes,
         cell_counts=cells if attributes else None,
-        people=people,
         entity_counts=(cells.n_entities()[:, None] + turn) // n_classes if people else None,
     )
 

@@ -16,7 +16,8 @@ from tallytree.model.lattice import Family, Lattice
 from tallytree.options.choices import Mechanism, Totals, View
 
 if TYPE_CHECKING:
-    from tallytree.group_sizes.plan.plan import Plan, PublicFacts
+    from tallytree.group_sizes.plan.plan import Plan
+    from tallytree.model.facts import PublicFacts
     from tallytree.options.group_sizes import ReleaseOptions
 
 NAMES: tuple[str, ...] = get_args(Mechanism)

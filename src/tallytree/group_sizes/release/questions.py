@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from tallytree.errors import RequestError
 from tallytree.group_sizes.release.region import RegionCounts
-from tallytree.model.classes import SizeClasses
+from tallytree.model.classes import SizeClasses, SizeNames
 from tallytree.releases.questions import Question
 
 
@@ -36,11 +38,19 @@ class Asked:
     about: Literal["groups", "share", "size", "mean", "entities"]
     size: int | None = None
 
-    def told(self, value: float, classes: SizeClasses | None) -> float | str:
-        """An answer as it is told: a size in classes by the name of its class."""
-        if classes is None or self.about != "size":
+    def told(self, value: float, counts: RegionCounts) -> float | str:
+        """An answer as it is told: a size in classes by the name of its class, and what groups of
+        unknown size add to as at least so much.
+        """
+        if self.open_above(counts):
+            return f"at least {value:.6g}" if self.about == "mean" else f"at least {value}"
+        if counts.classes is None or self.about != "size":
             return value
-        return classes.labels[int(classes.low_array.searchsorted(value, side="right")) - 1]
+        return counts.classes.names(counts.classes.number(np.array([value])))[0]
+
+    def open_above(self, counts: RegionCounts) -> bool:
+        """Whether the answer may be larger by any amount, since sizes above a bound are not known."""
+        return self.about in ("mean", "entities") and counts.reaches_bound
 
 
 def groups_of_size(size: int) -> Asked:
@@ -88,7 +98,7 @@ def share_of(asked: Asked) -> Asked:
     return replace(asked, words=f"share of {asked.words}", ask=ask, about="share", size=None)
 
 
-def asked_by(question: Question, classes: SizeClasses | None = None) -> dict[str, Asked]:
+def asked_by(question: Question, classes: SizeNames | None = None) -> dict[str, Asked]:
     """What a question asks about a region, by its words; of sizes in classes there is no mean and
     no sum.
     """
@@ -107,6 +117,6 @@ def asked_by(question: Question, classes: SizeClasses | None = None) -> dict[str
         *([] if question.quantile is None else [quantile(question.quantile)]),
         *([MEAN] if question.mean else []),
         *([GROUPS] if question.total else []),
-        *([ENTITIES] if question.total and classes is None else []),
+        *([ENTITIES] if question.total and not isinstance(classes, SizeClasses) else []),
     ]
     return {one.words: one for one in found}

@@ -13,7 +13,7 @@ import numpy as np
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import Attributes
-from tallytree.model.classes import SizeClasses
+from tallytree.model.classes import SizeClasses, SizeNames, SizesUpTo
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.notebook import html_table
@@ -25,7 +25,9 @@ class RegionCounts:
     rising.
 
     Where sizes were counted in ``classes``, ``size`` is the smallest one of a class, and questions
-    go by whole classes.
+    go by whole classes. Under a public bound the last of them is open, ``12+``: the mean, the number
+    of entities and sizes of single groups are then at least what is answered, where
+    ``reaches_bound`` says so.
 
     Examples
     --------
@@ -39,7 +41,12 @@ class RegionCounts:
     path: str
     size: IntArray
     count: IntArray
-    classes: SizeClasses | None = None
+    classes: SizeNames | None = None
+
+    @property
+    def reaches_bound(self) -> bool:
+        """Whether there are groups of a public bound or more, whose sizes are not known."""
+        return isinstance(self.classes, SizesUpTo) and self._largest() == self.classes.last
 
     @property
     def n_groups(self) -> int:
@@ -92,7 +99,7 @@ class RegionCounts:
         """Sizes, or the names of their classes."""
         if self.classes is None:
             return [int(size) for size in self.size]
-        return [self.classes.labels[number] for number in self.classes.number(self.size)]
+        return self.classes.names(self.classes.number(self.size))
 
     def kth_largest(self, k: int) -> int:
         """Size of the ``k``-th largest group; the largest is the first."""
@@ -120,7 +127,7 @@ class RegionCounts:
         return int(self.size[-1]) if len(self.size) else 0
 
     def _needs_sizes(self, what: str) -> None:
-        if self.classes is not None:
+        if isinstance(self.classes, SizeClasses):
             raise RequestError(
                 f"Sizes were released in classes, so there is no {what}; ask for classes or a "
                 "quantile."
@@ -135,9 +142,9 @@ class RegionCounts:
 
     def _summary(self) -> str:
         rest = (
-            f"{self.n_entities:,} entities"
-            if self.classes is None
-            else f"{self.classes.n_classes} classes of sizes"
+            f"{self.classes.n_classes} classes of sizes"
+            if isinstance(self.classes, SizeClasses)
+            else f"{'at least ' if self.reaches_bound else ''}{self.n_entities:,} entities"
         )
         return f"{self.n_groups:,} groups, {rest}"
 
@@ -145,6 +152,16 @@ class RegionCounts:
         caption = f"{self.path}: {self._summary()}"
         rows = ([size, int(count)] for size, count in zip(self.names(), self.count))
         return html_table(caption, ["size", "groups"], rows, n_rows=len(self.size))
+
+
+def one_size(released: RegionCounts) -> list[str]:
+    """What to say where all groups were released with one size, which tells nothing about sizes."""
+    if len(released.size) != 1:
+        return []
+    return [
+        f"All {released.n_groups:,} groups were released with size {released.names()[0]}. If a row "
+        "is a whole group, name the column that says its size: --size COLUMN."
+    ]
 
 
 @dataclass(frozen=True)
@@ -173,7 +190,7 @@ def together(
     hierarchy: Hierarchy,
     counts: CountsBySize,
     paths: Sequence[str],
-    classes: SizeClasses | None = None,
+    classes: SizeNames | None = None,
     slot: Slot = ALL_GROUPS,
 ) -> RegionCounts:
     """The counts of one region, or of several that do not overlap; numbers of classes become their
@@ -187,7 +204,7 @@ def together(
     added = counts_from_runs(
         np.zeros(len(runs), dtype=np.int64), counts.size[runs], counts.count[runs], 1
     )
-    size = added.size if classes is None else classes.low_array[added.size]
+    size = added.size if classes is None else classes.lowest(added.size)
     name = " + ".join(str(hierarchy.paths[region]) for region in found)
     return RegionCounts(name, size, added.count, classes)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tallytree.errors import RequestError, VerificationError
 from tallytree.group_sizes.intervals.total_ends import NO_ENDS, TotalEnds
 from tallytree.group_sizes.intervals.zero_cells import ZeroEnds
-from tallytree.group_sizes.manifest import KIND, attributes_of, people_of
+from tallytree.group_sizes.manifest import KIND, attributes_of, people_of, size_names_of
 from tallytree.group_sizes.release.noisy_tables import noisy_reader
 from tallytree.group_sizes.release.people import (
     PEOPLE_FILE,
@@ -38,7 +38,7 @@ from tallytree.group_sizes.release.tables import (
 )
 from tallytree.model.arrays import AnyArray, FloatArray, IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES, Attributes
-from tallytree.model.classes import SizeClasses, classes_from
+from tallytree.model.classes import SizeClasses, SizeNames, classes_from
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.lattice import Lattice
@@ -98,6 +98,15 @@ class Release(Published):
         keeps to.
     people
         Released numbers of entities by class, where they were asked for.
+
+    Examples
+    --------
+    >>> release.table().column_names
+    ['level', 'region', 'size', 'count']
+    >>> release.region("US/Georgia").n_groups
+    3
+    >>> bool(release.verify())
+    True
     """
 
     kind: ClassVar[str] = KIND
@@ -145,7 +154,7 @@ class Release(Published):
     def regions(self, paths: Sequence[str], where: Sequence[str] = ()) -> RegionCounts:
         """Counts of several regions together, none of which lies in another."""
         slot = Slot(self.lattice.n_slots, slot_of(self.attributes, where))
-        found = together(self.hierarchy, self.all_counts, paths, self.classes, slot)
+        found = together(self.hierarchy, self.all_counts, paths, self.size_names, slot)
         return replace(found, path=", ".join([found.path, *where])) if where else found
 
     @cached_property
@@ -156,15 +165,22 @@ class Release(Published):
         found = self.manifest.get("classes")
         return None if found is None else classes_from(found)
 
+    @cached_property
+    def size_names(self) -> SizeNames | None:
+        """What sizes in the tables stand for: their classes, or under a public bound single sizes
+        and all from the bound on; None where each size is itself.
+        """
+        return size_names_of(self.manifest)
+
     def table(self, by: str | Sequence[str] = ()) -> pa.Table:
         """All counts as an Arrow table: level, region, size, count; rows with count 0 left out.
 
         ``by`` names attributes, which become columns after the region. Of a release in classes,
-        ``size`` is the smallest one of a class and ``class`` its name. With intervals, columns
-        std_error, low and high follow.
+        ``size`` is the smallest one of a class and ``class`` its name; under a public bound the
+        last size is such a class, ``12+``. With intervals, columns std_error, low and high follow.
         """
         names = (by,) if isinstance(by, str) else tuple(by)
-        table = counts_table(self.lattice, self.all_counts, names, self.classes)
+        table = counts_table(self.lattice, self.all_counts, names, self.size_names)
         kept = chosen_runs(self.lattice, self.all_counts, names)
         for name, values in self._interval_columns().items():
             table = table.append_column(name, pa.array(values[kept]))
@@ -243,25 +259,31 @@ class Release(Published):
         if question.people:
             return people_reply(refuse_people(self.people), question, self.root)
         counts = self.regions(question.paths(self.root), question.where)
-        asked = asked_by(question, self.classes)
+        asked = asked_by(question, self.size_names)
         facts: dict[str, Any]
         if not asked:
             rows = [[size, int(count)] for size, count in zip(counts.names(), counts.count)]
-            head = "size" if self.classes is None else "class"
+            head = "size" if self.size_names is None else "class"
             facts = {"region": counts.path, "groups": counts.n_groups, "counts": rows}
             return Reply(counts.path, (head, "count"), rows, facts)
-        found = {words: one.told(one.ask(counts), self.classes) for words, one in asked.items()}
+        found = {words: one.told(one.ask(counts), counts) for words, one in asked.items()}
         facts = {"region": counts.path, **found}
         if not intervals:
             return Reply(
                 counts.path, ("question", "answer"), [list(pair) for pair in found.items()], facts
             )
-        ends = []
+        ends: list[tuple[float, float | str, float | str]] = []
         for words, one in intervals.items():
-            low, high = (asked[words].told(end, self.classes) for end in (one.low, one.high))
-            ends.append((one.std_error, low, high))
+            if asked[words].open_above(counts):
+                ends.append((one.std_error, one.low, "no end"))
+            else:
+                low, high = (asked[words].told(end, counts) for end in (one.low, one.high))
+                ends.append((one.std_error, low, high))
         told = [[words, answer, *end] for (words, answer), end in zip(found.items(), ends)]
-        facts["intervals"] = {words: vars(intervals[words]) for words in found}
+        facts["intervals"] = {
+            words: vars(one) | ({"high": None} if asked[words].open_above(counts) else {})
+            for words, one in intervals.items()
+        }
         return Reply(counts.path, ("question", "answer", "std_error", "low", "high"), told, facts)
 
     @property
@@ -273,7 +295,7 @@ class Release(Published):
         """Counts, regions, their cells and the raw measurements, in streams."""
         paths = path_array(self.hierarchy)
         reader = counts_reader(
-            self.lattice, self.all_counts, paths, self._interval_columns(), self.classes
+            self.lattice, self.all_counts, paths, self._interval_columns(), self.size_names
         )
         tables: dict[str, pa.RecordBatchReader | pa.Table] = {
             "counts.parquet": reader,
@@ -325,8 +347,7 @@ def load_release(folder: Folder) -> Release:
     hierarchy, n_groups = regions_of_folder(folder)
     lattice = Lattice(hierarchy, attributes_of(manifest))
     parts = folder.parts("counts.parquet", names=("region", *lattice.attributes.names))
-    classes = classes_from(manifest["classes"]) if "classes" in manifest else None
-    counts, more = counts_from_parts(lattice, parts, classes)
+    counts, more = counts_from_parts(lattice, parts, size_names_of(manifest))
     give_back()
     intervals = _intervals(more, manifest.pop("intervals", None))
     people = people_of(manifest)
@@ -372,7 +393,7 @@ def _intervals(
         return None
     std_error, low, high = (columns[name] for name in INTERVAL_COLUMNS)
     zeros, totals = (
-        ZeroEnds.from_json(facts.get("zeros", [])),
-        TotalEnds.from_json(facts.get("totals", [])),
+        ZeroEnds.from_json(facts["zeros"]),
+        TotalEnds.from_json(facts["totals"]),
     )
     return CountIntervals(facts["confidence"], std_error, low, high, zeros, totals)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tallytree.errors import VerificationError
 from tallytree.model.arrays import AnyArray, FloatArray, IntArray
-from tallytree.model.classes import SizeClasses
+from tallytree.model.classes import SizeNames, SizesUpTo
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
 from tallytree.model.hierarchy import LABELS_AT_ONCE, SEPARATOR, Hierarchy, escape_labels
 from tallytree.model.lattice import Lattice
@@ -54,7 +54,7 @@ def counts_table(
     lattice: Lattice,
     counts: CountsBySize,
     by: Sequence[str] = (),
-    classes: SizeClasses | None = None,
+    classes: SizeNames | None = None,
 ) -> pa.Table:
     """Level, region, size, count: one row per size that a region has; of classes the smallest size,
     and their name. With attributes, a column each after the region.
@@ -103,14 +103,24 @@ def with_attributes(schema: pa.Schema, lattice: Lattice) -> pa.Schema:
     return pa.schema([*list(schema)[:place], *added, *list(schema)[place:]])
 
 
-def sized_columns(size: IntArray, classes: SizeClasses | None) -> dict[str, pa.Array]:
+def sized_columns(size: IntArray, classes: SizeNames | None) -> dict[str, pa.Array]:
     """The columns that say which size a row is about: sizes themselves, or the smallest one of a
     class and its name.
     """
     if classes is None:
         return {"size": pa.array(size)}
-    names = pa.DictionaryArray.from_arrays(size.astype(np.int32), pa.array(classes.labels))
-    return {"size": pa.array(classes.low_array[size]), "class": names}
+    numbers, place = np.unique(size, return_inverse=True)
+    labels = pa.array(classes.names(numbers), pa.string())
+    names = pa.DictionaryArray.from_arrays(place.astype(np.int32), labels)
+    return {"size": pa.array(classes.lowest(size)), "class": names}
+
+
+def as_released(exact: CountsBySize, classes: SizeNames | None) -> CountsBySize:
+    """Exact counts with sizes told apart as in a release: all from a public bound on are one.
+
+    Where sizes are in classes, exact counts were read so.
+    """
+    return exact.clip(classes.last) if isinstance(classes, SizesUpTo) else exact
 
 
 def _text(values: pa.Array) -> pa.Array:
@@ -122,7 +132,7 @@ def counts_reader(
     counts: CountsBySize,
     paths: pa.LargeStringArray,
     more: Mapping[str, IntArray | FloatArray] | None = None,
-    classes: SizeClasses | None = None,
+    classes: SizeNames | None = None,
 ) -> pa.RecordBatchReader:
     """The counts in batches of bounded size; ``more`` columns with one value per run may follow.
 
@@ -130,11 +140,7 @@ def counts_reader(
     an attribute.
     """
     more = more or {}
-    first_fields, last = (
-        list(with_attributes(COUNTS_SCHEMA, lattice))[:-1],
-        list(COUNTS_SCHEMA)[-1:],
-    )
-    own = [*first_fields, *([] if classes is None else [pa.field("class", NAME)]), *last]
+    own = list(with_attributes(_with_classes(classes), lattice))
     schema = pa.schema(
         [*own, *(pa.field(name, pa.array(values[:0]).type) for name, values in more.items())]
     )
@@ -210,8 +216,19 @@ def cells_table(lattice: Lattice, cell_groups: IntArray, paths: pa.LargeStringAr
     return pa.table({"region": region, **names, "groups": pa.array(cell_groups)})
 
 
+def _with_classes(classes: SizeNames | None) -> pa.Schema:
+    """The schema of counts, with the names of classes after the size where it stands for one."""
+    if classes is None:
+        return COUNTS_SCHEMA
+    place = COUNTS_SCHEMA.get_field_index("size") + 1
+    return COUNTS_SCHEMA.insert(place, pa.field("class", NAME))
+
+
 def counts_part(
-    level: int, counts: CountsBySize, paths: pa.LargeStringArray
+    level: int,
+    counts: CountsBySize,
+    paths: pa.LargeStringArray,
+    classes: SizeNames | None = None,
 ) -> pa.RecordBatchReader:
     """Counts of consecutive regions of a level, whose paths are given: a part of the table of
     ``counts_reader``.
@@ -223,12 +240,13 @@ def counts_part(
             columns = [
                 pa.array(np.full(stop - start, level, dtype=np.int32)),
                 names_of_rows(paths, first, rows),
-                pa.array(counts.size[start:stop]),
+                *sized_columns(counts.size[start:stop], classes).values(),
                 pa.array(counts.count[start:stop]),
             ]
-            yield pa.record_batch(columns, schema=COUNTS_SCHEMA)
+            yield pa.record_batch(columns, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(COUNTS_SCHEMA, batches())
+    schema = _with_classes(classes)
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def paths_below(
@@ -320,7 +338,7 @@ def cell_groups_from_table(lattice: Lattice, table: pa.Table) -> IntArray:
 
 
 def counts_from_parts(
-    lattice: Lattice, parts: Iterable[pa.Table], classes: SizeClasses | None = None
+    lattice: Lattice, parts: Iterable[pa.Table], classes: SizeNames | None = None
 ) -> tuple[CountsBySize, dict[str, AnyArray]]:
     """The counts that ``counts_reader`` wrote, from parts of consecutive rows, and the columns with
     one value per run that follow them; refuses fractions, negative numbers, unknown regions and
@@ -354,7 +372,7 @@ def counts_from_parts(
     ), columns
 
 
-def _sizes_and_counts(table: pa.Table, classes: SizeClasses | None) -> tuple[IntArray, IntArray]:
+def _sizes_and_counts(table: pa.Table, classes: SizeNames | None) -> tuple[IntArray, IntArray]:
     for column in ("size", "count"):
         kind = table.schema.field(column).type
         if not pa.types.is_integer(kind):
@@ -373,7 +391,7 @@ def _sizes_and_counts(table: pa.Table, classes: SizeClasses | None) -> tuple[Int
     if classes is None:
         return size, count
     number = classes.number(size)
-    if np.any(classes.low_array[number] != size):
+    if np.any(classes.lowest(number) != size):
         raise VerificationError(
             "counts.parquet holds a size that begins none of the classes in the manifest."
         )

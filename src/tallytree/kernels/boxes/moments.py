@@ -133,6 +133,8 @@ def _many_boxes(tree, lows, highs, variance, cumulant, start, stop):
 def box_moments(tree: BoxNoise, lows: IntArray, highs: IntArray) -> tuple[FloatArray, FloatArray]:
     """Variance and fourth cumulant of the estimates of boxes from ``lows`` up to, not including,
     ``highs``; one row each.
+
+    ``lows`` and ``highs`` are (n_boxes, n_dimensions), the results (n_boxes,).
     """
     low, high = (
         np.ascontiguousarray(lows, dtype=np.int64),

@@ -147,6 +147,8 @@ def deviations_from(counts: IntArray) -> IntArray:
 def cut_deviations(counts: IntArray) -> IntArray:
     """Absolute deviations from the medians left and right of every cut inside a stretch of bins,
     added up.
+
+    From (n_bins,) to (n_bins - 1,).
     """
     return deviations_from(counts)[:-1] + deviations_from(counts[::-1])[-2::-1]
 
@@ -182,6 +184,8 @@ def _cheapest_cut(prices, starts, best, chosen):
 def cheapest_cut(prices: IntArray, child_starts: IntArray) -> IntArray:
     """1 for the nodes of a tree that tile its root at the least sum of prices, else 0. Linear in
     nodes, whole numbers.
+
+    ``prices`` and the result are (n_nodes,), ``child_starts`` is (n_nodes + 1,).
     """
     given = as_input(prices, np.int64)
     best, chosen = np.empty(len(given), dtype=np.int64), np.zeros(len(given), dtype=np.int64)

@@ -162,6 +162,9 @@ def fewest_boxes(
 ) -> tuple[FloatArray, FloatArray]:
     """Each query as the sum of the fewest measured boxes, without inference; answers and their
     variances.
+
+    ``values`` and ``variances`` are (n_nodes,), ``query_low`` and ``query_high`` (n_queries,
+    n_dimensions), the results (n_queries,).
     """
     out, out_variance = np.empty(len(query_low)), np.empty(len(query_low))
     own, noisy = as_input(variances, np.float64), as_input(values, np.float64)

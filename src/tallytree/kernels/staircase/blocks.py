@@ -219,6 +219,8 @@ def advance(
 ) -> Predictions:
     """The prediction after the noisy answers to blocks from size ``low`` on: a Kalman filter along
     sizes.
+
+    ``blocks`` are offsets (n_regions + 1,) and ends (n_blocks,); ``answers`` is (n_blocks,).
     """
     height, variance = predictions.height.copy(), predictions.variance.copy()
     offsets, ends = blocks

@@ -310,6 +310,8 @@ def _final_fits(groups, prior, kappa, blocks, empty_tails, height, variance, fal
 def first_fits(groups: IntArray, prior: Prior, blocks: Blocks) -> FloatArray:
     """A first estimate of every N(i) below the last block end of its region, with the prior as it
     is; falling.
+
+    ``groups`` is (n_regions,), the result (n_regions, n_sizes).
     """
     height = np.zeros((len(groups), prior.fall.shape[1]))
     variance = np.zeros_like(height)
@@ -330,6 +332,8 @@ def log_likelihood(
 ) -> float:
     """Marginal log-likelihood of the answers of the sampled regions, under the prior stretched by
     their first fits.
+
+    ``groups`` is (n_regions,), ``first`` (n_regions, n_sizes), ``sample`` (n_sampled,).
     """
     parts = collect_in_chunks(
         lambda start, stop: _likelihood(groups, prior, kappa, blocks, first, sample, start, stop),
@@ -353,6 +357,9 @@ def final_fits(
 
     With ``empty_tails`` a curve ends where it is likelier that no group is larger than that the
     curve goes on.
+
+    ``groups`` is (n_regions,), ``first`` (n_regions, n_sizes), as all curves of the result; falls
+    that are not kept are (0, 0).
     """
     variance = np.zeros_like(first)
     falls = np.empty_like(first) if keep_falls else np.empty((0, 0))

@@ -79,6 +79,8 @@ def shapes(
     below.
 
     ``beyond`` holds the cells of each staircase past the last size.
+
+    ``groups`` and ``beyond`` are (n_regions,), the results (n_regions, n_sizes).
     """
     fall, variance, excess = (np.empty_like(curves.height) for _ in range(3))
     run_in_chunks(

@@ -192,6 +192,8 @@ def steps_log_likelihood(
 
     ``first`` holds first estimates of N(i), of which only the order of magnitude is used;
     ``chance`` is that of a drop before any one block.
+
+    ``first`` is (n_regions, n_sizes), ``sample`` (n_sampled,).
     """
     parts = collect_in_chunks(
         lambda start, stop: _likelihood(blocks, first, chance, sample, start, stop), len(sample)
@@ -202,6 +204,8 @@ def steps_log_likelihood(
 def fit_steps(groups: IntArray, blocks: Blocks, first: FloatArray, chance: float) -> Curves:
     """Mean and variance of every N(i) below the last block end of its region, as curves of level
     stretches.
+
+    ``groups`` is (n_regions,), ``first`` (n_regions, n_sizes), as all curves of the result.
     """
     height, variance = np.zeros_like(first), np.zeros_like(first)
     run_in_chunks(

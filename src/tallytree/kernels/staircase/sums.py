@@ -122,6 +122,9 @@ def sum_children(
 ) -> Sums:
     """What the children of each region tell about it; ``fitted`` holds their smoothed curves, which
     tell roughly what s is.
+
+    ``groups`` is (n_children,), ``fitted`` (n_children, n_sizes), ``child_starts`` (n_parents +
+    1,); the result is (n_parents, n_sizes).
     """
     shape = (len(child_starts) - 1, fitted.shape[1])
     found = Sums(np.empty(shape), np.empty(shape))
@@ -191,6 +194,8 @@ def bias_log_likelihood(
 ) -> float:
     """Log-likelihood of noisy sums, if fitted curves are off by G s (1 − s) β with β of this
     variance.
+
+    ``groups`` is (n_regions,), ``fitted`` (n_regions, n_sizes).
     """
     none = np.empty((0, 0))
     parts = collect_in_chunks(
@@ -203,6 +208,8 @@ def bias_log_likelihood(
 def find_bias(groups: IntArray, fitted: FloatArray, sums: Sums, bias_variance: float) -> Sums:
     """What fitted curves are off by, and its variance: β wanders with sizes, and is forgotten over
     a factor of 1.5.
+
+    ``groups`` is (n_regions,), ``fitted`` and the result (n_regions, n_sizes).
     """
     found = Sums(np.empty_like(fitted), np.empty_like(fitted))
     run_in_chunks(

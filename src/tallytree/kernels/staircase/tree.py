@@ -37,6 +37,9 @@ def share_out(
     in place.
 
     The downward pass of hay2010 §4.1 with unequal variances.
+
+    ``parent`` is (n_parents, n_sizes), ``height`` and ``variance`` are (n_children, n_sizes),
+    ``child_starts`` is (n_parents + 1,).
     """
     run_in_chunks(
         lambda start, stop: _share_out(parent, height, variance, child_starts, start, stop),
@@ -53,6 +56,8 @@ def _make_falling(groups, height, variance, start, stop):
 def make_falling(groups: IntArray, height: FloatArray, variance: FloatArray) -> None:
     """Nearest nonincreasing curve between 0 and the number of groups, by inverse variance, for each
     region; in place.
+
+    ``groups`` is (n_regions,), ``height`` and ``variance`` are (n_regions, n_sizes).
     """
     run_in_chunks(
         lambda start, stop: _make_falling(groups, height, variance, start, stop), len(groups)
@@ -149,6 +154,9 @@ def allocate(
     furthest behind, counting the groups handed out so far, so that rounding never adds up. Each
     child keeps at least ``least`` groups for sizes past the last; the parents must have room for
     them.
+
+    ``parent`` is (n_parents, n_sizes), ``groups`` and ``least`` are (n_children,), ``height`` and
+    the result (n_children, n_sizes), ``child_starts`` is (n_parents + 1,).
 
     Parameters
     ----------

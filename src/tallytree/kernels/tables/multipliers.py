@@ -20,7 +20,10 @@ def _blend(target, table, dual, penalty, out, start, stop):
 
 
 def blend(target: FloatArray, table: FloatArray, dual: FloatArray, penalty: float) -> FloatArray:
-    """``(target + penalty · (table − dual)) / (1 + penalty)``: what is projected next."""
+    """``(target + penalty · (table − dual)) / (1 + penalty)``: what is projected next.
+
+    All arrays have one shape, whichever.
+    """
     out = np.empty_like(target)
     flat = [array.reshape(-1) for array in (target, table, dual, out)]
     run_in_chunks(
@@ -38,7 +41,10 @@ def _add(a, b, out, start, stop):
 
 
 def add(a: FloatArray, b: FloatArray) -> FloatArray:
-    """``a + b``."""
+    """``a + b``.
+
+    Both have one shape, whichever.
+    """
     out = np.empty_like(a)
     flat = [array.reshape(-1) for array in (a, b, out)]
     run_in_chunks(
@@ -64,6 +70,8 @@ def update_dual_in_place(
 ) -> tuple[float, float]:
     """Add ``additive − table`` to the multipliers; root mean squares of that and of the step from
     ``before`` to ``table``.
+
+    All arrays have one shape, whichever.
     """
     flat = [array.reshape(-1) for array in (dual, additive, table, before)]
     parts = collect_in_chunks(

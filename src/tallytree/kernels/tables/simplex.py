@@ -40,6 +40,9 @@ def project_to_whole_simplex(
     The real projection of whole numbers gives every positive cell the same fraction, so that "the
     largest fractional parts" are all tied; the cells rounded up are spread evenly over the tied
     ones. Computed in integers throughout.
+
+    ``values`` and the result are (n_cells,), ``offsets`` is (n_regions + 1,), ``totals``
+    (n_regions,).
     """
     numbers = as_input(values, np.int64)
     sums = as_input(totals, np.int64)

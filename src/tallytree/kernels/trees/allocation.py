@@ -128,7 +128,10 @@ def _reach_total(tree, state, total):
 
 
 def tree_of(hierarchy: Hierarchy, weights: IntArray | None = None) -> Tree:
-    """The hierarchy as these kernels take it; a root alone gets a weightless region above it."""
+    """The hierarchy as these kernels take it; a root alone gets a weightless region above it.
+
+    ``weights`` is (n_levels,).
+    """
     if weights is None:
         weights = np.ones(hierarchy.n_levels, dtype=np.int64)
     weights = np.ascontiguousarray(weights, dtype=np.int64)
@@ -235,6 +238,8 @@ def relax_over_tree(
 ) -> FloatArray:
     """The same program without integrality (M_H^r before rounding): nonnegative reals that add up
     over the tree.
+
+    ``target`` and the result are (n_regions, n_sizes), ``weights`` is (n_levels,).
     """
     if total == 0:
         _by_size(hierarchy, target, total)

@@ -122,6 +122,8 @@ def fit_divisions(
 ) -> FloatArray:
     """How often each kind of division happens.
 
+    The first four are (n_divisions,), ``prior`` and the result (N_KINDS,).
+
     Parameters
     ----------
     noisy, variance
@@ -175,7 +177,10 @@ def divide(
 
 
 def roughness(weights: FloatArray) -> float:
-    """Root mean square of a side's share minus its share of the area, for halves, chance apart."""
+    """Root mean square of a side's share minus its share of the area, for halves, chance apart.
+
+    ``weights`` is (N_KINDS,).
+    """
     return math.sqrt(
         float(weights[: len(SPREADS)] @ SPREADS**2)
         + weights[ANY] / 12

@@ -123,6 +123,8 @@ def tree_least_squares(
 def variances_from_below(variances: FloatArray, child_starts: IntArray) -> FloatArray:
     """Variance of the best estimate of each node from the counts at and below it: V↓ of qardaji2013
     §3.3.
+
+    ``variances`` and the result are (n_nodes,), ``child_starts`` is (n_nodes + 1,).
     """
     own = np.ascontiguousarray(variances, dtype=np.float64)
     starts = np.ascontiguousarray(child_starts, dtype=np.int64)
@@ -147,6 +149,8 @@ def combined_from_below(
     siblings' are independent.
 
     ``from_below`` is what :func:`variances_from_below` gives, and the variance of the result.
+
+    ``child_starts`` is (n_nodes + 1,), all others and the result are (n_nodes,).
     """
     combined = np.empty(len(from_below))
     _combine_upwards(
@@ -162,6 +166,8 @@ def combined_from_below(
 def check_tree(child_starts: IntArray, n_nodes: int) -> None:
     """Refuse offsets of children that do not describe a tree with parents before children and every
     node below the first.
+
+    ``child_starts`` is (n_nodes + 1,).
     """
     if (
         len(child_starts) != n_nodes + 1

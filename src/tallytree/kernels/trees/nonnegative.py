@@ -33,6 +33,8 @@ def zero_subtrees(estimates: FloatArray, child_starts: IntArray) -> FloatArray:
     Nothing is negative afterwards, but sums no longer hold: children may add up to more than their
     parent. The rule is the paper's and is kept for comparison; counts at the leaves are what it
     publishes.
+
+    ``estimates`` and the result are (n_nodes,), ``child_starts`` is (n_nodes + 1,).
     """
     starts = np.ascontiguousarray(child_starts, dtype=np.int64)
     check_tree(starts, len(estimates))
@@ -126,6 +128,8 @@ def split_downwards(
     weighted by ``1 / weights`` (their variances). Sums over large blocks stay nearly as they were,
     so that long ranges get next to no bias from bins raised to 0; the exact optimum below lacks
     that property. O(nodes · log children).
+
+    ``estimates``, ``weights`` and the result are (n_nodes,), ``child_starts`` is (n_nodes + 1,).
     """
     starts = np.ascontiguousarray(child_starts, dtype=np.int64)
     check_tree(starts, len(estimates))
@@ -261,7 +265,10 @@ def _kinks_per_level(levels: list[slice], child_starts: IntArray) -> list[IntArr
 
 
 def sum_leaves(leaf_values: FloatArray, child_starts: IntArray, n_nodes: int) -> FloatArray:
-    """Values of all nodes, each the sum of the leaves below it; leaves are the last nodes."""
+    """Values of all nodes, each the sum of the leaves below it; leaves are the last nodes.
+
+    ``leaf_values`` is (n_leaves,), ``child_starts`` (n_nodes + 1,), the result (n_nodes,).
+    """
     values = np.empty(n_nodes, dtype=leaf_values.dtype)
     values[n_nodes - len(leaf_values) :] = leaf_values
     _sum_upwards(child_starts, n_nodes - len(leaf_values), values)

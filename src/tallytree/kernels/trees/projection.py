@@ -58,6 +58,8 @@ def variances_after_combining(
 ) -> tuple[FloatArray, FloatArray]:
     """Variance of each region once its subtree is combined, and the weight of its own value in that
     combination.
+
+    ``weights`` is (n_levels,), the results are (n_regions,).
     """
     variance = 1.0 / weights[hierarchy.level_of]
     share = np.ones(hierarchy.n_regions)

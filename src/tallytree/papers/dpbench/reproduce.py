@@ -25,7 +25,7 @@ from tallytree.errors import StorageError
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums, prefix_sums
 from tallytree.model.confidential import Confidential
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.options.histogram import HistogramOptions
 from tallytree.options.maps import MethodOptions
 from tallytree.papers.cells import Cell
@@ -138,9 +138,8 @@ def sample_of(name: str, shape: FloatArray, n: int, scale: int) -> Sample:
         ends = np.sort(rng.integers(0, n + 1, size=(4 * N_BOXES, 2, 2)), axis=2)
         ends = ends[np.all(ends[:, :, 0] < ends[:, :, 1], axis=1)][:N_BOXES]
         low, high = ends[:, :, 0], ends[:, :, 1]
-    grid = ConfidentialGrid(
-        counts, tuple((0.0, float(n)) for _ in counts.shape), ("x", "y")[: counts.ndim]
-    )
+    box, columns = tuple((0.0, float(n)) for _ in counts.shape), ("x", "y")[: counts.ndim]
+    grid = ConfidentialGrid(counts, PublicGrid(box, columns, counts.shape))
     return Sample(name, grid, scale, low, high, box_sums(grid.sums, low, high))
 
 
@@ -196,7 +195,7 @@ def sample_cells(sample: Sample, epsilon: str, runs: int) -> list[Cell]:
 
 
 def _table(sample: Sample, epsilon: str) -> str:
-    return f"{domain_name(sample.grid.shape)}, epsilon {epsilon}, scale {sample.scale}"
+    return f"{domain_name(sample.grid.public.shape)}, epsilon {epsilon}, scale {sample.scale}"
 
 
 def regret_cells(cells: Sequence[Cell]) -> list[Cell]:

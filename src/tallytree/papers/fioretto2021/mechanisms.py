@@ -9,9 +9,10 @@ from collections.abc import Callable
 from tallytree.errors import RequestError
 from tallytree.group_sizes.mechanisms.at_once import AtOnce
 from tallytree.group_sizes.mechanisms.mechanism import Estimated, Measured
-from tallytree.group_sizes.plan.plan import Plan, PublicFacts
+from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.plan.traits import Traits
 from tallytree.model.count_of_counts import counts_from_dense
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.choices import Totals
 from tallytree.options.group_sizes import ReleaseOptions

@@ -21,6 +21,7 @@ from tallytree.group_sizes.plan.error_formulas import omniscient_error
 from tallytree.group_sizes.publish import release
 from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, sum_over_regions
+from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.papers import datasets
 from tallytree.papers.cells import Cell, mean_of_runs
@@ -317,5 +318,7 @@ def upper_levels(counts: ConfidentialCounts, n_levels: int) -> ConfidentialCount
     )
     leaf_counts = sum_over_regions(counts.leaf_counts, target, cut.n_leaves)
     return ConfidentialCounts(
-        cut, leaf_counts, leaf_counts.n_groups(), unit=counts.unit, group=counts.group
+        PublicFacts(cut, unit=counts.public.unit, group=counts.public.group),
+        leaf_counts,
+        leaf_counts.n_groups(),
     )

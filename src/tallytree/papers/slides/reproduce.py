@@ -28,7 +28,7 @@ from tallytree.kernels.boxes.trees import fewest_boxes
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.box_tree import box_sums
 from tallytree.model.confidential import Confidential
-from tallytree.model.confidential_grid import ConfidentialGrid
+from tallytree.model.confidential_grid import ConfidentialGrid, PublicGrid
 from tallytree.model.frame import Frame
 from tallytree.options.maps import MethodOptions
 from tallytree.papers.cells import Cell
@@ -162,9 +162,8 @@ def truth_of(name: str, counts: IntArray) -> Truth:
     ends = [np.sort(rng.integers(0, n + 1, size=(4 * N_BOXES, 2)), axis=1) for n in counts.shape]
     fits = np.all([pair[:, 0] < pair[:, 1] for pair in ends], axis=0)
     low, high = (np.stack([pair[fits, end][:N_BOXES] for pair in ends], axis=1) for end in (0, 1))
-    grid = ConfidentialGrid(
-        counts, tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim]
-    )
+    box, columns = tuple((0.0, float(n)) for n in counts.shape), ("x", "y")[: counts.ndim]
+    grid = ConfidentialGrid(counts, PublicGrid(box, columns, counts.shape))
     return Truth(name, grid, low, high, box_sums(grid.sums, low, high))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tallytree.errors import MissingExtraError, RequestError
 from tallytree.releases.export.files import decoded, write_table
@@ -19,8 +20,28 @@ _ROWS_AT_ONCE = 10_000
 
 
 def write_csv(sheet: Sheet, file: Path) -> None:
-    """One file with a head line."""
-    write_table(file, sheet.table)
+    """One file with a head line, in which no text is a formula to a spreadsheet."""
+    columns = [harmless(decoded(column)) for column in sheet.table.columns]
+    names = harmless(pa.chunked_array([sheet.table.column_names])).to_pylist()
+    write_table(file, pa.table(columns, names=names))
+
+
+def harmless(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts that a spreadsheet would run as a formula, with an apostrophe before them; all others
+    as they are.
+
+    Examples
+    --------
+    >>> harmless(pa.chunked_array([["=cmd|'/C calc'!A0", "-5", "A+"]])).to_pylist()
+    ["'=cmd|'/C calc'!A0", '-5', 'A+']
+    """
+    if not pa.types.is_string(column.type):
+        return column
+    formula = pc.and_not(
+        pc.match_substring_regex(column, r"^[=+@\t\r-]"),
+        pc.match_substring_regex(column, r"^[+-]?[0-9]+([.,][0-9]+)?$"),
+    )
+    return pc.if_else(formula, pc.binary_join_element_wise("'", column, ""), column)
 
 
 def write_parquet(sheet: Sheet, folder: Path) -> None:

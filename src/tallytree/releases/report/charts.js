@@ -46,7 +46,13 @@ function around(data) {
 
 // "size 3", or "3 people" where a page was told what groups are; classes by their names.
 const sized = (words, text) => (words.measure ? `${text} ${text === "1" ? words.one : words.total}` : `${words.size} ${text}`);
-const sizeInWords = (words, s) => sized(words, words.bin ? words.bin[s] : number(s));
+// A size by its name: that of its class, or "12+" where 12 is a public bound that stands for all larger sizes too.
+const sizeName = (words, s) => (words.bin ? words.bin[s] : number(s) + (s === words.open ? "+" : ""));
+const sizeInWords = (words, s) => sized(words, sizeName(words, s));
+// Sizes from one to another; without an end where they reach the bound.
+const spanName = (words, first, last) => (first === last ? sizeName(words, first) : last >= words.open ? `${number(first)}+` : `${number(first)}–${number(last)}`);
+// Sums and means that groups of unknown size add to are at least so much.
+const atLeast = (words, rows) => (rows.some(([size]) => size === words.open) ? "at least " : "");
 
 function save(name, rows) {
   const quoted = (v) => (/[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
@@ -104,7 +110,7 @@ function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
   const of = new Map(groups.flatMap(([first, last], i) => words.bin || first === last
     ? Array.from({ length: last - first + 1 }, (_, k) => [first + k, i]) : []));
   const place = (size) => of.get(size) ?? groups.findIndex(([first, last]) => first <= size && size <= last);
-  const wideness = ([first, last]) => (words.spans ? (words.spans[last][1] ?? Infinity) - words.spans[first][0] + 1 : last - first + 1);
+  const wideness = ([first, last]) => (last >= words.open ? Infinity : words.spans ? (words.spans[last][1] ?? Infinity) - words.spans[first][0] + 1 : last - first + 1);
   const heights = series.map((rows) => {
     const out = groups.map(() => 0), total = compared ? rows.reduce((sum, [, count]) => sum + count, 0) / 100 || 1 : 1;
     for (const [size, count] of rows) out[place(size)] += count / total;
@@ -128,7 +134,7 @@ function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
   const every = Math.ceil((words.bin && !words.edges ? 76 : words.edges ? 48 : 30) / step);
   groups.forEach(([first, last], i) => {
     const x = LEFT + i * step, title = words.edges && first < last ? `${words.edges[first]} to ${words.edges[last + 1]}`
-      : words.bin ? words.bin[first] + (first < last ? ` … ${words.bin[last]}` : "") : number(first) + (first < last ? `–${number(last)}` : "");
+      : words.bin ? words.bin[first] + (first < last ? ` … ${words.bin[last]}` : "") : spanName(words, first, last);
     series.forEach((_, k) => svg.append(shape("rect", { x: x + step * 0.1 + k * wide, y: y(heights[k][i]), width: wide,
       height: height - BOTTOM - y(heights[k][i]), class: k ? "bar other" : "bar" },
     shape("title", {}, `${sized(words, title)}: ${number(heights[k][i])}${unit}${ends[i] ? ` (${number(ends[i][0])} to ${number(ends[i][1])})` : ""}`))));
@@ -136,7 +142,7 @@ function barChart({ series, bounds, words, logarithmic, dense, about, width }) {
     if (words.edges) { if (i % every === 0) mark(x, words.edges[first]); }
     else if (words.bin) { if (i % every === 0) mark(x + step / 2, cut(words.bin[first])); }
     else if (first === last ? i % every === 0 : "125".includes(String(first)[0]) && !/5/.test(String(first)[1])) {
-      mark(first === last ? x + step / 2 : x, short(first), first < last ? "start" : step < 24 && i === groups.length - 1 ? "end" : "middle");
+      mark(first === last ? x + step / 2 : x, short(first) + (first === words.open ? "+" : ""), first < last ? "start" : step < 24 && i === groups.length - 1 ? "end" : "middle");
     }
   });
   const classed = words.spans || groups.some(([first, last]) => first < last);
@@ -150,7 +156,7 @@ const cut = (text) => (text.length > 11 ? text.slice(0, 10) + "…" : text);
 function curveChart({ series, words, about, width }) {
   const height = 240;
   const lines = series.map((rows) => { const total = rows.reduce((sum, [, count]) => sum + count, 0) || 1; let seen = 0;
-    return rows.map(([size, count]) => { seen += count; return [words.edges ? size + 1 : size, (100 * seen) / total]; }); });
+    return rows.filter(([size]) => size !== words.open).map(([size, count]) => { seen += count; return [words.edges ? size + 1 : size, (100 * seen) / total]; }); });
   const most = words.edges ? words.edges.length - 1 : Math.max(1, ...lines.flat().map(([size]) => size));
   const along = words.edges ? (size) => size / most : (size) => Math.log1p(size) / Math.log1p(most);
   const x = (size) => LEFT + (width - LEFT - 8) * along(size), y = (v) => height - BOTTOM - ((height - BOTTOM - TOP) * v) / 100;

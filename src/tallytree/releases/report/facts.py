@@ -16,9 +16,9 @@ from tallytree.releases.report.words import (
     citation,
     in_full,
     note_sentences,
-    plural,
     protection,
     reading,
+    units,
 )
 from tallytree.strategies.density import Density
 
@@ -48,7 +48,7 @@ def named(
     called = look.title or title
     return {
         "title": called,
-        "read": reading(drawn, plural(manifest), whiskers=whiskers, adds_up=adds_up),
+        "read": reading(drawn, units(manifest), whiskers=whiskers, adds_up=adds_up),
         "notes": list(look.notes),
         "source": f"Source: {look.source_note}" if look.source_note else "",
         "citation": citation(called, look.source_note, manifest),

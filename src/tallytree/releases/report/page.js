@@ -32,7 +32,7 @@ function start(data) {
       }
     };
     const counted = new Set(rows.map(([size]) => size)), largest = rows[rows.length - 1][0], out = [];
-    const [least, beyond] = words.bin ? [0, words.bin.length - 1] : [Math.min(rows[0][0], 1), largest <= 30 ? largest + 4 : 9];
+    const [least, beyond] = words.bin ? [0, words.bin.length - 1] : [Math.min(rows[0][0], 1), Math.min(largest <= 30 ? largest + 4 : 9, words.open ?? Infinity)];
     for (let s = least; s <= beyond; s++)
       if (!counted.has(s)) out.push([s, [0, Math.min(end(s), most === "region" ? groups[r] : most === "root" ? groups[0] : Infinity)]]);
     return out;
@@ -56,12 +56,13 @@ function start(data) {
         [`largest ${measure}`, words.bin[table[table.length - 1][0]]]] : [])];
     }
     const table = sizes(r), people = table.reduce((sum, [size, count]) => sum + size * count, 0);
-    const rows = [[words.groups, number(groups[r])], [words.total, number(people), range(r, people, 1)]];
+    const least = atLeast(words, table);
+    const rows = [[words.groups, number(groups[r])], [words.total, least + number(people), range(r, people, 1)]];
     if (groups[r]) {
       let seen = 0;
       const median = table.find(([, count]) => (seen += count) >= groups[r] / 2)[0];
-      rows.push([`mean ${measure}`, number(people / groups[r]), regions.totals?.mean ? range(r, people, groups[r]) : ""], [`median ${measure}`, number(median)],
-        [`largest ${measure}`, number(table[table.length - 1][0])]);
+      rows.push([`mean ${measure}`, least + number(people / groups[r]), regions.totals?.mean ? range(r, people, groups[r]) : ""], [`median ${measure}`, sizeName(words, median)],
+        [`largest ${measure}`, sizeName(words, table[table.length - 1][0])]);
     }
     if (regions.emd) rows.push(["true error (EMD)", number(regions.emd[r])]);
     return rows;
@@ -70,7 +71,7 @@ function start(data) {
   function table(r) {
     const ends = bounds(r), rows = [...sizes(r), ...zeros(r).filter(([, [, high]]) => high > 0).map(([s]) => [s, 0])].sort(([a], [b]) => a - b);
     const head = [measure, words.groups, ...(regions.bounds ? ["low", "high"] : [])];
-    const body = rows.slice(0, ROWS).map(([s, c]) => element("tr", {}, ...[words.bin ? words.bin[s] : number(s), number(c),
+    const body = rows.slice(0, ROWS).map(([s, c]) => element("tr", {}, ...[sizeName(words, s), number(c),
       ...(regions.bounds ? (ends.get(s) || ["", ""]).map((v) => (v === "" ? "" : number(v))) : [])].map((v) => element("td", {}, v))));
     if (rows.length > ROWS) body.push(element("tr", {}, element("td", { colspan: head.length }, `… ${number(rows.length - ROWS)} more in counts.parquet`)));
     return element("table", {}, element("thead", {}, element("tr", {}, ...head.map((h) => element("th", {}, h)))), element("tbody", {}, ...body));
@@ -81,7 +82,7 @@ function start(data) {
     let seen = 0;
     for (const [s, c] of sizes(r).reverse()) {
       if (seen >= 10) break;
-      top.push(c > 1 ? `${number(s)} (${number(c)} times)` : number(s));
+      top.push(c > 1 ? `${sizeName(words, s)} (${number(c)} times)` : sizeName(words, s));
       seen += c;
     }
     return top.join(", ") || "none";

@@ -6,7 +6,8 @@ function measuresOf(data, tools) {
     of: (r) => (groups[r] ? (100 * (sizes(r).find(([size]) => size === s) || [0, 0])[1]) / groups[r] : null),
     unsure: (r) => { const ends = bounds(r).get(s), count = (sizes(r).find(([size]) => size === s) || [0, 0])[1];
       return Boolean(ends) && (ends[1] - ends[0]) / 3.92 > 0.3 * Math.max(count, 1e-9); } });
-  const mean = { name: words.mean || `mean ${words.size}`, short: words.mean || `mean ${words.size}`, unit: "", unsure: () => false,
+  const called = (words.mean || `mean ${words.size}`) + (atLeast(words, sizes(0)) ? ", at least" : "");
+  const mean = { name: called, short: called, unit: "", unsure: () => false,
     of: (r) => (groups[r] ? sizes(r).reduce((sum, [size, count]) => sum + size * count, 0) / groups[r] : null) };
   const common = sizes(0).map(([s]) => s).sort((a, b) => a - b).slice(0, 12);
   return [...(words.bin ? [] : [mean]), ...common.map(share)];

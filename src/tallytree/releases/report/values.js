@@ -13,7 +13,7 @@ function valueChart({ series, names, colours, words, stacked, about, width }) {
   const svg = frame(width, height, about, ticks(top, false), y, ""), wide = (step * 0.8) / (stacked ? 1 : series.length);
   const every = Math.ceil((words.bin ? 76 : 30) / step);
   groups.forEach(([first, last], i) => {
-    const title = words.bin ? words.bin[first] : number(first) + (first < last ? `–${number(last)}` : "");
+    const title = words.bin ? words.bin[first] : spanName(words, first, last);
     let below = 0;
     heights.forEach((of, k) => {
       const from = stacked ? below : 0, x = LEFT + i * step + step * 0.1 + (stacked ? 0 : k * wide);
@@ -21,7 +21,7 @@ function valueChart({ series, names, colours, words, stacked, about, width }) {
         shape("title", {}, `${names[k]}, ${sized(words, title)}: ${number(of[i])}`)));
       below += of[i];
     });
-    if (i % every === 0) svg.append(label(LEFT + (i + 0.5) * step, height - BOTTOM + 16, words.bin ? cut(words.bin[first]) : short(first)));
+    if (i % every === 0) svg.append(label(LEFT + (i + 0.5) * step, height - BOTTOM + 16, words.bin ? cut(words.bin[first]) : short(first) + (first === words.open ? "+" : "")));
   });
   svg.append(label(width, height - 4, words.measure || words.size, "end"));
   return svg;
@@ -60,8 +60,8 @@ function drawValues(data, region, place, width) {
       : valueChart({ series, names, colours: chosen, words, stacked, about, width }));
     const head = [by.names[attribute], words.groups, ...(words.bin ? [] : [words.total, words.mean || `mean ${words.size}`])];
     const body = series.map((of, k) => {
-      const groups = of.reduce((sum, [, count]) => sum + count, 0), total = of.reduce((sum, [size, count]) => sum + size * count, 0);
-      return [names[k], number(groups), ...(words.bin ? [] : [number(total), groups ? number(total / groups) : "–"])];
+      const least = atLeast(words, of), groups = of.reduce((sum, [, count]) => sum + count, 0), total = of.reduce((sum, [size, count]) => sum + size * count, 0);
+      return [names[k], number(groups), ...(words.bin ? [] : [least + number(total), groups ? least + number(total / groups) : "–"])];
     });
     node("by-table").replaceChildren(plainTable(head, body));
   }

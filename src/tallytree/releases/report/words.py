@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tallytree.errors import RequestError
-from tallytree.privacy.guarantee import budget_of
+from tallytree.privacy.guarantee import budget_of, weak_promise
 
 
 def several(word: str) -> str:
@@ -35,6 +35,12 @@ def several(word: str) -> str:
 def plural(manifest: dict[str, Any]) -> str:
     """What is counted, from what one entity is called: ``person`` gives ``people``."""
     return several(str(manifest["privacy"]["unit"]["entity"]))
+
+
+def units(manifest: dict[str, Any]) -> str:
+    """What is protected, several of it: households, customers, or what an entity is called."""
+    unit = manifest["privacy"]["unit"]
+    return several(str(unit["group"] or unit["column"] or unit["entity"]))
 
 
 def one_and_many(told: str) -> tuple[str, str]:
@@ -77,13 +83,13 @@ def counted(n: int, words: tuple[str, str]) -> str:
     return f"{n:,} {words[0] if n == 1 else words[1]}"
 
 
-def reading(drawn: str, entities: str, *, whiskers: bool, adds_up: bool) -> list[str]:
+def reading(drawn: str, protected: str, *, whiskers: bool, adds_up: bool) -> list[str]:
     """How to read the page, for people who have never heard of noise in numbers."""
     ends = " The thin line on a bar shows how far off it may be." if whiskers else ""
     return [
         f"{drawn}{ends}",
         "To protect privacy, every number was changed a little at random. Whether any one of the "
-        f"{entities} is in the "
+        f"{protected} is in the "
         "data or not, the numbers would look about the same.",
         "Large numbers are hardly affected, small ones can be far off: a 3 may have been a 0 or a "
         "9. Prefer larger "
@@ -123,7 +129,7 @@ def check_in_words(name: str, called: Mapping[str, tuple[str, str]], groups: str
     parts = name.split(" adds up to ")
     if len(parts) == 2 and all(part in called for part in parts):
         return " add up to ".join(called[part][1] for part in parts)
-    return _GROUPS.sub(groups, _CHECKS.get(name, name))
+    return _GROUPS.sub(lambda _: groups, _CHECKS.get(name, name))
 
 
 def note_sentences(notes: Mapping[str, str], groups: str = "groups") -> list[str]:
@@ -132,11 +138,14 @@ def note_sentences(notes: Mapping[str, str], groups: str = "groups") -> list[str
     """
     plain = {_NOTES.get(name, name): _OPTIONS.sub("", text) for name, text in notes.items()}
     found = [f"{name.replace('_', ' ').capitalize()}: {text}." for name, text in plain.items()]
-    return [_GROUPS.sub(groups, text) for text in found]
+    return [_GROUPS.sub(lambda _: groups, text) for text in found]
 
 
 def protection(privacy: dict[str, Any]) -> str:
     """What is protected, in plain words, for the head of the page."""
+    weak = weak_promise(budget_of(privacy))
+    if weak:
+        return f"Differential privacy with a weak promise about {_any(privacy)}: {weak}"
     return (
         "Protected by differential privacy: chance had a hand in every number, so that hardly "
         "anything can be learnt here "
