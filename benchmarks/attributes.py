@@ -276,7 +276,7 @@ def _sizes_alone(made: Release) -> CountsBySize:
         plan_release(ReleaseOptions.told(made.manifest["request"]), facts), facts, shares
     )
     measured = Measured(Settled(plan), made.noisy)
-    return mechanism_named("adaptive").estimate(measured, facts, silent).leaf_counts
+    return mechanism_named("adaptive").estimate(measured, facts, silent).leaves
 
 
 def _compare_people(both: ConfidentialCounts, epsilons: Sequence[str], runs: int) -> None:

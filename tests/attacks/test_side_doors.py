@@ -20,7 +20,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.cli import main
-from tallytree.degree_sequences.publish import confidential_sizes
+from tallytree.degree_sequences.measure import confidential_sizes
 from tallytree.errors import TallytreeError
 from tallytree.group_sizes.measure.adaptive import measure_adaptive
 from tallytree.group_sizes.measure.views import measure_views

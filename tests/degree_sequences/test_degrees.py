@@ -6,8 +6,13 @@ import pyarrow as pa
 import pytest
 
 from tallytree.degree_sequences.estimate import estimate_sorted_counts, publishable_degrees
-from tallytree.degree_sequences.measure import ConfidentialSizes, measure_sorted_counts
-from tallytree.degree_sequences.publish import confidential_sizes, degrees, true_degrees
+from tallytree.degree_sequences.evaluate import true_degrees
+from tallytree.degree_sequences.measure import (
+    ConfidentialSizes,
+    confidential_sizes,
+    measure_sorted_counts,
+)
+from tallytree.degree_sequences.publish import degrees
 from tallytree.degree_sequences.release import PublicSizes
 from tallytree.errors import InputError, RequestError, StorageError
 from tallytree.ingest.read import read

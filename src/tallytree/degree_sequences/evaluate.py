@@ -4,11 +4,16 @@ confidential as the data.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from tallytree.degree_sequences.measure import confidential_sizes
+from tallytree.degree_sequences.publish import read_source
 from tallytree.degree_sequences.release import DegreeSequence
 from tallytree.errors import RequestError
 from tallytree.model.arrays import IntArray
+from tallytree.options.degrees import DegreesOptions
 from tallytree.releases.metrics import query_errors
 from tallytree.releases.query_evaluation import QueryEvaluation
 
@@ -56,3 +61,12 @@ def evaluate_degrees(
             ),
         )
     )
+
+
+def true_degrees(source: Any, options: DegreesOptions | None) -> IntArray:
+    """The exact sorted degrees, for the owner who compares a release with them: confidential."""
+    private = options is not None and options.public == "none"
+    sizes = confidential_sizes(
+        source if options is None else read_source(source, options), 1, private=private
+    )
+    return np.repeat(sizes.counts.size, sizes.counts.count)

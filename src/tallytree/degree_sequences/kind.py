@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tallytree.degree_sequences.check import check_degrees_privacy
-from tallytree.degree_sequences.evaluate import evaluate_degrees
+from tallytree.degree_sequences.evaluate import evaluate_degrees, true_degrees
 from tallytree.degree_sequences.picture import plot_degrees
-from tallytree.degree_sequences.publish import estimate_degrees, true_degrees
+from tallytree.degree_sequences.publish import estimate_degrees
 from tallytree.degree_sequences.release import DegreeSequence, load_degrees
 from tallytree.degree_sequences.report import degrees_page
 from tallytree.degree_sequences.sheet import degrees_sheet

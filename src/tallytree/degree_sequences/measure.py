@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from tallytree.degree_sequences.release import PublicSizes
-from tallytree.errors import InputError
+from tallytree.errors import InputError, RequestError
+from tallytree.ingest.binning import check_counts
 from tallytree.kernels.queries import largest_sizes
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import UNALTERED, Altered, Confidential, Fact
-from tallytree.model.count_of_counts import CountsBySize
+from tallytree.model.confidential import (
+    UNALTERED,
+    Altered,
+    Confidential,
+    ConfidentialCounts,
+    ConfidentialDegrees,
+    Fact,
+)
+from tallytree.model.count_of_counts import CountsBySize, counts_from_runs
+from tallytree.model.unit import ENTITY, Unit
 from tallytree.privacy.noise import Noise, add_noise
 from tallytree.privacy.randomness import KeyStream
-from tallytree.privacy.sensitivity import Sensitivity
+from tallytree.privacy.sensitivity import (
+    Sensitivity,
+    edge_degrees_sensitivity,
+    edge_nodes_sensitivity,
+    group_totals_sensitivity,
+    sizes_sensitivity,
+)
+
+FIXED_GROUPS = "how many groups there are"
+FIXED_NODES = "how many nodes there are"
+PRIVATE = "how many there are is confidential; as many counts are released as a noisy number says"
 
 MOST_SORTED = 1 << 27
 """Counts in a sorted list: more public ones are refused, and a noisy number of them is cut off here."""
@@ -80,3 +99,67 @@ def measure_sorted_counts(
         n_groups = int(np.clip(found[0], 0, MOST_SORTED))
     exact = largest_sizes(sizes.counts, np.array([n_groups]), np.zeros(1, dtype=np.int64))[0]
     return add_noise(exact, noise, stream, level=0, query="sorted")
+
+
+def confidential_sizes(
+    source: Any, contributions: int, *, private: bool = False
+) -> ConfidentialSizes:
+    """Sorted counts of any source, with their sensitivity and what is protected; ``private`` where
+    their number is.
+    """
+    if isinstance(source, ConfidentialDegrees):
+        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(
+            contributions=contributions
+        )
+        query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
+        # Edges listed again count once, so that one edge may have several rows.
+        unit = Unit("edge", "", contributions, one_row=False)
+        if private:
+            number = edge_nodes_sensitivity(contributions=contributions)
+            public = PublicSizes(unit, None, None, PRIVATE, part=source.part)
+            return ConfidentialSizes(source.counts, query, bound, public, number)
+        n_nodes = int(source.counts.count.sum())
+        public = PublicSizes(unit, FIXED_NODES, n_nodes, source.nodes_note, part=source.part)
+        return ConfidentialSizes(source.counts, query, bound, public)
+    if isinstance(source, ConfidentialCounts):
+        if source.public.classes is not None:
+            raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
+        if source.public.unit.group:
+            raise RequestError(
+                "Degrees protect entities, and a group of any size would change them by its size. "
+                "Read the counts without "
+                "unit='group', or release them with tallytree.release."
+            )
+        unit = source.public.unit
+        if unit.column and contributions not in (1, unit.contributions):
+            raise RequestError(
+                f"The counts were read with at most {unit.contributions} rows per {unit.column}; "
+                "leave contributions out."
+            )
+        unit = unit if unit.column else replace(unit, contributions=contributions)
+        bound = sizes_sensitivity(
+            max_quantity=source.public.max_quantity, contributions=unit.contributions
+        )
+        sizes = source.counts_on_levels.region(0)
+        public = PublicSizes(
+            unit,
+            FIXED_GROUPS,
+            int(sizes.count.sum()),
+            source.public.groups_note,
+            source.public.max_quantity,
+            source.public.part,
+            source.public.alone,
+        )
+        if source.public.groups_public:
+            return ConfidentialSizes(sizes, "sizes", bound, public, altered=source.altered)
+        number = group_totals_sensitivity(contributions=unit.contributions)
+        public = replace(public, fixed=None, n_groups=None, note=PRIVATE, alone="")
+        return ConfidentialSizes(sizes, "sizes", bound, public, number, source.altered)
+    counts = check_counts(source)
+    if counts.ndim != 1:
+        raise InputError(f"Counts of groups have one dimension, got {counts.ndim}.")
+    runs = counts_from_runs(np.zeros_like(counts), counts, np.ones_like(counts), 1)
+    bound = sizes_sensitivity(contributions=contributions)
+    unit = Unit(ENTITY, "", contributions)
+    public = PublicSizes(unit, FIXED_GROUPS, len(counts), "one count per group was given")
+    return ConfidentialSizes(runs, "sizes", bound, public)

@@ -4,33 +4,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from tallytree.degree_sequences.estimate import check_method, publishable_degrees
-from tallytree.degree_sequences.measure import ConfidentialSizes, measure_sorted_counts
+from tallytree.degree_sequences.measure import (
+    ConfidentialSizes,
+    confidential_sizes,
+    measure_sorted_counts,
+)
 from tallytree.degree_sequences.release import (
     DegreeSequence,
     PlannedQuery,
-    PublicSizes,
     degrees_manifest,
     facts_of_degrees,
     load_degrees,
     sorted_table,
 )
-from tallytree.errors import InputError, RequestError
-from tallytree.ingest.binning import check_counts
+from tallytree.errors import RequestError
 from tallytree.ingest.degrees import read_degrees
 from tallytree.ingest.grids import WHERE_NEEDS_TABLE
 from tallytree.ingest.read import read
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ConfidentialCounts, ConfidentialDegrees
-from tallytree.model.count_of_counts import counts_from_runs
-from tallytree.model.unit import ENTITY, Unit
+from tallytree.model.unit import ENTITY
 from tallytree.options.choices import Public
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.groups import Saving, rows_to_read
@@ -38,20 +38,11 @@ from tallytree.options.spelled import spelled
 from tallytree.privacy.accounting import noise_from_json
 from tallytree.privacy.budget import Budget, noise_for
 from tallytree.privacy.noise import Noise
-from tallytree.privacy.sensitivity import (
-    edge_degrees_sensitivity,
-    edge_nodes_sensitivity,
-    group_totals_sensitivity,
-    sizes_sensitivity,
-)
 from tallytree.privacy.stated_budget import refuse_many_changes
 from tallytree.releases.keeping import Keeping, Target, paid_noise, released
 from tallytree.releases.published import NO_MEASUREMENTS
 from tallytree.storage.folder import Folder, Manifest
 
-FIXED_GROUPS = "how many groups there are"
-FIXED_NODES = "how many nodes there are"
-PRIVATE = "how many there are is confidential; as many counts are released as a noisy number says"
 # The part of the budget that a noisy number of groups or nodes costs, as for group sizes.
 FOR_NUMBER = Fraction(1, 20)
 
@@ -104,7 +95,7 @@ def make_degrees(source: Any, options: DegreesOptions, keeping: Keeping) -> Degr
     """Read, pay, measure and estimate."""
     budget = options.loss()
     private = options.public == "none"
-    sizes = confidential_sizes(_read(source, options), options.contributions, private=private)
+    sizes = confidential_sizes(read_source(source, options), options.contributions, private=private)
     refuse_many_changes(
         budget, [sizes.sensitivity] if sizes.number is None else [sizes.number, sizes.sensitivity]
     )
@@ -148,7 +139,7 @@ def planned_queries(sizes: ConfidentialSizes, budget: Budget) -> list[PlannedQue
     ]
 
 
-def _read(source: Any, options: DegreesOptions) -> Any:
+def read_source(source: Any, options: DegreesOptions) -> Any:
     """Exact counts of a table whose rows the options describe; any other source as it is."""
     rows = rows_to_read(options.where, options)
     place: dict[str, Any] = {**asdict(options.place()), "where": rows}
@@ -168,15 +159,6 @@ def _read(source: Any, options: DegreesOptions) -> Any:
     return source
 
 
-def true_degrees(source: Any, options: DegreesOptions | None) -> IntArray:
-    """The exact sorted degrees, for the owner who compares a release with them: confidential."""
-    private = options is not None and options.public == "none"
-    sizes = confidential_sizes(
-        source if options is None else _read(source, options), 1, private=private
-    )
-    return np.repeat(sizes.counts.size, sizes.counts.count)
-
-
 def degrees_from_noisy(noisy: IntArray, noise: Noise, manifest: Manifest) -> DegreeSequence:
     """The sequence that follows from raw measurements: post-processing only."""
     promised = manifest["mechanism"]
@@ -194,67 +176,3 @@ def estimate_degrees(folder: Folder) -> DegreeSequence:
     return degrees_from_noisy(
         noisy, noise_from_json(facts_of_degrees(folder.manifest["privacy"])), folder.manifest
     )
-
-
-def confidential_sizes(
-    source: Any, contributions: int, *, private: bool = False
-) -> ConfidentialSizes:
-    """Sorted counts of any source, with their sensitivity and what is protected; ``private`` where
-    their number is.
-    """
-    if isinstance(source, ConfidentialDegrees):
-        bound = (sizes_sensitivity if source.directed else edge_degrees_sensitivity)(
-            contributions=contributions
-        )
-        query: Literal["sizes", "edge degrees"] = "sizes" if source.directed else "edge degrees"
-        # Edges listed again count once, so that one edge may have several rows.
-        unit = Unit("edge", "", contributions, one_row=False)
-        if private:
-            number = edge_nodes_sensitivity(contributions=contributions)
-            public = PublicSizes(unit, None, None, PRIVATE, part=source.part)
-            return ConfidentialSizes(source.counts, query, bound, public, number)
-        n_nodes = int(source.counts.count.sum())
-        public = PublicSizes(unit, FIXED_NODES, n_nodes, source.nodes_note, part=source.part)
-        return ConfidentialSizes(source.counts, query, bound, public)
-    if isinstance(source, ConfidentialCounts):
-        if source.public.classes is not None:
-            raise RequestError("Degrees are sizes themselves; read the counts without classes=.")
-        if source.public.unit.group:
-            raise RequestError(
-                "Degrees protect entities, and a group of any size would change them by its size. "
-                "Read the counts without "
-                "unit='group', or release them with tallytree.release."
-            )
-        unit = source.public.unit
-        if unit.column and contributions not in (1, unit.contributions):
-            raise RequestError(
-                f"The counts were read with at most {unit.contributions} rows per {unit.column}; "
-                "leave contributions out."
-            )
-        unit = unit if unit.column else replace(unit, contributions=contributions)
-        bound = sizes_sensitivity(
-            max_quantity=source.public.max_quantity, contributions=unit.contributions
-        )
-        sizes = source.counts_on_levels.region(0)
-        public = PublicSizes(
-            unit,
-            FIXED_GROUPS,
-            int(sizes.count.sum()),
-            source.public.groups_note,
-            source.public.max_quantity,
-            source.public.part,
-            source.public.alone,
-        )
-        if source.public.groups_public:
-            return ConfidentialSizes(sizes, "sizes", bound, public, altered=source.altered)
-        number = group_totals_sensitivity(contributions=unit.contributions)
-        public = replace(public, fixed=None, n_groups=None, note=PRIVATE, alone="")
-        return ConfidentialSizes(sizes, "sizes", bound, public, number, source.altered)
-    counts = check_counts(source)
-    if counts.ndim != 1:
-        raise InputError(f"Counts of groups have one dimension, got {counts.ndim}.")
-    runs = counts_from_runs(np.zeros_like(counts), counts, np.ones_like(counts), 1)
-    bound = sizes_sensitivity(contributions=contributions)
-    unit = Unit(ENTITY, "", contributions)
-    public = PublicSizes(unit, FIXED_GROUPS, len(counts), "one count per group was given")
-    return ConfidentialSizes(runs, "sizes", bound, public)

@@ -47,8 +47,12 @@ def group_sizes_again(folder: Folder) -> Manifest:
     again = group_sizes_manifest(plan, facts, secure=manifest["privacy"]["private"] is True)
     chosen = mechanism_named(plan.mechanism)
     again = chosen.describe(again, chosen.settle(plan, facts, manifest), facts)
-    if "fit" in mechanism:
-        again["mechanism"] = {**again["mechanism"], "fit": mechanism["fit"]}
+    # Intervals of whole groups need to know how far regions differ; of other mechanisms the fit is
+    # there where it has facts.
+    if "fit" in mechanism or facts.whole_groups:
+        fit = dict(mechanism.get("fit", {}))
+        fit |= {"differences": fit.get("differences", [])} if facts.whole_groups else {}
+        again["mechanism"] = {**again["mechanism"], "fit": fit}
     return again
 
 

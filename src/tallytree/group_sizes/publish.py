@@ -20,6 +20,7 @@ from tallytree.group_sizes.manifest import (
     with_split,
 )
 from tallytree.group_sizes.measure.people import measure_people
+from tallytree.group_sizes.measure.views import altered_by_bounds
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Mechanism, Settled
 from tallytree.group_sizes.mechanisms.table import mechanism_named
 from tallytree.group_sizes.plan.memory import cells_per_level, check_memory
@@ -35,7 +36,7 @@ from tallytree.group_sizes.release.tables import (
 )
 from tallytree.group_sizes.release.written import WrittenRelease, WrittenTables
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import Altered, ConfidentialCounts
+from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize, counts_on_all_levels
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
@@ -235,7 +236,7 @@ def _release(
         options.insecure_seed,
         read=counts,
         n_answers=int(sum(cells)),
-        tell=_altered(counts, plan) if options.tell_owner else None,
+        tell=altered_by_bounds(counts, plan) if options.tell_owner else None,
     ) as paid:
         measured = mechanism.measure(counts, plan, facts, paid.stream, progress)
         measured = measured.with_people(measure_people(counts, plan, paid.stream))
@@ -266,7 +267,7 @@ def _estimated(
     estimated = mechanism.estimate(measured, facts, progress)
     manifest = with_fit(manifest, estimated.facts)
     plan = measured.settled.plan
-    return put_together(facts.lattice, plan, estimated.noisy, estimated.leaf_counts, manifest)
+    return put_together(facts.lattice, plan, estimated.noisy, estimated.leaves, manifest)
 
 
 def _release_elsewhere(
@@ -317,19 +318,6 @@ def _written_there(
         return None
     manifest = with_split(paid.manifest, written.plan, counts.public)
     return WrittenRelease(hierarchy, manifest, written, work.target)
-
-
-def _altered(counts: ConfidentialCounts, plan: Plan) -> Altered:
-    """What was done to values outside public bounds; sizes above a public bound are measured as if
-    they were the bound.
-    """
-    if plan.max_size is None or counts.public.classes is not None:
-        return counts.altered
-    own = counts.leaf_counts
-    n_larger = int(own.count[own.size > plan.max_size].sum())
-    return counts.altered.also(
-        f"groups larger than {plan.max_size:,}, taken for that size", n_larger
-    )
 
 
 def _bounded_by_classes(options: ReleaseOptions, facts: PublicFacts) -> ReleaseOptions:

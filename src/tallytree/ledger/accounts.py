@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -29,6 +30,7 @@ from tallytree.ledger.chain import (
     Entry,
     Receipt,
     cost_on_account,
+    holds_receipt,
     parallel_charge,
     parts_spent,
     summarise,
@@ -334,11 +336,25 @@ def find_reservation(ledger: str, receipt: Receipt) -> Entry:
     dataset, position = str(receipt["dataset"]), int(receipt["position"])
     with ledger_transaction(ledger) as opened:
         found = read_rows(opened, dataset, position=position)
-    if not found or found[0].receipt() != receipt:
+    if not found or not holds_receipt(found[0], receipt):
         raise VerificationError(
             f"The ledger holds no row {position} of {dataset!r} as the release recorded it."
         )
     return found[0]
+
+
+def opening_hash(ledger: str, dataset: str) -> str:
+    """The hash of the row that opened an account; empty where there is none."""
+    with ledger_transaction(ledger) as opened:
+        found = read_rows(opened, dataset, position=0)
+    return found[0].hash if found else ""
+
+
+def rows_at(ledger: str, dataset: str, positions: Iterable[int]) -> dict[int, Entry]:
+    """The rows of an account at some positions, those that there are."""
+    with ledger_transaction(ledger) as opened:
+        rows = [read_rows(opened, dataset, position=position) for position in positions]
+    return {row.position: row for found in rows for row in found}
 
 
 def check_release(ledger: str, manifest_digest: str, receipt: Receipt) -> list[str]:

@@ -26,6 +26,10 @@ from tallytree.privacy.budget import Definition, plain_number
 Kind = Literal["create", "terms", "reserve", "measured", "complete", "advance", "close"]
 Receipt = dict[str, str | int]
 
+ACCOUNT = "account"
+"""Of a receipt in a manifest: the hash of the row that opened the account, which tells accounts of
+one name in several ledgers apart."""
+
 FORMAT = "tallytree-ledger-1"
 """Format of rows. It opens a row's seal; a change of the fields or of their meaning needs another name."""
 
@@ -124,6 +128,11 @@ class Entry:
             "hash": self.hash,
             **({"part_of": self.part_of or "", "part": self.part or ""} if named else {}),
         }
+
+
+def holds_receipt(entry: Entry, receipt: Receipt) -> bool:
+    """Whether a row is the one that a receipt speaks of."""
+    return entry.receipt() == {name: fact for name, fact in receipt.items() if name != ACCOUNT}
 
 
 COLUMNS = ("format", *(field.name for field in fields(Entry) if field.name != "format"))

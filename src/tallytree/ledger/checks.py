@@ -14,6 +14,7 @@ from tallytree.ledger.chain import (
     Entry,
     Receipt,
     cost_on_account,
+    holds_receipt,
     parallel_charge,
 )
 from tallytree.ledger.terms import Parts, parts_of
@@ -220,7 +221,7 @@ def _check_receipts(history: Sequence[Entry], receipts: Iterable[Receipt]) -> li
     failures = []
     for receipt in receipts:
         entry = by_position.get(receipt.get("position"))
-        if entry is None or entry.receipt() != receipt:
+        if entry is None or not holds_receipt(entry, receipt):
             failures.append(
                 f"row {receipt.get('position')}: a release was paid for here, and the ledger no "
                 "longer says so"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tallytree.errors import RequestError, TallytreeError
-from tallytree.ledger.chain import Entry, Receipt
+from tallytree.ledger.chain import ACCOUNT, Entry, Receipt
 from tallytree.model.part import Part, part_from
 from tallytree.options.groups import Paying
 from tallytree.privacy.guarantee import budget_of, unit_from_json
@@ -82,11 +82,16 @@ def pay(payment: Payment | None, manifest: Manifest) -> Manifest:
     """Reserve what a release costs, before any noise is drawn, and put the receipt into its
     manifest.
     """
-    return (
-        manifest
-        if payment is None
-        else with_receipt(manifest, reserve_for(payment, manifest).receipt())
-    )
+    if payment is None:
+        return manifest
+    return with_receipt(manifest, receipt_of(payment, reserve_for(payment, manifest)))
+
+
+def receipt_of(payment: Payment, entry: Entry) -> Receipt:
+    """What the manifest of a release records of its payment: the row, and whose account it is."""
+    from tallytree.ledger.accounts import opening_hash  # loads SQLAlchemy
+
+    return entry.receipt() | {ACCOUNT: opening_hash(payment.ledger, payment.dataset)}
 
 
 def with_receipt(manifest: Manifest, receipt: Receipt) -> Manifest:

@@ -77,11 +77,6 @@ class PublicFacts:
         return Lattice(self.hierarchy, self.attributes)
 
     @property
-    def contributions(self) -> int:
-        """Rows that one unit may have."""
-        return self.unit.contributions
-
-    @property
     def whole_groups(self) -> bool:
         """Whether the unit is a whole group."""
         return bool(self.unit.group)

@@ -32,12 +32,15 @@ from tallytree.ledger.payment import (
     is_released,
     pay,
     payment_from,
+    receipt_of,
     report_release,
     reserve_for,
     with_receipt,
 )
+from tallytree.ledger.put_back import refuse_put_back
 from tallytree.model.confidential import Altered, ExactValues
 from tallytree.options.groups import Paying
+from tallytree.privacy.guarantee import budget_of
 from tallytree.privacy.journal import Journal
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.opening import open_folder, reading
@@ -313,13 +316,17 @@ def _paid_once(work: Work, keeping: Keeping, manifest: Manifest) -> tuple[Manife
         paying = {"state": "paying", "key": key, "ledger": _shown(payment.ledger)}
         work.write_note(facts | keeping.finishing() | paying)
     try:
+        if found is None:
+            loss = budget_of(manifest["privacy"])
+            refuse_put_back(payment.ledger, payment.dataset, work.target, loss)
         entry = found.reservation if found else reserve_for(replace(payment, key=key), manifest)
     except NothingRecordedError:
         if not note:  # an earlier run may have paid
             work.forget_note()
         raise
-    work.write_note(work.note() | {"state": "paid", "receipt": entry.receipt()})
-    return with_receipt(manifest, entry.receipt()), "" if found is None else found.measured_digest
+    receipt = receipt_of(payment, entry)
+    work.write_note(work.note() | {"state": "paid", "receipt": receipt})
+    return with_receipt(manifest, receipt), "" if found is None else found.measured_digest
 
 
 def _refuse_other_key(work: Work, payment: Payment | None) -> None:

@@ -117,7 +117,7 @@ class SparkCounts(Confidential):
         there = _There(self, plan, stream)
         measured = measure_in_turns(there, plan, facts, groups, progress)
         estimated = mechanism.estimate(measured, facts, progress)
-        return measured.settled.plan, measured.noisy, estimated.leaf_counts
+        return measured.settled.plan, measured.noisy, estimated.leaves
 
     def carry_out_in(
         self,

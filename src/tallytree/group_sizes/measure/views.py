@@ -14,7 +14,7 @@ from tallytree.group_sizes.plan.memory import most_groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.totals import consistent_totals
 from tallytree.model.arrays import IntArray
-from tallytree.model.confidential import ConfidentialCounts
+from tallytree.model.confidential import Altered, ConfidentialCounts
 from tallytree.model.facts import PublicFacts
 from tallytree.model.hierarchy import Hierarchy
 from tallytree.privacy.noisy import NoisyCounts
@@ -64,3 +64,16 @@ def paid_totals(hierarchy: Hierarchy, plan: Plan, noisy: IntArray) -> IntArray:
     """Numbers of groups that add up, from noisy ones of every region."""
     variances = [query.noise.variance for query in plan.group_totals]
     return consistent_totals(hierarchy, noisy, variances, most_groups=most_groups(plan))
+
+
+def altered_by_bounds(counts: ConfidentialCounts, plan: Plan) -> Altered:
+    """Confidential, for the owner: what was done to values outside public bounds. Sizes above a
+    public bound are measured as if they were the bound.
+    """
+    if plan.max_size is None or counts.public.classes is not None:
+        return counts.altered
+    own = counts.leaf_counts
+    n_larger = int(own.count[own.size > plan.max_size].sum())
+    return counts.altered.also(
+        f"groups larger than {plan.max_size:,}, taken for that size", n_larger
+    )

@@ -66,14 +66,14 @@ class Estimated:
     ----------
     noisy
         The answers, with the numbers of groups that the counts keep to.
-    leaf_counts
+    leaves
         Consistent counts by size of the leaves, by attributes where there are some.
     facts
         Facts about the fit, which the manifest states.
     """
 
     noisy: NoisyCounts
-    leaf_counts: CountsBySize
+    leaves: CountsBySize
     facts: dict[str, Any] = field(default_factory=dict)
 
 

@@ -187,7 +187,7 @@ def plan_release(request: ReleaseOptions, facts: PublicFacts) -> Plan:
         if has_totals
         else (
             query(
-                totals_part / n_levels, group_totals_sensitivity(contributions=facts.contributions)
+                totals_part / n_levels, group_totals_sensitivity(contributions=facts.unit.contributions)
             ),
         )
         * n_levels,
@@ -308,7 +308,7 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
     """How much one unit can change all answers of a view on one level."""
     match view:
         case "naive":
-            return counts_sensitivity(contributions=facts.contributions)
+            return counts_sensitivity(contributions=facts.unit.contributions)
         case "sizes":
             return sizes_sensitivity(**_units(facts))
         case "cumulative":
@@ -316,7 +316,7 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
         case "hybrid" | "staircase":
             return hybrid_sensitivity(**_units(facts))
         case "people":
-            return people_sensitivity(contributions=facts.contributions)
+            return people_sensitivity(contributions=facts.unit.contributions)
         case "bins":
             return size_bins_sensitivity()
         case "blocks":
@@ -326,7 +326,7 @@ def view_sensitivity(view: View, facts: PublicFacts, level: int) -> Sensitivity:
 
 
 def _units(facts: PublicFacts) -> dict[str, int]:
-    return {"max_quantity": facts.max_quantity, "contributions": facts.contributions}
+    return {"max_quantity": facts.max_quantity, "contributions": facts.unit.contributions}
 
 
 def _mechanism(request: ReleaseOptions, facts: PublicFacts) -> Mechanism:
