@@ -16,7 +16,8 @@ PAGE = Path(__file__).parent / "reference" / "cli.md"
 KINDS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
 HEAD = """# Command line
 
-This page is written from the application by `make docs`; `tallytree COMMAND --help` shows the same.
+This page is written from the application by `make docs`; `tallytree COMMAND --help` shows the same by the same
+questions, and where it would show more than 25 options, leaves the rare ones to `tallytree COMMAND --help-all`.
 
 Exit codes: 0 done; 1 a check failed; 2 the request or the data is wrong; 3 the ledger refused the budget; 4 paid for and
 kept, but not finished (`resume` goes on). With `--json`, one
@@ -48,7 +49,14 @@ def _section(name: str, command: Any) -> str:
         f"- `{_metavar(argument, kinds)}`: {_text(argument.help)}" for argument in arguments
     ] + [""]
     lines += ["| option | meaning | default |", "| --- | --- | --- |"]
-    lines += [_row(option, kinds) for option in options if option.name in kinds]
+    panel = None
+    for option in options:
+        if option.name in kinds and option.name != "help_all":
+            lines += (
+                [] if option.rich_help_panel == panel else [f"| **{option.rich_help_panel}** | | |"]
+            )
+            panel = option.rich_help_panel
+            lines.append(_row(option, kinds))
     return "\n".join([*lines, ""])
 
 

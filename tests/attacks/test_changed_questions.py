@@ -14,8 +14,7 @@ import tallytree as tt
 from tallytree.boxes import measure as spatial
 from tallytree.boxes.measure import PrivateSurvey
 from tallytree.errors import PaidNotFinishedError, VerificationError
-from tallytree.group_sizes import size_bins
-from tallytree.group_sizes.measure import staircases
+from tallytree.group_sizes.measure import size_bins, staircases
 from tallytree.privacy.journal import Journal, Question
 from tallytree.storage.work import work_folder
 from tallytree.streams import measure as stream

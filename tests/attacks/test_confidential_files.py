@@ -31,7 +31,7 @@ STAND_INS = {
     "cli/plan.py",  # numbers of groups of public tables
     "group_sizes/intervals/copies.py",  # possible truths, made of a release
     "group_sizes/targets.py",  # assumed data of a plan
-    "group_sizes/kind.py",  # published tables, to compare a release with
+    "group_sizes/verbs.py",  # published tables, to compare a release with
 }
 
 

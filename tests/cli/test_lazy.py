@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import tallytree as tt
 from tallytree.cli.app import app
 from tallytree.cli.lazy import COMMANDS, LazyGroup, load_commands
 
@@ -53,6 +54,30 @@ def test_help_loads_no_library_and_says_what_loaded_commands_say() -> None:
     assert " ".join(printed.split()) == " ".join(
         CliRunner().invoke(app, ["--help"], prog_name="tallytree").stdout.split()
     )
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"doctor", "ledger"}))
+def test_the_help_of_a_command_loads_no_library(name: str) -> None:
+    """All of them together take a second; only what parses and prints is needed. What is installed,
+    and accounts, are looked at by libraries throughout.
+    """
+    assert fresh(name, "--help").split("loaded:")[1].split() == []
+
+
+def test_a_question_loads_what_reads_the_release_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("household,state\n1,GA\n1,GA\n2,NY\n", encoding="utf-8")
+    made = tt.release(
+        tt.read(tmp_path / "people.csv", group="household", levels=["state"], public="groups"),
+        epsilon=1,
+    )
+    made.save(tmp_path / "out")
+    for words in (["query", "--size", "2"], ["verify"], ["report", "--out", "page.html"]):
+        out = str(tmp_path / "out")
+        more = [str(tmp_path / word) if word == "page.html" else word for word in words[1:]]
+        loaded = set(fresh(words[0], out, *more).split("loaded:")[1].split())
+        heavy = {"scipy", "numba", "duckdb", "ibis", "sqlalchemy", *PARTS_OF_SCIPY}
+        assert loaded & {"numpy", "pyarrow"} == {"numpy", "pyarrow"}
+        assert not loaded & heavy, words
 
 
 def test_a_command_loads_its_own_module_only() -> None:

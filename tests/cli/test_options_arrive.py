@@ -18,6 +18,7 @@ import pytest
 from tallytree.boxes.release import SpatialRelease
 from tallytree.cli import load_commands, main
 from tallytree.group_sizes.release.release import Release
+from tallytree.kinds import showing  # before any verb that it takes is replaced
 from tallytree.kinds.table import KINDS
 from tallytree.ledger.payment import Payment
 from tallytree.model.unit import Unit
@@ -26,13 +27,17 @@ from tallytree.releases.keeping import Keeping, Target
 from tallytree.releases.questions import Question, Reply
 
 COMMANDS = load_commands()
-# Per command what it needs; the module of the publishing function, and its name there.
+VERBS = "tallytree.kinds.verbs"
+# Per command what it needs, and the publishing function.
 RELEASING = {
-    "release": ({"out": "out"}, "make_release"),
-    "histogram": ({"out": "out", "column": "age"}, "make_histogram"),
-    "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "make_map"),
-    "degrees": ({"out": "out", "column": "a", "public": "groups"}, "make_degrees"),
-    "stream": ({"out": "out", "column": "day", "until": "7"}, "release_stream"),
+    "release": ({"out": "out"}, "group_sizes.publish.make_release"),
+    "histogram": ({"out": "out", "column": "age"}, "ranges.publish.make_histogram"),
+    "spatial": ({"out": "out", "columns": "x,y", "box": "0:1,0:1"}, "maps.publish.make_map"),
+    "degrees": (
+        {"out": "out", "column": "a", "public": "groups"},
+        "degree_sequences.publish.make_degrees",
+    ),
+    "stream": ({"out": "out", "column": "day", "until": "7"}, "streams.publish.stream"),
 }
 # What is typed, and what must arrive; None for a flag without a value. Where commands differ, the
 # command comes first.
@@ -171,7 +176,7 @@ SAMPLES: dict[str, tuple[str | None, Any]] = {
     "title": ("a title", "a title"),
     "total": (None, True),
     "totals": ("root", "root"),
-    "truth": ("t.csv", "t.csv"),
+    "truth": ("t.toml", "t.toml"),
     "unit": ("driver", "driver"),
     "until": ("9", "9"),
     "view": ("sizes,hybrid", ("sizes", "hybrid")),
@@ -213,7 +218,7 @@ def options_of(command: str) -> list[str]:
     return [
         p.name
         for p in COMMANDS[command].params
-        if p.param_type_name == "option" and p.name != "help"
+        if p.param_type_name == "option" and p.name not in ("help", "help_all")
     ]
 
 
@@ -280,7 +285,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
     for command, (_, function) in RELEASING.items():
         module = importlib.import_module(f"tallytree.cli.{command}")
         monkeypatch.setattr(
-            module, function, made.takes("counts" if command == "release" else "source")
+            f"tallytree.{function}", made.takes("counts" if command == "release" else "source")
         )
         monkeypatch.setattr(module, "print_json", made.prints_json)
         if command != "degrees":
@@ -290,7 +295,7 @@ def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Desk:
             monkeypatch.setattr(module, "say_summary", lambda release, out: None)
             monkeypatch.setattr(module, "refuse_doubts", made.takes("counts"))
             monkeypatch.setattr(module, "show_preview", made.takes("source"))
-    monkeypatch.setattr("tallytree.cli.paying.release_to", made.release_to)
+    monkeypatch.setattr("tallytree.releases.keeping.release_to", made.release_to)
     monkeypatch.setattr("tallytree.cli.paying.sleep_to_multiple", made.takes("seconds", "pad_time"))
     return made
 
@@ -483,8 +488,8 @@ def test_evaluate_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) 
     kind = next(
         kind for kind in KINDS.values() if keyword == "json" or keyword in kind.evaluates_with
     )
-    monkeypatch.setattr(inspect, "load", lambda folder: MagicMock(kind=kind.name))
-    monkeypatch.setattr(inspect, "evaluate_release", desk.takes("release", "source"))
+    monkeypatch.setattr(f"{VERBS}.load", lambda folder: MagicMock(kind=kind.name))
+    monkeypatch.setattr(f"{VERBS}.evaluate", desk.takes("release", "source"))
     monkeypatch.setattr(inspect, "print_json", desk.prints_json)
     text, expected = sample("evaluate", name)
     run(
@@ -508,11 +513,13 @@ def test_report_uses_every_option(
         tmp_path / "page.html",
     )
     page.write_text("", encoding="utf-8")
-    monkeypatch.setattr(report, "read_truth", desk.takes("truth"))
-    monkeypatch.setattr(report, "load", lambda folder: None)
-    monkeypatch.setattr(report, "evaluate", lambda release, truth: None)
     monkeypatch.setattr(
-        report,
+        report, "truth_of", lambda config, kind: desk.takes("truth")(config) and ("", {})
+    )
+    monkeypatch.setattr(f"{VERBS}.load", lambda folder: MagicMock(kind="map"))
+    monkeypatch.setattr(f"{VERBS}.evaluate", lambda release, truth: None)
+    monkeypatch.setattr(
+        showing,
         "write_report",
         lambda *given, look, **rest: desk.takes("folder", "out")(*given, look, **rest) and page,
     )
@@ -520,17 +527,15 @@ def test_report_uses_every_option(
     run(
         "report",
         "folder",
-        *flags("report", {"truth": "t.csv", name: True if text is None else text}),
+        *flags("report", {"truth": "t.toml", name: True if text is None else text}),
     )
     assert desk.arrived[KEYWORDS.get(name, name)] == expected
 
 
 @pytest.mark.parametrize("name", options_of("card"))
 def test_card_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    card, desk = importlib.import_module("tallytree.cli.card"), Desk()
-    monkeypatch.setattr(
-        card, "write_card", lambda *given: desk.takes("folder")(*given) and ("a", "b")
-    )
+    desk = Desk()
+    monkeypatch.setattr(showing, "card", lambda *given: desk.takes("folder")(*given) and ("a", "b"))
     text, expected = sample("card", name)
     run("card", "folder", *flags("card", {name: True if text is None else text}))
     assert desk.arrived[KEYWORDS.get(name, name)] == expected
@@ -555,24 +560,37 @@ PLAN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", options_of("plan"))
 def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plan, desk = importlib.import_module("tallytree.cli.plan"), Desk()
+    reading = importlib.import_module("tallytree.ingest.read")
     monkeypatch.chdir(tmp_path)
     assumed = MagicMock(spec=SpatialRelease if name == "method" else Release)
-    monkeypatch.setattr(plan, "load", lambda folder: desk.takes("like")(folder) and assumed)
+    stand_in = MagicMock()
+    stand_in.public.unit = Unit()
     monkeypatch.setattr(
-        plan, "read", lambda groups, **options: desk.takes("groups")(groups, **options)
+        "tallytree.kinds.verbs.load", lambda folder: desk.takes("like")(folder) and assumed
     )
     monkeypatch.setattr(
-        plan, "read_totals", lambda table, **options: desk.takes("group_totals")(table, **options)
+        reading,
+        "read",
+        lambda groups, **options: desk.takes("groups")(groups, **options),
     )
     monkeypatch.setattr(
-        plan, "protecting_groups", lambda assumed: desk.takes()(unit="group") and assumed
+        reading,
+        "read_totals",
+        lambda table, **options: desk.takes("group_totals")(table, **options),
     )
-    monkeypatch.setattr(plan, "named_shape", desk.takes("shape"))
-    monkeypatch.setattr(plan, "in_classes", lambda assumed, classes: assumed)
-    monkeypatch.setattr(plan, "classes_from", desk.takes("classes"))
-    monkeypatch.setattr(plan, "parse_target", lambda text: text)
-    monkeypatch.setattr(plan, "data_like", lambda release: MagicMock(unit=Unit()))
-    monkeypatch.setattr(plan, "assumed_counts", lambda *facts, **more: MagicMock(unit=Unit()))
+    monkeypatch.setattr(
+        "tallytree.group_sizes.accuracy.protecting_groups",
+        lambda assumed: desk.takes()(unit="group") and assumed,
+    )
+    monkeypatch.setattr("tallytree.group_sizes.plan.shapes.named_shape", desk.takes("shape"))
+    monkeypatch.setattr("tallytree.model.confidential.in_classes", lambda assumed, classes: assumed)
+    monkeypatch.setattr("tallytree.model.classes.classes_from", desk.takes("classes"))
+    monkeypatch.setattr("tallytree.group_sizes.targets.parse_target", lambda text: text)
+    monkeypatch.setattr("tallytree.group_sizes.accuracy.data_like", lambda release: stand_in)
+    monkeypatch.setattr(
+        "tallytree.group_sizes.plan.shapes.assumed_counts",
+        lambda *facts, **more: stand_in,
+    )
     monkeypatch.setattr(
         plan,
         "plan_map",
@@ -586,15 +604,17 @@ def test_plan_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch, tmp_
         desk.arrived |= options | variants.get("as asked", {})
         return [MagicMock(levels=())]
 
-    monkeypatch.setattr(plan, "compare", compare)
+    monkeypatch.setattr("tallytree.group_sizes.accuracy.compare", compare)
 
     def smallest_epsilon(data: Any, target: Any, **rest: Any) -> tuple[int, MagicMock]:
         desk.takes("target")(target, **rest)
         return 1, MagicMock(share=None)
 
-    monkeypatch.setattr(plan, "smallest_epsilon", smallest_epsilon)
+    monkeypatch.setattr("tallytree.group_sizes.accuracy.smallest_epsilon", smallest_epsilon)
     monkeypatch.setattr(plan, "_write", lambda chart, svg: desk.takes("chart")(str(chart)))
-    monkeypatch.setattr(plan, "trade_off", lambda *facts, **rest: MagicMock())
+    monkeypatch.setattr(
+        "tallytree.group_sizes.accuracy.trade_off", lambda *facts, **rest: MagicMock()
+    )
     monkeypatch.setattr(plan, "_rows", lambda predictions: [])
     text, expected = sample("plan", name)
     run("plan", *flags("plan", PLAN[name] | {name: True if text is None else text}))
@@ -610,8 +630,8 @@ def test_query_uses_every_option(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         asked.append(question)
         return Reply("title", ("column",), [])
 
-    monkeypatch.setattr(inspect, "load", lambda folder: MagicMock(kind="map"))
-    monkeypatch.setattr(inspect, "ask", ask)
+    monkeypatch.setattr(f"{VERBS}.load", lambda folder: MagicMock(kind="map"))
+    monkeypatch.setattr(f"{VERBS}.ask", ask)
     monkeypatch.setattr(inspect, "print_json", desk.prints_json)
     text, expected = sample("query", name)
     run("query", "folder", *flags("query", {name: True if text is None else text}))

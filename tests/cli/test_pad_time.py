@@ -17,7 +17,7 @@ def test_a_release_ends_at_a_multiple_of_the_span(
     clock, slept = iter([100.0, 1325.0]), []
     monkeypatch.setattr("tallytree.cli.paying.time.monotonic", lambda: next(clock))
     monkeypatch.setattr("tallytree.cli.paying.time.sleep", slept.append)
-    monkeypatch.setattr("tallytree.cli.paying.release_to", lambda *_: (Made, False))
+    monkeypatch.setattr("tallytree.releases.keeping.release_to", lambda *_: (Made, False))
     monkeypatch.setattr("tallytree.cli.histogram.summary", lambda made: {})
     call = ["histogram", "rows.csv", "--column", "x", "--bounds", "0,1", "--bins", "2"]
     call += ["--epsilon", "1", "--json", "--out", str(tmp_path / "out"), "--pad-time", "600"]

@@ -33,14 +33,14 @@ PUBLIC: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("way", PUBLIC)
 def test_no_value_other(way: str, tmp_path: Path) -> None:
     counts = tt.read(ROWS, **READING, **LISTED, **PUBLIC[way])
-    assert counts.attributes.values == (("owned", "rented"),)
+    assert counts.public.attributes.values == (("owned", "rented"),)
     made = tt.release(counts, epsilon=3, insecure_seed=1)
     folder = made.save(tmp_path / "out")
     assert tt.verify(folder).passed
     assert set(tt.load(folder).table(by="tenure")["tenure"].to_pylist()) <= {"owned", "rented"}
     tt.evaluate(made, counts)
     open_list = tt.read(ROWS, **READING, by="tenure=owned,rented", **PUBLIC[way])
-    assert open_list.attributes.values == (("owned", "rented", "other"),)
+    assert open_list.public.attributes.values == (("owned", "rented", "other"),)
 
 
 @pytest.mark.parametrize("way", PUBLIC)

@@ -13,6 +13,7 @@ import tallytree.group_sizes.measure.staircases
 import tallytree.group_sizes.publish
 import tallytree.ledger.accounts
 import tallytree.privacy.journal
+import tallytree.releases.keeping
 import tallytree.storage.folder
 import tallytree.storage.work
 from tallytree.cli import main
@@ -20,7 +21,8 @@ from tallytree.cli import main
 # Step: module, function, and which call of it is the last.
 STEPS: dict[str, tuple[Any, str, int]] = {
     "reserve": (tallytree.ledger.accounts, "reserve", 1),
-    "measure": (tallytree.group_sizes.measure.adaptive, "measure_in_turns", 1),
+    "look": (tallytree.group_sizes.measure.adaptive, "measure_first_look", 1),
+    "measure": (tallytree.releases.keeping.PaidNoise, "measured", 1),
     "first-answer": (tallytree.privacy.journal.Journal, "_keep", 1),
     "half-measure": (tallytree.group_sizes.measure.staircases, "add_noise", 2),
     "write": (tallytree.group_sizes.publish.Release, "save", 1),

@@ -48,7 +48,7 @@ PAID = ["--ledger", "ledger.db", "--dataset", "census", "--json", "--idempotency
 CRASHES = {
     "before reserve": (False, False, False),
     "after reserve": (True, False, False),
-    "before measure": (True, False, False),
+    "before look": (True, False, False),
     "after half-measure": (True, True, False),
     "after measure": (True, True, False),
     "before note": (True, True, False),

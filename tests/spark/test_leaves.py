@@ -315,7 +315,7 @@ def test_a_run_that_dies_after_it_measured_is_finished_from_its_answers(
         dying(patch, leaf_tasks, task, 2)
         with pytest.raises(PaidNotFinishedError):
             held.release_to(out, **HOW)
-        with pytest.raises(PaidNotFinishedError, match="no other answers may be drawn"):
+        with pytest.raises(PaidNotFinishedError, match="and the data are not read again"):
             held.release_to(out, **HOW)
     assert not out.exists()
     made = resume(out)

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
+from tallytree.cli.quick_start import leave_pandas_out, reads_releases_only
+
 __all__ = ["load_commands", "main", "program"]
 
 STOPPED = 130
@@ -25,6 +27,8 @@ def program() -> NoReturn:
     """Run the command line as a program of its own, which is gone when the command is done."""
     codes: list[int] = []
     atexit.register(_leave_at_once, codes)
+    if reads_releases_only(sys.argv[1:]):
+        leave_pandas_out()
     try:
         main()
     except SystemExit as end:

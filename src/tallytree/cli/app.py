@@ -21,6 +21,12 @@ from tallytree.version import __version__
 
 DONE, CHECK_FAILED, BAD_REQUEST, BUDGET_REFUSED, NOT_FINISHED = 0, 1, 2, 3, 4
 
+WHAT_IT_IS = (
+    "Publish tables of counts that add up, with a differential privacy guarantee. "
+    "Begin with: tallytree demo\n\n"
+    "Then, for a table of your own: tallytree release --help"
+)
+
 app = typer.Typer(
     name="tallytree",
     cls=LazyGroup,
@@ -38,7 +44,7 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=WHAT_IT_IS)
 def root(
     version: Annotated[
         bool,
@@ -47,7 +53,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Take options that belong to no command."""
+    """Take the options that belong to no command."""
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -7,7 +7,6 @@ import sys
 from tallytree.cli.app import app, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import Folder
-from tallytree.kinds.showing import card as write_card
 from tallytree.options.card import CardOptions
 
 
@@ -17,8 +16,10 @@ def card(folder: Folder, said: CardOptions) -> None:
     deployments ask for it.
 
     Example: tallytree card out --name "Households of Ohio" --curator "Statistics Office"
-    --published 2026-11-16
+        --published 2026-11-16
     """
+    from tallytree.kinds.showing import card as write_card
+
     facts, text, *records = write_card(folder, said)
     for record in records:
         sys.stdout.write(record.read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
-"""Commands made from groups of options: Typer sees a flat list of flags, a handler gets the groups
-filled in.
+"""Commands made from groups of options: Typer sees a flat list of flags, in the panels of the
+questions that they answer, and a handler gets the groups filled in.
 
 A releasing command also takes a ``CONFIG.toml`` instead of its source. Flags that are given win
 over it, whatever their value; it wins over defaults.
@@ -12,85 +12,120 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 
-from tallytree.cli.once import OncePerOption
+from tallytree.cli.flags import Flag, in_order, left_out
+from tallytree.cli.panels import PanelCommand, help_all
 from tallytree.errors import RequestError, StorageError
 from tallytree.model.nested import parse_toml
-from tallytree.options.base import Options, Spelling, fields_of, spelling_of, types_of
-from tallytree.options.checks import alternatives
+from tallytree.options.base import (
+    Options,
+    fields_of,
+    panel_of,
+    spelling_of,
+    types_of,
+)
 from tallytree.options.choices import did_you_mean
 from tallytree.options.groups import Releasing
 
 Handler = TypeVar("Handler", bound=Callable[..., None])
 
-CONTEXT, SOURCE = "context", "source"
+CONTEXT, SOURCE, HELP_ALL = "context", "source", "help_all"
 
 
-def command(app: typer.Typer, *, needs: Sequence[str] = ()) -> Callable[[Handler], Handler]:
+def command(
+    app: typer.Typer, name: str | None = None, *, needs: Sequence[str] = ()
+) -> Callable[[Handler], Handler]:
     """Register a handler whose parameters are arguments of its own and groups of options.
 
     Parameters
     ----------
+    name
+        Of the command, where it is not that of the handler.
     needs
         Options that must be given, on the command line or in the config.
     """
 
     def register(handler: Handler) -> Handler:
-        hints = get_type_hints(handler, include_extras=True)
-        own = inspect.signature(handler).parameters
-        groups: dict[str, type[Options]] = {
-            name: hints[name] for name in own if _is_group(hints[name])
-        }
-        fields = {field.name: field for group in groups.values() for field in fields_of(group)}
-        types = {name: kind for group in groups.values() for name, kind in types_of(group).items()}
-        shown = [
-            parameter.replace(annotation=hints[name])
-            for name, parameter in own.items()
-            if name not in groups
+        groups, own = option_groups(handler), _arguments(handler)
+        flags = [
+            Flag(field, types_of(group)[field.name], panel_of(group, field))
+            for group in groups.values()
+            for field in fields_of(group)
         ]
-        shown += [
-            _parameter(field, types[name], needed=name in needs) for name, field in fields.items()
-        ]
+        fields = {flag.field.name: flag.field for flag in flags}
 
         def run(**given: Any) -> None:
+            given.pop(HELP_ALL, None)
             told = _explicit(given.pop(CONTEXT), given, fields)
-            plain = {name: given[name] for name in own if name not in groups}
+            plain = {part: given[part] for part in own}
             if any(issubclass(group, Releasing) for group in groups.values()) and plain[
                 SOURCE
             ].endswith(".toml"):
                 config = read_config(plain[SOURCE], fields)
                 plain[SOURCE] = config.pop(SOURCE)
                 told = {**config, **told}
-            for name in needs:
-                if name not in told:
+            for option in needs:
+                if option not in told:
                     raise RequestError(
-                        f"--{name.replace('_', '-')} is missing: {spelling_of(fields[name]).help}"
+                        f"--{option.replace('_', '-')} is missing: "
+                        f"{spelling_of(fields[option]).help}"
                     )
-            handler(**plain, **{name: group.told(told) for name, group in groups.items()})
+            handler(**plain, **{part: group.told(told) for part, group in groups.items()})
 
-        context = inspect.Parameter(
-            CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context
+        run.__name__, run.__doc__ = handler.__name__, _help_of(handler)
+        rare = left_out(flags)
+        _show_as(
+            run, [*own.values(), *(one.parameter(needs) for one in in_order(flags, needs))], rare
         )
-        flat = [
-            context,
-            *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown),
-        ]
-        run.__name__, run.__doc__ = handler.__name__, handler.__doc__
-        run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
-        app.command(cls=OncePerOption)(run)
+
+        class Command(PanelCommand):
+            left_out = rare
+
+        app.command(name, cls=Command)(run)
         return handler
 
     return register
 
 
-def declared(group: type[Options], name: str) -> Any:
-    """The flag of one option, for commands that take nothing else of its group."""
-    field = next(field for field in fields_of(group) if field.name == name)
-    return _flag(field.name, spelling_of(field), spelling_of(field).help)
+def option_groups(handler: Callable[..., None]) -> dict[str, type[Options]]:
+    """The parameters of a handler that are groups of options."""
+    return {part: hint for part, hint in get_type_hints(handler).items() if _is_group(hint)}
+
+
+def _arguments(handler: Callable[..., None]) -> dict[str, inspect.Parameter]:
+    """The other parameters, as Typer takes them."""
+    hints, groups = get_type_hints(handler, include_extras=True), option_groups(handler)
+    return {
+        part: parameter.replace(annotation=hints[part])
+        for part, parameter in inspect.signature(handler).parameters.items()
+        if part not in groups
+    }
+
+
+def _show_as(
+    run: Callable[..., None], shown: Sequence[inspect.Parameter], rare: frozenset[str]
+) -> None:
+    """Give a function the parameters that Typer is to see."""
+    context = inspect.Parameter(CONTEXT, inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    flat = [
+        context,
+        *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in shown),
+        *([help_all(HELP_ALL)] if rare else []),
+    ]
+    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
+
+
+def _help_of(handler: Callable[..., None]) -> str:
+    """The docstring with a line for each paragraph and each example, to be wrapped anew."""
+    text = " ".join(
+        line or "\n\n" for line in (inspect.getdoc(handler) or "").splitlines()
+    ).replace("Example:", "\n\nExample:")
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    return "\n\n".join(part for part in paragraphs if part)
 
 
 def flag_of(options: Options, name: str) -> str:
@@ -157,38 +192,3 @@ def _explicit(
 
 def _is_group(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Options)
-
-
-def _parameter(field: Field[Any], kind: Any, *, needed: bool) -> inspect.Parameter:
-    """What Typer sees of an option. Text is read, and everything checked, by the group of options
-    itself.
-    """
-    spelling = spelling_of(field)
-    name = spelling.flag or field.name
-    default = None if field.default == () else field.default
-    shown: Any = _shown_type(kind, spelling)
-    if shown is bool:
-        default = default is True and not spelling.flips
-    elif default is None:
-        shown = shown | None
-    help_text = f"{spelling.help} (needed)" if needed else spelling.help
-    annotation = Annotated[shown, _flag(name, spelling, help_text)]
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
-
-
-def _flag(name: str, spelling: Spelling, help_text: str) -> Any:
-    flags = [f"--{name.replace('_', '-')}", *([spelling.alias] if spelling.alias else [])]
-    return typer.Option(*flags, help=help_text, metavar=spelling.metavar, envvar=spelling.envvar)
-
-
-def _shown_type(kind: Any, spelling: Spelling) -> Any:
-    if spelling.repeats:
-        return list[str]
-    if spelling.text is not None:
-        return str
-    offered = alternatives(kind)
-    if offered == (tuple[int, int],):
-        return offered[0]
-    return offered[0] if len(offered) == 1 and offered[0] in (bool, int, float) else str

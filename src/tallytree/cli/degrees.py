@@ -6,8 +6,6 @@ from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
-from tallytree.degree_sequences.publish import make_degrees
-from tallytree.degree_sequences.release import load_degrees
 from tallytree.errors import RequestError
 from tallytree.options.degrees import DegreesOptions
 from tallytree.options.groups import Output
@@ -17,9 +15,12 @@ from tallytree.options.groups import Output
 def degrees(source: SourceOrConfig, where: Output, how: DegreesOptions) -> None:
     """Release how large groups are, or the degrees of a graph, without saying which is which.
 
-    Example: tallytree degrees friends.csv --edges from,to --public nodes --graphical --epsilon 0.5
-    --out degrees
+    Example: tallytree degrees friends.csv --edges from,to --public nodes --graphical --epsilon
+        0.5 --out degrees
     """
+    from tallytree.degree_sequences.publish import make_degrees
+    from tallytree.degree_sequences.release import load_degrees
+
     if how.edges is None and how.column is None and how.size is None:
         raise RequestError(
             "Say what the rows are with one of --edges FROM,TO, --column COL or --size COL."

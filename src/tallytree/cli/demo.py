@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from tallytree.cli.app import app, print_table, progress_bar, say
-from tallytree.cli.once import OncePerOption
+from tallytree.cli.commands import command
 from tallytree.errors import StorageError
-from tallytree.group_sizes.evaluate import evaluate
-from tallytree.group_sizes.publish import release
-from tallytree.ingest.read import read
-from tallytree.kinds.showing import write_report
-from tallytree.kinds.verbs import load, verify
-from tallytree.papers.housing import housing_counts, write_people
+from tallytree.options.finishing import DemoOptions
 
 LEVELS = ("state", "county")
 
 
-@app.command(cls=OncePerOption)
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the data and the release.")] = Path(
-        "tallytree-demo"
-    ),
-    households: Annotated[
-        int, typer.Option(help="Number of synthetic households.", min=10_000)
-    ] = 1_000_000,
-    epsilon: Annotated[str, typer.Option(help="Privacy loss.")] = "1.0",
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier demo.")
-    ] = False,
-) -> None:
+@command(app)
+def demo(how: DemoOptions) -> None:
     """Make a US-like housing data set, release it, verify it, measure its error and write its
     report.
 
     Example: tallytree demo --out demo
     """
+    from tallytree.group_sizes.evaluate import evaluate
+    from tallytree.group_sizes.publish import release
+    from tallytree.ingest.read import read
+    from tallytree.kinds.showing import write_report
+    from tallytree.kinds.verbs import load, verify
+    from tallytree.papers.housing import housing_counts, write_people
+
+    out, households = Path(how.out), how.households
     people, groups, target = out / "people.parquet", out / "households.parquet", out / "release"
-    _prepare(out, overwrite=overwrite)
+    _prepare(out, overwrite=how.overwrite)
     with progress_bar() as progress:
         progress(0, 4, "making synthetic households")
         n_people = write_people(housing_counts(households), people, groups)
@@ -48,7 +37,7 @@ def demo(
         counts = read(
             people, group="household", levels=LEVELS, groups=groups, root="US", entity="person"
         )
-        made = release(counts, epsilon=epsilon, progress=progress)
+        made = release(counts, epsilon=how.epsilon, progress=progress)
         made.save(target)
         verify(target).raise_if_failed()
         page = write_report(target)

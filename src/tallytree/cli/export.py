@@ -7,8 +7,6 @@ from __future__ import annotations
 from tallytree.cli.app import app, say
 from tallytree.cli.commands import command
 from tallytree.cli.sources import Folder
-from tallytree.kinds.verbs import export as export_release
-from tallytree.kinds.verbs import microdata as write_microdata
 from tallytree.options.exporting import ExportOptions, MicrodataOptions
 
 
@@ -20,6 +18,8 @@ def export(folder: Folder, how: ExportOptions) -> None:
     Example: tallytree export out --out counts.xlsx
     Example: tallytree export out --format geojson --shapes counties.json --out counties.geojson
     """
+    from tallytree.kinds.verbs import export as export_release
+
     target = export_release(folder, how)
     say(f"Wrote {target}. Standard errors and flags go along where the release has them.")
 
@@ -30,6 +30,8 @@ def microdata(folder: Folder, how: MicrodataOptions) -> None:
 
     Example: tallytree microdata out --out synthetic
     """
+    from tallytree.kinds.verbs import microdata as write_microdata
+
     target = write_microdata(folder, how)
     say(
         f"Wrote {target}: synthetic rows, none of a real group or entity, that tabulate to the "

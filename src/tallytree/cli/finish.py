@@ -9,32 +9,28 @@ from typing import Annotated
 import typer
 
 from tallytree.cli.app import app, print_json, say
-from tallytree.cli.commands import declared
-from tallytree.cli.once import OncePerOption
-from tallytree.cli.options import AsJson
+from tallytree.cli.commands import command
+from tallytree.cli.sources import Folder
 from tallytree.errors import RequestError
-from tallytree.kinds.verbs import clean as drop
-from tallytree.kinds.verbs import re_estimate as estimate_again
-from tallytree.kinds.verbs import resume as finish
-from tallytree.kinds.verbs import sign as sign_release
-from tallytree.ledger.signing import fingerprint, new_key_pair
-from tallytree.options.groups import LedgerOptions, Output
+from tallytree.options.finishing import AgainOptions, ResumeOptions, SignOptions
+from tallytree.options.groups import Printing
 
-Ledger = Annotated[str | None, declared(LedgerOptions, "ledger")]
-Overwrite = Annotated[bool, declared(Output, "overwrite")]
+FolderOrNone = Annotated[Path | None, typer.Argument(help="Folder of a release.", metavar="DIR")]
 Target = Annotated[
     Path, typer.Argument(help="Folder that the release was to be written to.", metavar="DIR")
 ]
 
 
-@app.command(cls=OncePerOption)
-def resume(target: Target, ledger: Ledger = None, json: AsJson = False) -> None:
+@command(app)
+def resume(target: Target, how: ResumeOptions) -> None:
     """Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.
 
     Example: tallytree resume out
     """
-    made = finish(target, ledger)
-    if json:
+    from tallytree.kinds.verbs import resume as finish
+
+    made = finish(target, None if how.ledger is None else str(how.ledger))
+    if how.json:
         print_json(
             {
                 "out": str(target),
@@ -47,50 +43,45 @@ def resume(target: Target, ledger: Ledger = None, json: AsJson = False) -> None:
         say(made.manifest["privacy"]["statement"])
 
 
-@app.command(name="re-estimate", cls=OncePerOption)
-def re_estimate(
-    folder: Annotated[Path, typer.Argument(help="Folder of a release.", metavar="DIR")],
-    out: Annotated[Path, typer.Option(help="Folder to write the new estimate to.", metavar="DIR")],
-    norm: Annotated[
-        int | None, typer.Option(help="1 or 2: another distance for the isotonic fits.")
-    ] = None,
-    merge: Annotated[
-        str | None, typer.Option(help="weighted or average: another way to merge matched groups.")
-    ] = None,
-    overwrite: Overwrite = False,
-    json: AsJson = False,
-) -> None:
+@command(app, "re-estimate", needs=("out",))
+def re_estimate(folder: Folder, how: AgainOptions) -> None:
     """Estimate a saved release again from its raw measurements, at no privacy cost.
 
     Choosing among re-estimates by looking at the truth would be a leak.
 
     Example: tallytree re-estimate out --norm 2 --out again
     """
+    from tallytree.kinds.verbs import re_estimate as estimate_again
+
     choices = {
-        name: value for name, value in (("norm", norm), ("merge", merge)) if value is not None
+        name: value
+        for name, value in (("norm", how.norm), ("merge", how.merge))
+        if value is not None
     }
     made = estimate_again(folder, **choices)
     made.verify().raise_if_failed()
-    made.save(out, overwrite=overwrite)
-    if json:
+    made.save(str(how.out), overwrite=how.overwrite)
+    if how.json:
         print_json(
-            {"out": str(out), "kind": made.kind, "estimated_from": made.manifest["estimated_from"]}
+            {"out": how.out, "kind": made.kind, "estimated_from": made.manifest["estimated_from"]}
         )
     else:
         say(
-            f"Estimated {folder} again, to {out}. Nothing was paid; no confidential data were read."
+            f"Estimated {folder} again, to {how.out}. Nothing was paid; no confidential data were read."
         )
 
 
-@app.command(cls=OncePerOption)
-def clean(target: Target, json: AsJson = False) -> None:
+@command(app)
+def clean(target: Target, how: Printing) -> None:
     """Drop what an unfinished release has left. What was paid for it stays paid, and its answers
     are lost.
 
     Example: tallytree clean out
     """
+    from tallytree.kinds.verbs import clean as drop
+
     note = drop(target)
-    if json:
+    if how.json:
         print_json(
             {"target": str(target), "state": note.get("state"), "receipt": note.get("receipt")}
         )
@@ -101,26 +92,8 @@ def clean(target: Target, json: AsJson = False) -> None:
         )
 
 
-@app.command(cls=OncePerOption)
-def sign(
-    folder: Annotated[
-        Path | None, typer.Argument(help="Folder of a release.", metavar="DIR")
-    ] = None,
-    private_key: Annotated[
-        Path | None, typer.Option(help="Your Ed25519 key, PEM, kept secret.", metavar="FILE")
-    ] = None,
-    new_key: Annotated[
-        Path | None,
-        typer.Option(help="Make a key pair: FILE, and FILE.pub to hand out.", metavar="FILE"),
-    ] = None,
-    name: Annotated[
-        str, typer.Option(help="What the release is called; the folder's name when left out.")
-    ] = "",
-    address: Annotated[
-        str, typer.Option(help="Where readers find the release.", metavar="URL")
-    ] = "",
-    json: AsJson = False,
-) -> None:
+@command(app)
+def sign(how: SignOptions, folder: FolderOrNone = None) -> None:
     """Sign a release that verifies, so that whoever has your public key can check that it is yours
     and unchanged.
 
@@ -129,8 +102,12 @@ def sign(
     Example: tallytree sign --new-key office.pem
     Example: tallytree sign out --private-key office.pem
     """
+    from tallytree.kinds.verbs import sign as sign_release
+    from tallytree.ledger.signing import fingerprint, new_key_pair
+
     told = os.environ.get("TALLYTREE_KEY_PASSWORD")
     password = told.encode() if told else None
+    private_key, new_key = how.private_key, how.new_key
     if (new_key is None) == (folder is None) or (folder is None) != (private_key is None):
         raise RequestError(
             "Say what to sign and with which key (DIR --private-key FILE), or make a pair "
@@ -147,13 +124,15 @@ def sign(
     else:
         assert folder is not None
         assert private_key is not None
-        signature = sign_release(folder, private_key, password=password, name=name, address=address)
+        signature = sign_release(
+            folder, private_key, password=password, name=how.name, address=how.address
+        )
         facts = {
             "signature": str(signature),
             "key_sha256": fingerprint(private_key, password, private=True),
         }
         shown = f"Signed {folder}. To check it: tallytree verify {folder} --public-key FILE, with the key {facts['key_sha256']}"
-    if json:
+    if how.json:
         print_json(facts)
     else:
         say(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
@@ -11,17 +11,21 @@ from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Output
 from tallytree.options.histogram import HistogramOptions
-from tallytree.ranges.publish import make_histogram
-from tallytree.ranges.release import RangeHistogram, load_histogram
+
+if TYPE_CHECKING:
+    from tallytree.ranges.release import RangeHistogram
 
 
 @command(app, needs=("out", "column"))
 def histogram(source: SourceOrConfig, where: Output, how: HistogramOptions) -> None:
     """Release a histogram of one column that answers any range, with error bars.
 
-    Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon 1.0
-    --out ages
+    Example: tallytree histogram people.parquet --column age --width 1 --bounds 0,120 --epsilon
+        1.0 --out ages
     """
+    from tallytree.ranges.publish import make_histogram
+    from tallytree.ranges.release import load_histogram
+
     made, found = publish(
         how, where, lambda keeping: make_histogram(source, how, keeping), load_histogram
     )

@@ -3,46 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from tallytree.cli.app import CHECK_FAILED, app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command, flag_of
-from tallytree.cli.once import OncePerOption
-from tallytree.cli.options import AsJson
-from tallytree.cli.sources import Folder, Source
+from tallytree.cli.sources import Folder, SourceOrConfig
+from tallytree.cli.truth import truth_of
 from tallytree.errors import RequestError
-from tallytree.kinds.verbs import ask, check_signature, kind_of, load, verify_privacy
-from tallytree.kinds.verbs import evaluate as evaluate_release
-from tallytree.kinds.verbs import verify as verify_release
 from tallytree.options.asking import EvaluateOptions, QueryOptions
-from tallytree.options.reading import ReadOptions
-from tallytree.releases.checks import Verification
-from tallytree.releases.opening import reading
-from tallytree.releases.questions import Question
+from tallytree.options.finishing import VerifyOptions
 
 
-@app.command(cls=OncePerOption)
-def verify(
-    folder: Folder,
-    privacy: Annotated[
-        bool,
-        typer.Option("--privacy", help="Recompute the privacy loss from the manifest instead."),
-    ] = False,
-    public_key: Annotated[
-        Path | None,
-        typer.Option(
-            help="The release must be signed with this key: an Ed25519 key, PEM.", metavar="FILE"
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="The release must be signed under this name or address.", metavar="TEXT"),
-    ] = None,
-    json: AsJson = False,
-) -> None:
+@command(app)
+def verify(folder: Folder, how: VerifyOptions) -> None:
     """Check a release: checksums, integers, nonnegativity, group totals, and that children add up
     to parents.
 
@@ -51,13 +25,17 @@ def verify(
     Example: tallytree verify out
     Example: tallytree verify out --public-key office.pem.pub
     """
-    if privacy:
+    from tallytree.kinds.verbs import check_signature, verify_privacy
+    from tallytree.kinds.verbs import verify as verify_release
+    from tallytree.releases.checks import Verification
+
+    if how.privacy:
         result = Verification(
-            (*verify_privacy(folder).checks, *check_signature(folder, public_key, name))
+            (*verify_privacy(folder).checks, *check_signature(folder, how.public_key, how.name))
         )
     else:
-        result = verify_release(folder, public_key=public_key, name=name)
-    if json:
+        result = verify_release(folder, public_key=how.public_key, name=how.name)
+    if how.json:
         checks = [vars(check) for check in result.checks]
         print_json({"passed": result.passed, "checks": checks, "notes": list(result.notes)})
     else:
@@ -80,6 +58,10 @@ def query(folder: Folder, asked: QueryOptions) -> None:
     Example: tallytree query out --region US/Georgia --at-least 7 --quantile 0.5
     Example: tallytree query ages --range 18:65 --range 0:18 --quantile 0.5
     """
+    from tallytree.kinds.verbs import ask, load
+    from tallytree.releases.opening import reading
+    from tallytree.releases.questions import Question
+
     question = Question(**{part.name: getattr(asked, part.name) for part in fields(Question)})
     release = load(folder)
     with reading(folder), progress_bar() as progress:
@@ -93,33 +75,27 @@ def query(folder: Folder, asked: QueryOptions) -> None:
 
 
 @command(app)
-def evaluate(folder: Folder, source: Source, data: ReadOptions, how: EvaluateOptions) -> None:
+def evaluate(folder: Folder, source: SourceOrConfig, how: EvaluateOptions) -> None:
     """Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by
     length and area.
 
+    Example: tallytree evaluate out request.toml
     Example: tallytree evaluate out people.parquet --group household --levels state,county
     Example: tallytree evaluate ages people.parquet --column age --range 18:65
     Example: tallytree evaluate trips trips.parquet --outside clip
     """
+    from tallytree.kinds.verbs import evaluate as evaluate_release
+    from tallytree.kinds.verbs import kind_of, load
+
     release = load(folder)
     kind = kind_of(release)
     kind.verb("evaluate")
-    given = {
-        name: (value, options)
-        for options in (data, how)
-        for name, value in options.given().items()
-        if name != "json"
-    }
-    beyond = [
-        flag_of(options, name)
-        for name, (_, options) in given.items()
-        if name not in kind.evaluates_with
-    ]
+    source, request = truth_of(source, kind) if source.endswith(".toml") else (source, {})
+    given = {name: value for name, value in how.given().items() if name != "json"}
+    beyond = [flag_of(how, name) for name in given if name not in kind.evaluates_with]
     if beyond:
         raise RequestError(f"{folder} holds {kind.title}; {', '.join(beyond)} do not go with it.")
-    result = evaluate_release(
-        release, source, **{name: value for name, (value, _) in given.items()}
-    )
+    result = evaluate_release(release, source, **{**request, **given})
     if how.json:
         print_json(result.to_json())
         return

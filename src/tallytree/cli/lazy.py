@@ -13,98 +13,103 @@ from typing import Any
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-# Command, the module of this folder that registers it, and the first line of its help, in the order
-# of the help.
-COMMANDS = {
-    "degrees": (
-        "degrees",
-        "Release how large groups are, or the degrees of a graph, without saying which is which.",
-    ),
-    "demo": (
-        "demo",
-        "Make a US-like housing data set, release it, verify it, measure its error and write its "
-        "report.",
-    ),
-    "doctor": (
-        "doctor",
-        "Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work "
-        "here.",
-    ),
-    "histogram": (
-        "histogram",
-        "Release a histogram of one column that answers any range, with error bars.",
-    ),
-    "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
-    "stream": (
-        "stream",
-        "Release how many rows came so far, after every step; run it again, with a later --until, "
-        "to go on.",
-    ),
-    "verify": (
-        "inspect",
-        "Check a release: checksums, integers, nonnegativity, group totals, and that children add "
-        "up to parents.",
-    ),
-    "query": (
-        "inspect",
-        "Answer questions about a release: one region, ranges, boxes, degrees; without a question, "
-        "show its counts.",
-    ),
-    "evaluate": (
-        "inspect",
-        "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes "
-        "by length and area.",
-    ),
-    "compare": (
-        "compare",
-        "Compare two releases, or a release and a published table: differences with intervals, and "
-        "which are clear of noise.",
-    ),
-    "export": (
-        "export",
-        "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, "
-        "GeoJSON, GeoParquet.",
-    ),
-    "card": (
-        "card",
-        "Write card.json and card.md into a release folder: what it is and promises, as registries "
-        "of deployments ask for it.",
-    ),
-    "microdata": (
-        "export",
-        "Write synthetic groups and entities whose tables are exactly those of a release.",
-    ),
-    "resume": (
-        "finish",
-        "Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.",
-    ),
-    "re-estimate": (
-        "finish",
-        "Estimate a saved release again from its raw measurements, at no privacy cost.",
-    ),
-    "clean": (
-        "finish",
-        "Drop what an unfinished release has left. What was paid for it stays paid, and its "
-        "answers are lost.",
-    ),
-    "sign": (
-        "finish",
-        "Sign a release that verifies, so that whoever has your public key can check that it is "
-        "yours and unchanged.",
-    ),
-    "plan": (
-        "plan",
-        "Predict the error of a release from public facts alone, or find the ε that a target needs.",
-    ),
-    "release": ("release", "Release how many groups have each size, at every level."),
-    "report": (
-        "report",
-        "Write one self-contained HTML file that opens offline: regions to click through, charts, "
-        "budget, checks.",
-    ),
-    "reproduce": ("reproduce", "Print a paper's figures beside ours."),
-    "ledger": ("ledger", "Budget accounts of data sets."),
+# Commands by task, in the order of the help: each with the module of this folder that registers it,
+# and the first line of its help.
+TASKS = {
+    "Begin": {
+        "demo": (
+            "demo",
+            "Make a US-like housing data set, release it, verify it, measure its error and write its report.",
+        ),
+        "doctor": (
+            "doctor",
+            "Show versions and whether engines, noise, folders, Spark, PostgreSQL and solvers work here.",
+        ),
+    },
+    "Plan and release": {
+        "plan": (
+            "plan",
+            "Predict the error of a release from public facts alone, or find the ε that a target needs.",
+        ),
+        "release": ("release", "Release how many groups have each size, at every level."),
+        "histogram": (
+            "histogram",
+            "Release a histogram of one column that answers any range, with error bars.",
+        ),
+        "spatial": ("spatial", "Release a map of points that answers how many lie in any box."),
+        "degrees": (
+            "degrees",
+            "Release how large groups are, or the degrees of a graph, without saying which is which.",
+        ),
+        "stream": (
+            "stream",
+            "Release how many rows came so far, after every step; run it again, with a later --until, to go on.",
+        ),
+    },
+    "Check and ask": {
+        "verify": (
+            "inspect",
+            "Check a release: checksums, integers, nonnegativity, group totals, and that children add up to parents.",
+        ),
+        "query": (
+            "inspect",
+            "Answer questions about a release: one region, ranges, boxes, degrees; without a question, show its counts.",
+        ),
+        "compare": (
+            "compare",
+            "Compare two releases, or a release and a published table: differences with "
+            "intervals, and which are clear of noise.",
+        ),
+        "evaluate": (
+            "inspect",
+            "Errors against the truth, NOT private: of groups by level and size, of ranges and boxes by length and area.",
+        ),
+    },
+    "Publish": {
+        "report": (
+            "report",
+            "Write one self-contained HTML file that opens offline: regions to click through, charts, budget, checks.",
+        ),
+        "export": (
+            "export",
+            "Write a release for other programs: CSV, Excel, Parquet, JSON-stat, SDMX, Frictionless, GeoJSON, GeoParquet.",
+        ),
+        "microdata": (
+            "export",
+            "Write synthetic groups and entities whose tables are exactly those of a release.",
+        ),
+        "card": (
+            "card",
+            "Write card.json and card.md into a release folder: what it is and promises, as "
+            "registries of deployments ask for it.",
+        ),
+        "sign": (
+            "finish",
+            "Sign a release that verifies, so that whoever has your public key can check that it is yours and unchanged.",
+        ),
+    },
+    "Go on with a paid release": {
+        "resume": (
+            "finish",
+            "Finish a release that is paid for and was left unfinished; nothing is paid or drawn again.",
+        ),
+        "re-estimate": (
+            "finish",
+            "Estimate a saved release again from its raw measurements, at no privacy cost.",
+        ),
+        "clean": (
+            "finish",
+            "Drop what an unfinished release has left. What was paid for it stays paid, and its answers are lost.",
+        ),
+    },
+    "Budgets": {
+        "ledger": ("ledger", "Budget accounts of data sets."),
+    },
+    "Papers": {
+        "reproduce": ("reproduce", "Print a paper's figures beside ours."),
+    },
 }
+COMMANDS = {name: listed for commands in TASKS.values() for name, listed in commands.items()}
 
 
 class LazyGroup(TyperGroup):
@@ -115,6 +120,9 @@ class LazyGroup(TyperGroup):
     def __init__(self, *, commands: dict[str, Any] | None = None, **options: Any) -> None:
         registered = dict(commands or {})
         listed = {name: registered.pop(name, None) or _listed(name) for name in COMMANDS}
+        for task, names in TASKS.items():
+            for name in names:
+                listed[name].rich_help_panel = task
         super().__init__(commands=listed | registered, **options)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

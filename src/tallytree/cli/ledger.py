@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json as json_text
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from tallytree.cli.app import app, print_json, print_table, say
-from tallytree.cli.once import OncePerOption
-from tallytree.cli.options import AsJson
+from tallytree.cli.commands import command
 from tallytree.errors import InputError, RequestError, VerificationError
 from tallytree.ledger.accounts import (
     close_account,
@@ -34,102 +32,51 @@ from tallytree.ledger.chain import (
 )
 from tallytree.ledger.checks import check_heads, check_history, check_manifest
 from tallytree.ledger.terms import Parts
-from tallytree.model.unit import ENTITY
+from tallytree.options.accounts import (
+    AccountTerms,
+    AuditOptions,
+    CloseOptions,
+    CreateOptions,
+    HistoryOptions,
+    StatusOptions,
+)
 from tallytree.privacy.budget import Budget, exact, plain_number
 from tallytree.storage.folder import lasting_digest
 
 ledger_app = typer.Typer(no_args_is_help=True, help="Budget accounts of data sets.")
 app.add_typer(ledger_app, name="ledger")
 
-LedgerOption = Annotated[
-    str,
-    typer.Option(
-        "--ledger",
-        envvar="TALLYTREE_LEDGER",
-        help="A file (ledger.db) or postgresql://host/database.",
-    ),
-]
-DatasetOption = Annotated[str, typer.Option("--dataset", help="Name of the account.")]
 
-UnitOption = Annotated[
-    str,
-    typer.Option(
-        help="Name of what is protected: of one row (person) or of the column that names it; or "
-        "any row: entity."
-    ),
-]
-PartsOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Public column and its labels, whose parts are paid for side by side: "
-        "state=Georgia,Ohio or state=@FILE.",
-        metavar="COLUMN=LABEL,LABEL",
-    ),
-]
-OnePartOption = Annotated[
-    bool,
-    typer.Option("--units-in-one-part", help="Declare that all rows of a unit lie in one part."),
-]
-
-DEFAULT_LEDGER = "ledger.db"
-
-
-class HistoryFormat(StrEnum):
-    """How a history is printed."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-
-
-@ledger_app.command(cls=OncePerOption)
-def create(
-    dataset: DatasetOption,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    epsilon: Annotated[
-        str | None, typer.Option(help="Total under pure differential privacy, such as 3 or 1/3.")
-    ] = None,
-    rho: Annotated[
-        str | None, typer.Option(help="Total under zero-concentrated differential privacy.")
-    ] = None,
-    unit: UnitOption = ENTITY,
-    parts: PartsOption = None,
-    units_in_one_part: OnePartOption = False,
-    note: Annotated[str, typer.Option(help="One line to remember the account by.")] = "",
-    json: AsJson = False,
-) -> None:
+@command(ledger_app, needs=("dataset",))
+def create(how: CreateOptions) -> None:
     """Open the account of a data set, with a total that releases may spend.
 
     Example: tallytree ledger create --ledger ledger.db --dataset census --epsilon 3
     """
-    if (epsilon is None) == (rho is None):
+    if (how.epsilon is None) == (how.rho is None):
         raise RequestError("Give the account's total as either --epsilon or --rho.")
     budget = (
-        Budget("pure", exact(epsilon, "epsilon"))
-        if rho is None
-        else Budget("zcdp", exact(rho, "rho"))
+        Budget("pure", exact(how.epsilon, "epsilon"))
+        if how.rho is None
+        else Budget("zcdp", exact(how.rho, "rho"))
     )
-    fixed = _parts(parts, units_in_one_part)
-    _print_account(
-        create_account(ledger, dataset, budget, unit=unit, parts=fixed, note=note), json=json
+    fixed = _parts(how.parts, how.units_in_one_part)
+    account = create_account(
+        how.ledger, str(how.dataset), budget, unit=how.unit, parts=fixed, note=how.note
     )
+    _print_account(account, json=how.json)
 
 
-@ledger_app.command(cls=OncePerOption)
-def migrate(
-    dataset: DatasetOption,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    unit: UnitOption = ENTITY,
-    parts: PartsOption = None,
-    units_in_one_part: OnePartOption = False,
-    json: AsJson = False,
-) -> None:
+@command(ledger_app, needs=("dataset",))
+def migrate(how: AccountTerms) -> None:
     """Fix what an account left open, once: its parts, the name of its unit.
 
-    Example: tallytree ledger migrate --ledger ledger.db --dataset census --parts state=Georgia,Ohio
+    Example: tallytree ledger migrate --ledger ledger.db --dataset census --parts
+        state=Georgia,Ohio
     """
-    fixed = _parts(parts, units_in_one_part)
-    _print_account(migrate_account(ledger, dataset, unit=unit, parts=fixed), json=json)
+    fixed = _parts(how.parts, how.units_in_one_part)
+    account = migrate_account(how.ledger, str(how.dataset), unit=how.unit, parts=fixed)
+    _print_account(account, json=how.json)
 
 
 def _parts(text: str | None, units_in_one_part: bool) -> Parts | None:
@@ -150,83 +97,50 @@ def _parts(text: str | None, units_in_one_part: bool) -> Parts | None:
     return Parts(column, tuple(labels), units_in_one_part)
 
 
-@ledger_app.command(cls=OncePerOption)
-def status(
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    dataset: Annotated[
-        str | None, typer.Option("--dataset", help="One account; all of them when left out.")
-    ] = None,
-    json: AsJson = False,
-) -> None:
+@command(ledger_app)
+def status(how: StatusOptions) -> None:
     """Show what each account has left.
 
     Example: tallytree ledger status --ledger ledger.db
     """
-    if dataset is not None:
-        _print_account(summarise(read_history(ledger, dataset)), json=json)
+    if how.dataset is not None:
+        _print_account(summarise(read_history(how.ledger, how.dataset)), json=how.json)
         return
-    accounts = list_accounts(ledger)
-    if json:
+    accounts = list_accounts(how.ledger)
+    if how.json:
         print_json({"accounts": [account_as_json(account) for account in accounts]})
     else:
         _print_accounts(accounts)
 
 
-@ledger_app.command(cls=OncePerOption)
-def history(
-    dataset: DatasetOption,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    layout: Annotated[
-        HistoryFormat, typer.Option("--format", help="How to print it.")
-    ] = HistoryFormat.table,
-    json: AsJson = False,
-) -> None:
+@command(ledger_app, needs=("dataset",))
+def history(how: HistoryOptions) -> None:
     """Show every row of an account; JSON and CSV hold all fields, so that anyone can check the hash
     chain.
 
     Example: tallytree ledger history --ledger ledger.db --dataset census --format csv
     """
-    rows = read_history(ledger, dataset)
-    if json or layout is HistoryFormat.json:
+    rows = read_history(how.ledger, str(how.dataset))
+    if how.json or how.layout == "json":
         typer.echo(history_as_json(rows))
-    elif layout is HistoryFormat.csv:
+    elif how.layout == "csv":
         typer.echo(history_as_csv(rows), nl=False)
     else:
         _print_history(rows)
 
 
-@ledger_app.command(cls=OncePerOption)
-def close(
-    dataset: DatasetOption,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    reason: Annotated[str, typer.Option(help="One line, recorded.")] = "",
-    json: AsJson = False,
-) -> None:
+@command(ledger_app, needs=("dataset",))
+def close(how: CloseOptions) -> None:
     """Refuse every later reservation. What was spent stays on record.
 
     Example: tallytree ledger close --ledger ledger.db --dataset census
     """
-    _print_account(close_account(ledger, dataset, reason=reason), json=json)
+    account = close_account(how.ledger, str(how.dataset), reason=how.reason)
+    _print_account(account, json=how.json)
 
 
-@ledger_app.command(cls=OncePerOption)
-def verify(
-    dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the account.")] = None,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    exported: Annotated[
-        Path | None, typer.Option("--history", help="Check an exported JSON history instead.")
-    ] = None,
-    releases: Annotated[
-        list[Path] | None, typer.Option("--release", help="A release paid for from it.")
-    ] = None,
-    heads: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--head", help="A head that was noted before, outside the ledger.", metavar="HASH"
-        ),
-    ] = None,
-    json: AsJson = False,
-) -> None:
+@command(ledger_app)
+def verify(how: AuditOptions) -> None:
     """Check an account: hash chain, sums, and that it still holds what the given releases paid and
     their manifests say.
 
@@ -235,25 +149,27 @@ def verify(
 
     Example: tallytree ledger verify --ledger ledger.db --dataset census --release out
     """
-    if (dataset is None) == (exported is None):
+    if (how.dataset is None) == (how.exported is None):
         raise RequestError(
             "Name the account with --dataset, or give an exported history with --history."
         )
     rows = (
-        history_from_json(_read_text(exported)) if exported else read_history(ledger, dataset or "")
+        read_history(how.ledger, str(how.dataset))
+        if how.exported is None
+        else history_from_json(_read_text(Path(how.exported)))
     )
-    failures = check_history(rows) + check_heads(rows, heads or [])
-    for folder in releases or []:
-        receipt, digest = _receipt_of(folder)
+    failures = check_history(rows) + check_heads(rows, how.heads)
+    for folder in how.releases:
+        receipt, digest = _receipt_of(Path(folder))
         failures += [f"{folder}: {failure}" for failure in check_manifest(rows, receipt, digest)]
-    if json:
+    if how.json:
         head = rows[-1].hash if rows else ""
         print_json({"ok": not failures, "rows": len(rows), "head": head, "failures": failures})
     if failures:
         raise VerificationError(
             f"The account does not hold together: {'; '.join(failures)}.", tuple(failures)
         )
-    if not json:
+    if not how.json:
         say(f"{len(rows)} rows hold together. Head, to be noted elsewhere: {rows[-1].hash}")
 
 

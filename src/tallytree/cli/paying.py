@@ -5,22 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tallytree.cli.app import say
 from tallytree.errors import RequestError
-from tallytree.ledger.payment import payment_from
 from tallytree.options.groups import Loss, Output, Releasing
-from tallytree.privacy.guarantee import weak_promise
-from tallytree.releases.keeping import Keeping, Target, release_to
-from tallytree.releases.published import Published
-from tallytree.storage.folder import Folder
 
-T = TypeVar("T", bound=Published)
+if TYPE_CHECKING:
+    from tallytree.releases.keeping import Keeping
+    from tallytree.releases.published import Published
+    from tallytree.storage.folder import Folder
+
+T = TypeVar("T", bound="Published")
 
 
 def say_if_weak(how: Loss) -> None:
     """Say what a loss above ε = 10 means, before it is paid for."""
+    from tallytree.privacy.guarantee import weak_promise
+
     with suppress(RequestError):  # the release refuses what is no loss, in its turn
         weak = weak_promise(how.loss())
         if weak:
@@ -44,6 +46,9 @@ def publish(
 
     The second value says whether it was made before.
     """
+    from tallytree.ledger.payment import payment_from
+    from tallytree.releases.keeping import Target, release_to
+
     say_if_weak(options)
     started = time.monotonic()
     target = Target(where.out, where.overwrite, not where.no_noisy, intervals)

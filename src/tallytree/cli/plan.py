@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tallytree.boxes.release import SpatialRelease
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
-from tallytree.cli.spatial import plan_map
+from tallytree.cli.plan_maps import plan_map
 from tallytree.errors import RequestError, StorageError
-from tallytree.group_sizes.accuracy import (
-    Prediction,
-    compare,
-    data_like,
-    protecting_groups,
-    smallest_epsilon,
-    trade_off,
-)
-from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
-from tallytree.group_sizes.release.release import Release
-from tallytree.group_sizes.targets import parse_target
-from tallytree.ingest.read import read, read_totals
-from tallytree.kinds.verbs import kind_of, load
-from tallytree.model.classes import classes_from
-from tallytree.model.confidential import AssumedCounts, ConfidentialCounts, in_classes
 from tallytree.options.asking import AssumedOptions, PlanOptions, VariantOptions
 from tallytree.options.choices import Public
+
+if TYPE_CHECKING:
+    from tallytree.group_sizes.accuracy import Prediction
+    from tallytree.model.confidential import AssumedCounts, ConfidentialCounts
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -44,8 +32,19 @@ def plan(data: AssumedOptions, what: PlanOptions, variant: VariantOptions) -> No
     and group totals.
 
     Example: tallytree plan --groups households.parquet --group household --levels state,county
-    --epsilon 1.0 Example: tallytree plan --like trips --epsilon 0.5
+        --epsilon 1.0
+    Example: tallytree plan --like trips --epsilon 0.5
     """
+    from tallytree.boxes.release import SpatialRelease
+    from tallytree.group_sizes.accuracy import (
+        compare,
+        protecting_groups,
+        smallest_epsilon,
+        trade_off,
+    )
+    from tallytree.group_sizes.targets import parse_target
+    from tallytree.kinds.verbs import load
+
     epsilon, target = what.epsilon, what.target
     earlier = load(data.like) if data.like is not None else None
     if isinstance(earlier, SpatialRelease):
@@ -106,6 +105,13 @@ def _write(chart: Path, svg: str) -> None:
 
 def _assumed(data: AssumedOptions, earlier: Any) -> AssumedCounts:
     """The data that stand in for the confidential ones."""
+    from tallytree.group_sizes.accuracy import data_like
+    from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
+    from tallytree.group_sizes.release.release import Release
+    from tallytree.kinds.verbs import kind_of
+    from tallytree.model.classes import classes_from
+    from tallytree.model.confidential import in_classes
+
     given = [name for name in ("like", "groups", "group_totals") if getattr(data, name) is not None]
     if len(given) != 1:
         raise RequestError(
@@ -138,6 +144,8 @@ def read_public(data: AssumedOptions) -> ConfidentialCounts:
     """The regions and numbers of groups of a public table: of groups, one row each, or of regions
     with their totals.
     """
+    from tallytree.ingest.read import read, read_totals
+
     if data.groups is not None:
         public: Public = "cells" if data.by else "groups"
         return read(

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from tallytree.cli.app import app, print_json, print_table, progress_bar, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig, read_data
 from tallytree.errors import RequestError
-from tallytree.group_sizes.preview import preview, reversed_levels, single_groups
-from tallytree.group_sizes.publish import HeldElsewhere, make_release
-from tallytree.group_sizes.release.region import one_size
-from tallytree.group_sizes.release.release import Release, load_release
-from tallytree.group_sizes.release.written import WrittenRelease
-from tallytree.ingest.regions import alike_labels
-from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.hierarchy import Hierarchy
 from tallytree.options.group_sizes import GroupSizesOutput, ReleaseOptions
 from tallytree.options.groups import rows_to_read
 from tallytree.options.reading import EngineOptions, ReadOptions
-from tallytree.releases.keeping import Keeping, check_copies
-from tallytree.releases.notes import notes_of
+
+if TYPE_CHECKING:
+    from tallytree.group_sizes.publish import HeldElsewhere
+    from tallytree.group_sizes.release.release import Release
+    from tallytree.group_sizes.release.written import WrittenRelease
+    from tallytree.model.confidential import ConfidentialCounts
+    from tallytree.releases.keeping import Keeping
 
 
 @command(app)
@@ -39,9 +34,13 @@ def release(
     """Release how many groups have each size, at every level.
 
     Example: tallytree release people.parquet --public groups --group household --levels
-    state,county --epsilon 1.0 --out out Example: tallytree release people.parquet --public groups
-    --group household --levels state,county --epsilon 1.0 --dry-run
+        state,county --epsilon 1.0 --out out
+    Example: tallytree release people.parquet --public groups --group household --levels
+        state,county --epsilon 1.0 --dry-run
     """
+    from tallytree.group_sizes.publish import make_release
+    from tallytree.group_sizes.release.release import load_release
+    from tallytree.releases.keeping import check_copies
 
     data = replace(data, where=rows_to_read(data.where, how))
     if where.dry_run:
@@ -67,9 +66,12 @@ def release(
 
 def refuse_doubts(counts: ConfidentialCounts | HeldElsewhere, where: GroupSizesOutput) -> None:
     """Refuse, before noise, what public facts show to be wrong."""
-    totals = counts.n_groups if counts.public.groups_public else None
-    tree = counts.hierarchy
-    alike = alike_labels(tree, counts.public.attributes)
+    from tallytree.group_sizes.doubts import reversed_levels, single_groups
+    from tallytree.ingest.regions import alike_labels
+
+    tree, public = counts.hierarchy, counts.public
+    totals = counts.n_groups if public.groups_public else None
+    alike = alike_labels(tree, public.attributes)
     doubts = [*reversed_levels(tree), *single_groups(tree, totals), *alike]
     if doubts and not where.sure:
         raise RequestError(f"{' '.join(doubts)} Nothing was paid. If it is meant so, say --sure.")
@@ -79,6 +81,8 @@ def show_preview(
     source: str, data: ReadOptions, how: ReleaseOptions, where: GroupSizesOutput
 ) -> None:
     """Tell what is known about a release before it is paid for."""
+    from tallytree.group_sizes.preview import preview
+
     with progress_bar() as progress:
         seen = preview(source, data, how, shape=where.shape, progress=progress)
     facts = seen.to_json()
@@ -131,6 +135,11 @@ def summary(made: Release | WrittenRelease) -> dict[str, Any]:
 
 def say_summary(made: Release | WrittenRelease, out: Path) -> None:
     """Tell what was released and what it assumes."""
+    from tallytree.group_sizes.doubts import doubtful_levels
+    from tallytree.group_sizes.release.region import one_size
+    from tallytree.group_sizes.release.release import Release
+    from tallytree.releases.notes import notes_of
+
     facts = summary(made)
     levels = ", ".join(f"{level['regions']:,} {level['name']}" for level in facts["levels"])
     say(f"Released {levels} ({facts['mechanism']}) to {out}")
@@ -147,15 +156,3 @@ def say_summary(made: Release | WrittenRelease, out: Path) -> None:
             f"Note: most {above} regions hold a single {below}. --levels goes from the largest "
             "regions to the smallest."
         )
-
-
-def doubtful_levels(hierarchy: Hierarchy) -> list[tuple[str, str]]:
-    """Pairs of levels that may stand in the wrong order: most regions of the upper one hold a
-    single region of the lower.
-    """
-    doubtful = []
-    for level in range(1, hierarchy.n_levels - 1):
-        below = hierarchy.parent[hierarchy.level_slice(level + 1)]
-        if np.mean(np.unique(below, return_counts=True)[1] == 1) > 0.5:
-            doubtful.append((hierarchy.level_names[level], hierarchy.level_names[level + 1]))
-    return doubtful

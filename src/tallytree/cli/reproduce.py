@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from tallytree.cli.app import app, print_table, progress_bar, say
-from tallytree.cli.once import OncePerOption
-from tallytree.papers.cells import tables, write_cells
-from tallytree.papers.plots import write_plots
+from tallytree.cli.commands import command
+from tallytree.options.finishing import ReproduceOptions
 
 
 class Paper(StrEnum):
@@ -26,26 +25,18 @@ class Paper(StrEnum):
     dpbench = "dpbench"
 
 
-@app.command(cls=OncePerOption)
+@command(app)
 def reproduce(
-    paper: Annotated[Paper, typer.Argument(help="Which paper.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the real data sets; the built-in generator otherwise."),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and smaller data.")] = False,
-    json: Annotated[
-        Path | None, typer.Option(help="Write every cell to this file.", metavar="FILE")
-    ] = None,
-    plots: Annotated[
-        Path | None,
-        typer.Option(help="Write the figures as Vega-Lite files into this folder.", metavar="DIR"),
-    ] = None,
+    paper: Annotated[Paper, typer.Argument(help="Which paper.")], how: ReproduceOptions
 ) -> None:
     """Print a paper's figures beside ours.
 
     Example: tallytree reproduce kuo2018 --quick --json kuo2018.json
     """
+    from tallytree.papers.cells import tables, write_cells
+    from tallytree.papers.plots import write_plots
+
+    data, quick = None if how.data is None else Path(how.data), how.quick
     module = importlib.import_module(f"tallytree.papers.{paper.value}.reproduce")
     with progress_bar() as progress:
         cells = module.reproduce(data=data, quick=quick, progress=progress)
@@ -66,11 +57,11 @@ def reproduce(
                 for c in rows
             ],
         )
-    if json is not None:
-        write_cells(cells, json, settings)
-        say(f"Wrote {len(cells)} cells to {json}")
-    if plots is not None:
-        say(f"Wrote {len(write_plots(cells, plots))} plots to {plots}")
+    if how.json is not None:
+        write_cells(cells, Path(how.json), settings)
+        say(f"Wrote {len(cells)} cells to {how.json}")
+    if how.plots is not None:
+        say(f"Wrote {len(write_plots(cells, Path(how.plots)))} plots to {how.plots}")
 
 
 def _shown(value: float | None) -> object:

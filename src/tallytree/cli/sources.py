@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tallytree.errors import RequestError
-from tallytree.ingest.read import read
-from tallytree.model.confidential import ConfidentialCounts
 from tallytree.options.reading import EngineOptions, ReadOptions
-from tallytree.spark.counts import SparkCounts
-from tallytree.spark.reading import read_with_spark
 
-Source = Annotated[
-    str,
-    typer.Argument(help="Parquet or CSV file or glob, or a database URL with --table or --sql."),
-]
+if TYPE_CHECKING:
+    from tallytree.model.confidential import ConfidentialCounts
+    from tallytree.spark.counts import SparkCounts
+
 SourceOrConfig = Annotated[
     str,
     typer.Argument(
@@ -37,6 +33,8 @@ def read_data(
     it then stays.
     """
     if engine.engine == "spark":
+        from tallytree.spark.reading import read_with_spark
+
         # Said, once per use, of functions that take and give pandas tables, of which none is used.
         warnings.filterwarnings(
             "ignore", "PySpark does not yet fully support pandas", FutureWarning
@@ -44,4 +42,6 @@ def read_data(
         return read_with_spark(source, options, master=engine.master)
     if engine.master is not None:
         raise RequestError("--master goes with --engine spark.")
+    from tallytree.ingest.read import read
+
     return read(source, options)

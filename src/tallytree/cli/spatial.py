@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
-from tallytree.boxes.release import SpatialRelease, load_map
-from tallytree.cli.app import app, print_json, print_table, progress_bar, say
+from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
 from tallytree.cli.paying import publish
 from tallytree.cli.sources import SourceOrConfig
-from tallytree.errors import RequestError
-from tallytree.maps.accuracy import LINE_METHODS, METHODS, compare_maps, flat_density
-from tallytree.maps.assumed import points_like
-from tallytree.maps.doubts import axes_in_words, points_at_border
-from tallytree.maps.publish import make_map
-from tallytree.options.asking import VariantOptions
-from tallytree.options.maps import MapOptions, MapOutput, MethodOptions
-from tallytree.privacy.budget import Exact
-from tallytree.releases.metrics import HEAD
-from tallytree.releases.query_evaluation import error_rows
+from tallytree.options.maps import MapOptions, MapOutput
+
+if TYPE_CHECKING:
+    from tallytree.boxes.release import SpatialRelease
 
 
 @command(app, needs=("out",))
 def spatial(source: SourceOrConfig, where: MapOutput, how: MapOptions) -> None:
     """Release a map of points that answers how many lie in any box.
 
-    Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41 --epsilon
-    1.0 --out trips Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0
-    --out trips
+    Example: tallytree spatial trips.parquet --columns lon,lat --box=-74.1:-73.7,40.5:41
+        --epsilon 1.0 --out trips
+    Example: tallytree spatial trips.geojson --box=-74.1:-73.7,40.5:41 --epsilon 1.0 --out trips
     """
+    from tallytree.boxes.release import load_map
+    from tallytree.maps.doubts import axes_in_words, points_at_border
+    from tallytree.maps.publish import make_map
+
     if how.box is not None:
         columns = how.columns or [f"column {place + 1}" for place in range(len(how.box))]
         say(f"The box: {axes_in_words(columns, how.box)}")
@@ -61,38 +58,3 @@ def summary(made: SpatialRelease) -> dict[str, Any]:
         "total": asdict(made.total()),
         "density": None if made.density is None else made.density.to_json(),
     }
-
-
-def plan_map(
-    earlier: SpatialRelease, *, epsilon: Exact, asked: VariantOptions, runs: int, json: bool
-) -> None:
-    """Show predicted errors of an earlier map's points, by mechanism."""
-    if asked.view is not None or asked.budget is not None:
-        raise RequestError("A map has a --mechanism; --view and --budget go with group sizes.")
-    known = LINE_METHODS if len(earlier.shape) == 1 else METHODS
-    with progress_bar() as progress:
-        mechanisms = (
-            known
-            if asked.mechanism is None
-            else (MethodOptions(mechanism=cast(Any, asked.mechanism)).mechanism,)
-        )
-        assumed = points_like(earlier)
-        predictions = compare_maps(
-            assumed, mechanisms, epsilon=epsilon, runs=runs, progress=progress
-        )
-    density = flat_density(assumed, epsilon)
-    if json:
-        print_json(
-            {
-                "predictions": [prediction.to_json() for prediction in predictions],
-                "density": density.to_json(),
-            }
-        )
-        return
-    say(
-        "No confidential data were read: the mechanisms ran on points spread at random in the "
-        "boxes of the earlier map."
-    )
-    say(str(density))
-    rows = [[one.name, *row] for one in predictions for row in error_rows(one.classes)]
-    print_table("Predicted errors of boxes", ["mechanism", *HEAD], rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tallytree.cli.app import app, print_json, say
 from tallytree.cli.commands import command
@@ -11,8 +11,9 @@ from tallytree.cli.paying import say_if_weak
 from tallytree.cli.sources import SourceOrConfig
 from tallytree.options.groups import Printing
 from tallytree.options.stream import StreamOptions
-from tallytree.streams.publish import stream as release_stream
-from tallytree.streams.release import StreamRelease
+
+if TYPE_CHECKING:
+    from tallytree.streams.release import StreamRelease
 
 
 @command(app, needs=("out", "column", "until"))
@@ -23,9 +24,11 @@ def stream(source: SourceOrConfig, printed: Printing, how: StreamOptions) -> Non
     The budget is spent once, at the first run. Rows must not move from one step to another between
     runs.
 
-    Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1 --out
-    visits
+    Example: tallytree stream visits.parquet --column day --until 31 --horizon 365 --epsilon 1
+        --out visits
     """
+    from tallytree.streams.publish import stream as release_stream
+
     say_if_weak(how)
     facts = summary(release_stream(source, how))
     if printed.json:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtri
 
 from tallytree.errors import RequestError
 from tallytree.group_sizes.release.release import Release
@@ -233,6 +232,8 @@ def _estimates(
             "to make."
         )
     count = counts_at(release.counts, region, size)
+    from scipy.special import ndtri  # loads slowly, and few compare
+
     width = int(max(release.counts.size.max(initial=0), size.max(initial=0))) + 1
     keys = release.counts.region_of_run() * width + release.counts.size
     at = np.minimum(np.searchsorted(keys, region * width + size), max(len(keys) - 1, 0))

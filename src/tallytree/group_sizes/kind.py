@@ -2,197 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tallytree.errors import RequestError
-from tallytree.group_sizes.accuracy import plan_group_sizes
-from tallytree.group_sizes.check import check_group_sizes_privacy
-from tallytree.group_sizes.compare import Comparison, PublishedTable, compare_group_sizes
-from tallytree.group_sizes.evaluate import Evaluation
-from tallytree.group_sizes.evaluate import evaluate as evaluate_group_sizes
-from tallytree.group_sizes.intervals.answers import answer, people_intervals
-from tallytree.group_sizes.intervals.bands import count_band
-from tallytree.group_sizes.intervals.copies import Copies, copy_release
-from tallytree.group_sizes.intervals.intervals import count_intervals, with_intervals
-from tallytree.group_sizes.microdata import write_microdata
-from tallytree.group_sizes.picture import plot_group_sizes
-from tallytree.group_sizes.publish import estimate_group_sizes
-from tallytree.group_sizes.release.people import people_reply, refuse_people
-from tallytree.group_sizes.release.questions import asked_by
-from tallytree.group_sizes.release.region import RegionCounts
 from tallytree.group_sizes.release.release import Release, load_release
-from tallytree.group_sizes.report import group_sizes_page
-from tallytree.group_sizes.sheet import group_sizes_sheet, region_features
-from tallytree.ingest.read import read
-from tallytree.model.confidential import ConfidentialCounts
-from tallytree.model.count_of_counts import counts_on_all_levels
+from tallytree.options.asking import PageOptions
 from tallytree.options.exporting import ShapesOptions
 from tallytree.options.reading import ReadOptions
-from tallytree.releases.export.geographic import Features
-from tallytree.releases.export.sheet import Sheet
 from tallytree.releases.kind import Kind
-from tallytree.releases.progress import Progress, silent
+from tallytree.releases.progress import Progress
 from tallytree.releases.questions import Question, Reply
-from tallytree.releases.rows import part_of
-from tallytree.shapes.matching import read_shaped_level
+
+if TYPE_CHECKING:
+    from tallytree.group_sizes.accuracy import Prediction
+    from tallytree.group_sizes.compare import Comparison
+    from tallytree.group_sizes.evaluate import Evaluation
+    from tallytree.model.notebook import Picture
+    from tallytree.releases.checks import Check
+    from tallytree.releases.export.geographic import Features
+    from tallytree.releases.export.sheet import Sheet
+    from tallytree.storage.folder import Folder
+
+# Each verb loads what it needs when it is called: a question needs none of the mechanisms.
 
 
 def ask(release: Release, question: Question, progress: Progress) -> Reply:
     """Answer by the release alone, or with intervals from simulated copies of it."""
     if not question.copies:
         return release.ask(question)
-    confidence = 0.95 if question.confidence is None else question.confidence
-    if question.people:
-        return _people_with_intervals(release, question, confidence, progress)
-    paths, asked = question.paths(release.root), asked_by(question, release.size_names)
-    counts = release.regions(paths, question.where)
-    for one in asked.values():
-        one.ask(counts)  # refuse what has no answer before simulating
-    if not asked and len(paths) > 1:
-        raise RequestError(
-            "All counts at once have intervals for one region; of several, ask for a size or range."
-        )
-    copies = copy_release(release, copies=question.copies, progress=progress)
-    if not asked:
-        return _counts_with_intervals(
-            release.regions(paths, question.where), copies, confidence, question
-        )
-    found = {
-        words: answer(copies, paths, one, confidence=confidence, where=question.where)
-        for words, one in asked.items()
-    }
-    return release.reply(question, found)
+    from tallytree.group_sizes.verbs import ask_copies
+
+    return ask_copies(release, question, progress)
 
 
-def _people_with_intervals(
-    release: Release, question: Question, confidence: float, progress: Progress
-) -> Reply:
-    """Numbers of entities of each class with intervals."""
-    people_reply(
-        refuse_people(release.people), question, release.root
-    )  # refuse what has no answer before simulating
-    copies = copy_release(release, copies=question.copies, progress=progress)
-    found = people_intervals(copies, question.paths(release.root), question.where, confidence)
-    return people_reply(refuse_people(release.people), question, release.root, found)
+def check_privacy(folder: Folder) -> tuple[Check, ...]:
+    """The loss recomputed from the manifest and the raw measurements."""
+    from tallytree.group_sizes.check import check_group_sizes_privacy
+
+    return check_group_sizes_privacy(folder)
 
 
-def _counts_with_intervals(
-    counts: RegionCounts, copies: Copies, confidence: float, question: Question
-) -> Reply:
-    """The counts of a region with single intervals, and with intervals that hold all counts at
-    once.
-    """
-    release, (path,) = copies.release, question.paths(copies.release.root)
-    found, row = count_intervals(copies, confidence=confidence), release.row(path, question.where)
-    own = slice(*release.all_counts.offsets[row : row + 2].tolist())
-    _, low, high = count_band(copies, path, confidence=confidence, where=question.where)
-    head = "size" if counts.classes is None else "class"
-    columns = (
-        head,
-        "count",
-        "std_error",
-        "low",
-        "high",
-        "low of all at once",
-        "high of all at once",
-    )
-    ends = (
-        found.std_error[own],
-        found.low[own],
-        found.high[own],
-        low[counts.size],
-        high[counts.size],
-    )
-    rows = [
-        list(row)
-        for row in zip(counts.names(), counts.count.tolist(), *(each.tolist() for each in ends))
-    ]
-    facts = {
-        "region": counts.path,
-        "groups": counts.n_groups,
-        "columns": list(columns),
-        "counts": rows,
-    }
-    return Reply(counts.path, columns, rows, facts)
+def estimate(folder: Folder, *, norm: int | None = None, merge: str | None = None) -> Release:
+    """The release again from the raw measurements of a folder."""
+    from tallytree.group_sizes.publish import estimate_group_sizes
+
+    return estimate_group_sizes(folder, norm=norm, merge=merge)
 
 
 def evaluate(release: Release, truth: Any, **source: Any) -> Evaluation:
-    """Errors per level and by size against what :func:`tallytree.read` gave, or against a table and
-    how to read it.
-    """
-    if isinstance(truth, ConfidentialCounts):
-        if source:
-            raise RequestError(f"Counts that were read need no {', '.join(source)}.")
-        return evaluate_group_sizes(release, truth)
-    part = part_of(release.manifest)
-    options = ReadOptions(**source) if part is None else ReadOptions(**{**source, "where": part})
-    return evaluate_group_sizes(release, read_truth(truth, options))
+    """Errors against the truth."""
+    from tallytree.group_sizes.verbs import evaluate
+
+    return evaluate(release, truth, **source)
 
 
-def read_truth(source: Any, options: ReadOptions) -> ConfidentialCounts:
-    """Read the data for their owner, to compare a release with them: nothing is released, so
-    nothing need be public.
-    """
-    said = options.public or options.groups is not None or options.group_totals is not None
-    return read(
-        source, options if said else replace(options, public="cells" if options.by else "groups")
-    )
+def plan(like: Any, **asked: Any) -> Prediction:
+    """Expected errors of a release like an earlier one."""
+    from tallytree.group_sizes.accuracy import plan_group_sizes
+
+    return plan_group_sizes(like, **asked)
 
 
-def features(release: Release, sheet: Sheet, outlines: ShapesOptions) -> Features:
-    """Regions of one level with their outlines, of all groups together."""
-    if outlines.shapes is None:
-        raise RequestError(
-            "The regions of a release have no shapes of their own: name a file of outlines "
-            "(--shapes)."
-        )
-    shaped = read_shaped_level(outlines, release.hierarchy)
-    if release.attributes:
-        release = release.without_attributes()
-        sheet = group_sizes_sheet(release)
-    return region_features(release, sheet, shaped)
+def compare(first: Release, second: Any, **how: Any) -> Comparison:
+    """Differences of two releases, or of a release and a published table."""
+    from tallytree.group_sizes.verbs import compare
+
+    return compare(first, second, **how)
 
 
-def compare(
-    first: Release,
-    second: Any,
-    *,
-    rate: float = 0.05,
-    copies: int = 40,
-    progress: Progress = silent,
-    **source: Any,
-) -> Comparison:
-    """Differences of two releases, or of a published table and how to read it; intervals that are
-    missing are simulated.
-    """
+def sheet(release: Release) -> Sheet:
+    """The release as one flat table."""
+    from tallytree.group_sizes.sheet import group_sizes_sheet
 
-    def certain(made: Release) -> Release:
-        return (
-            made
-            if made.intervals is not None
-            else with_intervals(made, copies=copies, progress=progress)
-        )
-
-    if not isinstance(second, Release):
-        return compare_group_sizes(
-            certain(first), published_table(second, ReadOptions(**source)), rate=rate
-        )
-    if source:
-        raise RequestError(
-            f"A second release needs no {', '.join(source)}; they say how to read a table."
-        )
-    return compare_group_sizes(certain(first), certain(second), rate=rate)
+    return group_sizes_sheet(release)
 
 
-def published_table(source: Any, options: ReadOptions) -> PublishedTable:
-    """A table of published numbers, read as confidential ones are."""
-    counts = source if isinstance(source, ConfidentialCounts) else read_truth(source, options)
-    return PublishedTable(
-        counts.hierarchy,
-        counts_on_all_levels(counts.hierarchy, counts.leaf_counts),
-        counts.public.classes,
-    )
+def features(release: Release, rows: Sheet, outlines: ShapesOptions) -> Features:
+    """Its rows with the outlines of regions."""
+    from tallytree.group_sizes.verbs import features
+
+    return features(release, rows, outlines)
+
+
+def microdata(release: Release, out: str | Path, *, overwrite: bool = False) -> Path:
+    """Synthetic groups and entities that tabulate to the release."""
+    from tallytree.group_sizes.microdata import write_microdata
+
+    return write_microdata(release, out, overwrite=overwrite)
+
+
+def page(release: Release, evaluation: Any = None, look: PageOptions | None = None) -> str:
+    """The report."""
+    from tallytree.group_sizes.report import group_sizes_page
+
+    return group_sizes_page(release, evaluation, look)
+
+
+def plot(release: Release, **what: Any) -> Picture:
+    """How many groups of each size a region has."""
+    from tallytree.group_sizes.picture import plot_group_sizes
+
+    return plot_group_sizes(release, **what)
 
 
 KIND = Kind(
@@ -201,19 +112,19 @@ KIND = Kind(
     command="release",
     function="tallytree.release",
     load=load_release,
-    check_privacy=check_group_sizes_privacy,
-    page=group_sizes_page,
-    plot=plot_group_sizes,
-    estimate=estimate_group_sizes,
+    check_privacy=check_privacy,
+    page=page,
+    plot=plot,
+    estimate=estimate,
     evaluate=evaluate,
     evaluates_with=frozenset(field.name for field in fields(ReadOptions)),
-    plan=plan_group_sizes,
+    plan=plan,
     intervals="simulated: with_intervals, query --copies",
     spark="adaptive, matching and bottom-up; by attributes and of whole groups, counted on the "
     "executors",
     compare=compare,
-    sheet=group_sizes_sheet,
+    sheet=sheet,
     features=features,
-    microdata=write_microdata,
+    microdata=microdata,
     ask=ask,
 )

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 
 from tallytree.group_sizes.accuracy import Prediction, predict
+from tallytree.group_sizes.doubts import reversed_levels, single_groups
 from tallytree.group_sizes.plan.costs import Cost, predicted_cost
 from tallytree.group_sizes.plan.plan import plan_release
 from tallytree.group_sizes.plan.shapes import assumed_counts, named_shape
 from tallytree.ingest.outside import Outside, read_outside
 from tallytree.ingest.read import classes_of
 from tallytree.ingest.regions import alike_labels
-from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import in_classes
-from tallytree.model.hierarchy import Hierarchy
 from tallytree.model.unit import Unit
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.reading import ReadOptions
@@ -35,8 +34,6 @@ from tallytree.releases.progress import Progress, silent
 ASSUMED_GROUPS = 1000
 # A trial takes as long as the release without reading and writing, several times.
 MOST_TRIAL_SECONDS = 60.0
-# As many regions with at most one group each are no accident.
-MOST_SINGLE = 10
 # Who pays, and with which seed, is no part of a trial.
 NOT_SIMULATED = ("ledger", "dataset", "idempotency_key", "part", "insecure_seed")
 
@@ -175,32 +172,6 @@ def doubts_about(outside: Outside) -> tuple[str, ...]:
                 f"such as {twice[0]!r}; they count as different regions."
             )
     return (*found, *single_groups(tree, outside.leaf_groups))
-
-
-def single_groups(tree: Hierarchy, n_groups: IntArray | None) -> list[str]:
-    """Leaves that are groups, for sure: by public numbers of groups none has more than one."""
-    if n_groups is None or tree.n_leaves < MOST_SINGLE or n_groups.max(initial=0) > 1:
-        return []
-    return [
-        f"No {tree.level_names[-1]} has more than one group. Is it the column of the groups? Leave "
-        "it out of --levels."
-    ]
-
-
-def reversed_levels(tree: Hierarchy) -> list[str]:
-    """Levels in the wrong order for sure: every upper region holds one lower one, and lower labels
-    occur under several.
-    """
-    found = []
-    for level in range(1, tree.n_levels - 1):
-        upper, lower = tree.level_size(level), tree.labels[tree.level_slice(level + 1)]
-        if len(lower) == upper and len(set(lower.tolist())) < upper:
-            names = tree.level_names[level], tree.level_names[level + 1]
-            found.append(
-                f"Levels {names[0]!r} and {names[1]!r} stand in the wrong order: --levels goes "
-                "from large to small."
-            )
-    return found
 
 
 def _peak_bytes() -> int:

@@ -18,29 +18,18 @@ from tallytree.errors import (
     VerificationError,
 )
 from tallytree.kinds.table import KINDS, kind_named
-from tallytree.ledger.payment import Payment, is_released, report_release
-from tallytree.ledger.signature import (
-    is_signed_folder,
-    signature_problems,
-    signed_as,
-    write_signature,
-)
 from tallytree.model.confidential import AssumedCounts, Confidential
 from tallytree.options.choices import MapMethod
 from tallytree.options.exporting import ExportOptions, MicrodataOptions
 from tallytree.options.group_sizes import ReleaseOptions
 from tallytree.options.spelled import spelled
 from tallytree.privacy.budget import Exact
-from tallytree.releases.card import card_problems
 from tallytree.releases.checks import Check, Verification
-from tallytree.releases.keeping import finish, tell_measured, was_paid
 from tallytree.releases.kind import Kind, No
 from tallytree.releases.opening import open_folder, reading
-from tallytree.releases.privacy_checks import check_claims, check_secure
 from tallytree.releases.progress import Progress, silent
 from tallytree.releases.published import Published
 from tallytree.releases.questions import Question, Reply
-from tallytree.releases.rewriting import told_once
 from tallytree.storage.folder import CARD, CARD_TEXT, CARD_YAML, MANIFEST, Folder
 from tallytree.storage.versions import library_versions
 from tallytree.storage.work import ANSWERS, MEASURED, Work, reopen, reopen_any
@@ -103,6 +92,8 @@ def check_signature(
     """Whether the signature of a release holds; nothing to check where there is none, and neither a
     key nor a name is asked for.
     """
+    from tallytree.ledger.signature import is_signed_folder, signature_problems, signed_as
+
     if public_key is None and name is None and not is_signed_folder(path):
         return ()
     wrong = signature_problems(path, public_key, name=name)
@@ -145,12 +136,17 @@ def sign(
     >>> tt.verify("out", public_key=public).passed
     True
     """
+    from tallytree.ledger.signature import write_signature
+
     _verified(path).raise_if_failed()
     return write_signature(path, private_key, password, name=name, address=address)
 
 
 def _verified(path: str | Path) -> Verification:
     """Everything about a release on disk but its signature."""
+    from tallytree.releases.privacy_checks import check_claims
+    from tallytree.releases.rewriting import told_once
+
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
     changed = _problems(path, folder.changed_files)
@@ -178,6 +174,8 @@ def _check_card(folder: Folder) -> tuple[Check, ...]:
     """
     if not any((folder.path / name).exists() for name in (CARD, CARD_TEXT, CARD_YAML)):
         return ()
+    from tallytree.releases.card import card_problems
+
     wrong = card_problems(folder.path, folder.manifest)
     return (Check("the card says what the manifest says", not wrong, " ".join(wrong)),)
 
@@ -195,6 +193,9 @@ def verify_privacy(path: str | Path) -> Verification:
     """Recompute the privacy loss of a release on disk from its manifest, and compare it with what
     is stated.
     """
+    from tallytree.releases.privacy_checks import check_claims, check_secure
+    from tallytree.releases.rewriting import told_once
+
     folder = open_folder(path)
     kind = kind_named(folder.manifest["kind"], path)
     name = "the privacy record can be read"
@@ -328,6 +329,9 @@ def resume(target: str | Path, ledger: str | None = None) -> Any:
 
 
 def _resumed(work: Work, ledger: str | None) -> Any:
+    from tallytree.ledger.payment import Payment, is_released, report_release
+    from tallytree.releases.keeping import finish, tell_measured, was_paid
+
     note = work.note()
     where = ledger or note.get("ledger")
     if note.get("dataset") is not None and where is None:

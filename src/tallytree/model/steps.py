@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal, get_args
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tallytree.errors import RequestError
-from tallytree.model.arrays import IntArray
+
+if TYPE_CHECKING:
+    from tallytree.model.arrays import IntArray
 
 Every = Literal["day", "week", "month"]
 _EPOCH = date(1970, 1, 1)
@@ -55,6 +55,8 @@ class Steps:
 
     def cuts(self, n_steps: int) -> IntArray:
         """Where steps begin, and where the last one ends: in numbers, or in days since 1970."""
+        import numpy as np  # options of streams need the names of steps, not these
+
         names = (self.name(step) for step in range(n_steps + 1))
         return np.array(
             [name if isinstance(name, int) else (name - _EPOCH).days for name in names],

@@ -6,16 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tallytree.options.base import Options, option
-from tallytree.options.choices import MapMethod, Mechanism, Outside, PlannedUnit, Split, View
+from tallytree.options.choices import (
+    MapMethod,
+    Mechanism,
+    Outside,
+    PlannedUnit,
+    Public,
+    Split,
+    View,
+)
 from tallytree.options.exporting import ShapesOptions
-from tallytree.options.groups import Printing
+from tallytree.options.groups import Printing, SourceOptions
+from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PRIVACY, PUBLIC, QUESTION, TABLE
 from tallytree.options.reading import RegionOptions
 from tallytree.options.text import comma_names, one_entry, one_or_many
 from tallytree.privacy.budget import Exact
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class QueryOptions(Printing):
+class QueryOptions(Printing, panel=QUESTION):
     """What to ask a release.
 
     Attributes
@@ -86,7 +95,7 @@ class QueryOptions(Printing):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class CompareOptions(Printing):
+class CompareOptions(Printing, panel=OUTPUT):
     """How to compare two releases.
 
     Attributes
@@ -101,9 +110,14 @@ class CompareOptions(Printing):
         File for a page of them.
     """
 
-    rate: float = option(0.05, help="Share of the changes called clear that may be noise.")
+    rate: float = option(
+        0.05, help="Share of the changes called clear that may be noise.", panel=QUESTION
+    )
     copies: int = option(
-        40, help="How often a release without intervals is simulated for them.", least=2
+        40,
+        help="How often a release without intervals is simulated for them.",
+        least=2,
+        panel=QUESTION,
     )
     out: str | None = option(None, help="Write all differences to this CSV file.", metavar="FILE")
     page: str | None = option(
@@ -112,11 +126,13 @@ class CompareOptions(Printing):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class EvaluateOptions(Printing):
-    """How to compare a release with its data.
+class EvaluateOptions(RegionOptions, SourceOptions, Printing, panel=TABLE):
+    """How to compare a release with its data, where the request that released it is not at hand.
 
     Attributes
     ----------
+    groups, public, by, size, count
+        Of group sizes: how the rows are read, as for :class:`~tallytree.options.ReadOptions`.
     outside
         Of a histogram or map: values outside its bins or box.
     column, edges, directed, nodes
@@ -127,6 +143,20 @@ class EvaluateOptions(Printing):
         errors.
     """
 
+    groups: str | None = option(None, help="Public table of groups, so that empty groups count.")
+    public: Public | None = option(None, help="What was held fixed: groups, regions or cells.")
+    by: str | Sequence[str] = option(
+        (),
+        help="Column with an attribute of groups, or tenure=owned,rented with its values. "
+        "Repeatable.",
+        metavar="COLUMN[=VALUES]",
+        text=one_entry,
+        repeats=True,
+    )
+    size: str | None = option(None, help="Column with the size: rows are groups already.")
+    count: str | None = option(
+        None, help="Column with the number of groups: rows are (leaf, size, how many)."
+    )
     outside: Outside | None = option(
         None, help="Of a histogram or map: values outside it: error, clip or drop."
     )
@@ -144,14 +174,17 @@ class EvaluateOptions(Printing):
         flag="range",
         metavar="LOW:HIGH",
         repeats=True,
+        panel=QUESTION,
     )
     threshold: float | None = option(
-        None, help="Relative errors are over the true count, or this where it is smaller."
+        None,
+        help="Relative errors are over the true count, or this where it is smaller.",
+        panel=QUESTION,
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class AssumedOptions(RegionOptions):
+class AssumedOptions(RegionOptions, panel=PUBLIC):
     """The data that a plan assumes.
 
     Attributes
@@ -190,15 +223,18 @@ class AssumedOptions(RegionOptions):
         help="With --groups or --group-totals: classes that sizes will be counted in.",
         text=comma_names,
     )
-    unit: PlannedUnit = option("entity", help="What will be protected: entity or group.")
+    unit: PlannedUnit = option(
+        "entity", help="What will be protected: entity or group.", panel=PRIVACY
+    )
     shape: str = option(
         "households",
         help="Assumed sizes: households, geometric:MEAN, poisson:MEAN or zipf:EXPONENT.",
+        panel=PLAN,
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class VariantOptions(Options):
+class VariantOptions(Options, panel=PLAN):
     """The one way to release that a plan looks at; several are compared where none is named.
 
     Attributes
@@ -209,7 +245,10 @@ class VariantOptions(Options):
 
     mechanism: Mechanism | MapMethod | None = option(None, help="Only this mechanism.")
     view: View | Sequence[View] | None = option(
-        None, help="Only this view, or one per level, comma-separated.", text=one_or_many
+        None,
+        help="Only this view, or one per level, comma-separated.",
+        text=one_or_many,
+        panel=EXPERTS,
     )
     budget: Split | Sequence[Exact] | None = option(
         None, help="Only this split over levels.", text=one_or_many
@@ -217,7 +256,7 @@ class VariantOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class PlanOptions(Printing):
+class PlanOptions(Printing, panel=PLAN):
     """What to predict.
 
     Attributes
@@ -231,7 +270,12 @@ class PlanOptions(Printing):
         Draw error against ε, per level, into this SVG file.
     """
 
-    epsilon: Exact | None = option(None, help="Predict the errors at this privacy loss.")
+    epsilon: Exact | None = option(
+        None,
+        help="Predict the errors at this privacy loss.",
+        panel=PRIVACY,
+        needed="unless with --target",
+    )
     target: str | None = option(
         None,
         help='Find the smallest ε: "county: emd<=20", "county: count of size 5 within 5 % in 90 % '
@@ -239,12 +283,15 @@ class PlanOptions(Printing):
     )
     runs: int = option(5, help="Simulated releases per prediction.", least=1)
     chart: str | None = option(
-        None, help="Draw error against ε, per level, into this SVG file.", metavar="FILE"
+        None,
+        help="Draw error against ε, per level, into this SVG file.",
+        metavar="FILE",
+        panel=OUTPUT,
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class PageOptions(ShapesOptions):
+class PageOptions(ShapesOptions, panel=OUTPUT):
     """What a page calls things, and what it says beside the numbers.
 
     Attributes
@@ -282,7 +329,7 @@ class PageOptions(ShapesOptions):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class ReportOptions(PageOptions):
+class ReportOptions(PageOptions, panel=OUTPUT):
     """Where a report goes, and whether it shows true errors.
 
     Attributes
@@ -290,12 +337,12 @@ class ReportOptions(PageOptions):
     out
         File to write.
     truth
-        The confidential data, for the owner.
+        For the owner: the request that names the confidential data and how they are read.
     """
 
     out: str | None = option(None, help="File to write; DIR/report.html when left out.")
     truth: str | None = option(
         None,
-        help="For the owner: the confidential data, to show true errors. NOT PRIVATE.",
-        metavar="SOURCE",
+        help="For the owner: the request of the release, whose data show true errors. NOT PRIVATE.",
+        metavar="CONFIG.toml",
     )

@@ -8,12 +8,11 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, get_type_hints
-
-import numpy as np
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from tallytree.errors import RequestError
 from tallytree.options.checks import problem_with
+from tallytree.options.late import Array, ArrayBool, ArrayInteger
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Options")
@@ -48,6 +47,13 @@ class Spelling:
     recorded
         Whether the option is part of the request that a manifest records. Who pays, and with which
         seed, is not.
+    panel
+        The question that the option answers, one of :data:`tallytree.options.panels.PANELS`; that
+        of its class where None.
+    rare
+        Few need it: a long help leaves it out, like all of the experts' options.
+    needed
+        When it must be given, in words that follow "needed": ``"unless with --rho"``.
     """
 
     help: str
@@ -60,6 +66,9 @@ class Spelling:
     least: float | None = None
     repeats: bool = False
     recorded: bool = True
+    panel: str | None = None
+    rare: bool = False
+    needed: str | None = None
 
 
 def option(default: T, *, help: str, **spelling: Any) -> T:  # noqa: A002
@@ -71,19 +80,28 @@ def option(default: T, *, help: str, **spelling: Any) -> T:  # noqa: A002
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Options:
-    """Base of all groups of options: checked once, when made."""
+    """Base of all groups of options: checked once, when made.
+
+    A class of options says which question they answer: ``class Loss(Options, panel=PRIVACY)``.
+    """
+
+    _panel: ClassVar[str | None] = None
+
+    def __init_subclass__(cls, *, panel: str | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls._panel = panel
 
     def __post_init__(self) -> None:
         types = types_of(type(self))
         for field in fields(self):
-            value, spelling = getattr(self, field.name), spelling_of(field)
+            value: Any = getattr(self, field.name)
+            spelling = spelling_of(field)
             problem = problem_with(field.name, value, types[field.name], spelling.least)
             if problem is not None:
                 raise RequestError(problem)
-            if isinstance(
-                value, np.integer | np.bool_
-            ):  # plain numbers, so that later checks and JSON need not know
-                object.__setattr__(self, field.name, value.item())
+            # Plain numbers, so that later checks and JSON need not know.
+            if isinstance(value, ArrayInteger | ArrayBool):
+                object.__setattr__(self, field.name, getattr(self, field.name).item())
 
     @classmethod
     def told(cls: type[Self], facts: Mapping[str, Any]) -> Self:
@@ -93,7 +111,7 @@ class Options:
         Facts that are no options of this class are left aside.
         """
         values = {
-            field.name: _read(field, facts[field.name])
+            field.name: read_value(field, facts[field.name])
             for field in fields(cls)
             if field.name in facts
         }
@@ -163,7 +181,14 @@ def spelling_of(field: dataclasses.Field[Any]) -> Spelling:
     return spelling
 
 
-def _read(field: dataclasses.Field[Any], value: Any) -> Any:
+def panel_of(group: type[Options], field: dataclasses.Field[Any]) -> str | None:
+    """The question that an option answers: its own, or that of the class that declares it."""
+    declaring = next(part for part in group.__mro__ if field.name in inspect.get_annotations(part))
+    return spelling_of(field).panel or getattr(declaring, "_panel", None)
+
+
+def read_value(field: dataclasses.Field[Any], value: Any) -> Any:
+    """The value of an option, from text or a list as from anything else."""
     text = spelling_of(field).text
     if isinstance(value, str) and text is not None:
         return text(value, f"--{field.name.replace('_', '-')}")
@@ -171,8 +196,10 @@ def _read(field: dataclasses.Field[Any], value: Any) -> Any:
 
 
 def _is_same(value: Any, default: Any) -> bool:
-    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
-        return np.array_equal(value, default)
+    if isinstance(value, Array) or isinstance(default, Array):
+        from numpy import array_equal  # loaded already, or there were no array
+
+        return array_equal(value, default)
     return bool(value is default or value == default)
 
 

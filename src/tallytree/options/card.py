@@ -9,10 +9,11 @@ from datetime import date
 from tallytree.errors import RequestError
 from tallytree.options.base import Options, option
 from tallytree.options.choices import Sector
+from tallytree.options.panels import OUTPUT
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class CardOptions(Options):
+class CardOptions(Options, panel=OUTPUT):
     """Who publishes what for whom; see :func:`tallytree.card`.
 
     Attributes

@@ -12,9 +12,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-import numpy as np
-
 from tallytree.options.choices import did_you_mean
+from tallytree.options.late import Array, ArrayBool
 
 _WORDS: dict[Any, str] = {
     str: "a text",
@@ -67,7 +66,7 @@ def fits(value: Any, kind: Any) -> bool:
     if origin in (Sequence, tuple):
         return _is_sequence(value) and _entries_fit(value, get_args(kind)[0])
     if kind is bool or kind is type(None):
-        return isinstance(value, kind | np.bool_) if kind is bool else value is None
+        return isinstance(value, bool | ArrayBool) if kind is bool else value is None
     if kind in (int, float):
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     return isinstance(value, origin if isinstance(origin, type) else kind)
@@ -124,13 +123,13 @@ def _words(kind: Any) -> str:
             if inner is Any or _is_union(inner)
             else f"a list of {_words(inner).split()[-1]}s"
         )
-    if _is_array(kind):
+    if kind is Array:
         return "an array"
     return _WORDS.get(kind, f"a {getattr(kind, '__name__', 'value')}")
 
 
 def _entries_fit(value: Any, kind: Any) -> bool:
-    return isinstance(value, np.ndarray) or all(fits(entry, kind) for entry in value)
+    return isinstance(value, Array) or all(fits(entry, kind) for entry in value)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -143,10 +142,6 @@ def _is_sequence(value: Any) -> bool:
 
 def _is_union(kind: Any) -> bool:
     return get_origin(kind) in (Union, types.UnionType)
-
-
-def _is_array(kind: Any) -> bool:
-    return get_origin(kind) is np.ndarray or kind is np.ndarray
 
 
 def _is_exact(kind: Any) -> bool:

@@ -83,6 +83,9 @@ ExportFormat = Literal[
 ]
 
 
+HistoryFormat = Literal["table", "json", "csv"]
+
+
 def names(choice: Any) -> str:
     """The names that a ``Literal`` holds, in words.
 

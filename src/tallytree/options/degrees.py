@@ -12,6 +12,7 @@ from tallytree.model.unit import ENTITY
 from tallytree.options.base import option
 from tallytree.options.choices import DegreeMethod, PublicDegrees, names
 from tallytree.options.groups import Releasing, SourceOptions, UnitOptions
+from tallytree.options.panels import PLAN, PUBLIC, TABLE
 from tallytree.options.text import comma_names
 
 GROUPS_CHOICE = """How many groups there are is published as it is and not protected, so say that it is public:
@@ -26,7 +27,7 @@ UNIT_NEEDS_COLUMN = "unit= names the protected unit of rows, so it goes with col
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class DegreesOptions(UnitOptions, SourceOptions, Releasing):
+class DegreesOptions(UnitOptions, SourceOptions, Releasing, panel=TABLE):
     """How to release sorted counts; see :func:`tallytree.degrees`.
 
     Examples
@@ -61,15 +62,23 @@ class DegreesOptions(UnitOptions, SourceOptions, Releasing):
         None, help="Rows are edges: columns of their ends.", metavar="FROM,TO", text=comma_names
     )
     directed: bool = option(False, help="Count only the edges that leave a node.")
-    nodes: Any = option(None, help="Public table of all nodes, so that lonely ones count.")
+    nodes: Any = option(
+        None, help="Public table of all nodes, so that lonely ones count.", panel=PUBLIC
+    )
     public: PublicDegrees | None = option(
         None,
         help="What is held fixed: groups (with --column or --size), nodes (with --edges), none.",
+        panel=PUBLIC,
+        needed="unless with --nodes",
     )
-    column: str | None = option(None, help="Rows are entities: column of the group they belong to.")
+    column: str | None = option(
+        None,
+        help="Rows are entities: column of the group they belong to.",
+        needed="unless with --edges or --size",
+    )
     size: str | None = option(None, help="Rows are groups: column of their counts.")
-    mechanism: DegreeMethod = option("isotonic", help=f"{names(DegreeMethod)}.")
-    graphical: bool = option(False, help="Publish degrees that some graph has.")
+    mechanism: DegreeMethod = option("isotonic", help=f"{names(DegreeMethod)}.", panel=PLAN)
+    graphical: bool = option(False, help="Publish degrees that some graph has.", panel=PLAN)
 
     def __post_init__(self) -> None:
         super().__post_init__()

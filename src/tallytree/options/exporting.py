@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tallytree.options.base import Options, option
 from tallytree.options.choices import ExportFormat, names
+from tallytree.options.panels import OUTPUT
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class ShapesOptions(Options):
+class ShapesOptions(Options, panel=OUTPUT):
     """Outlines of regions.
 
     Attributes
@@ -44,7 +45,7 @@ class ShapesOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class MicrodataOptions(Options):
+class MicrodataOptions(Options, panel=OUTPUT):
     """Where synthetic files go; see :func:`tallytree.microdata`.
 
     Attributes
@@ -60,7 +61,7 @@ class MicrodataOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class ExportOptions(ShapesOptions):
+class ExportOptions(ShapesOptions, panel=OUTPUT):
     """How to export a release; see :func:`tallytree.export`.
 
     Attributes

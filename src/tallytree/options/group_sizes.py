@@ -9,12 +9,13 @@ from typing import Literal
 from tallytree.options.base import option
 from tallytree.options.choices import Mechanism, Merge, Norm, Split, Totals, View, names
 from tallytree.options.groups import Output, Releasing
+from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PUBLIC
 from tallytree.options.text import one_entry, one_or_many, whole_or_word
 from tallytree.privacy.budget import Exact
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class ReleaseOptions(Releasing):
+class ReleaseOptions(Releasing, panel=EXPERTS):
     """How to release group sizes; see :func:`tallytree.release`.
 
     Examples
@@ -82,7 +83,10 @@ class ReleaseOptions(Releasing):
     """
 
     mechanism: Mechanism | None = option(
-        None, help=f"One of: {names(Mechanism)}. Default: adaptive, or matching if a view is named."
+        None,
+        help=f"One of: {names(Mechanism)}. Default: adaptive, or matching if a view is named.",
+        panel=PLAN,
+        rare=True,
     )
     view: View | Sequence[View] | None = option(
         None,
@@ -95,14 +99,22 @@ class ReleaseOptions(Releasing):
         "auto",
         help="auto, equal, or one share per level, root first: 0.15,0.25,0.6",
         text=one_or_many,
+        panel=PLAN,
+        rare=True,
     )
     max_size: int | Literal["auto"] | None = option(
         None,
         help="Public bound on sizes: the last is the class of all larger ones, 12+; or auto.",
         text=whole_or_word,
+        panel=PUBLIC,
+        rare=True,
     )
     min_size: int | None = option(
-        None, help="Public least size of a group; no smaller one is released.", least=0
+        None,
+        help="Public least size of a group; no smaller one is released.",
+        least=0,
+        panel=PUBLIC,
+        rare=True,
     )
     max_size_budget: Exact | None = option(
         None,
@@ -126,6 +138,7 @@ class ReleaseOptions(Releasing):
         help="What a planned split is for: balanced, leaves, top, no-level-behind, or targets such "
         'as "state: emd<=50".',
         text=one_or_many,
+        panel=PLAN,
     )
     want: str | Sequence[str] = option(
         (),
@@ -134,6 +147,8 @@ class ReleaseOptions(Releasing):
         metavar="LEVEL[:ATTRIBUTES]",
         text=one_entry,
         repeats=True,
+        panel=PLAN,
+        rare=True,
     )
     people_share: Exact | None = option(
         None, help="With --people: part of the budget for counts of people, 1/4 when left out."
@@ -141,7 +156,7 @@ class ReleaseOptions(Releasing):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class GroupSizesOutput(Output):
+class GroupSizesOutput(Output, panel=OUTPUT):
     """Where a command writes group sizes, and whether with intervals.
 
     Attributes
@@ -165,10 +180,13 @@ class GroupSizesOutput(Output):
         False,
         help="Only look: regions, what is public, predicted errors, time and memory. Reads no "
         "sizes, pays nothing.",
+        panel=PLAN,
     )
     shape: str = option(
         "households",
         help="With --dry-run: assumed sizes, households, geometric:MEAN, poisson:MEAN or "
         "zipf:EXPONENT.",
+        panel=PLAN,
+        rare=True,
     )
-    sure: bool = option(False, help="Release although levels or groups look wrong.")
+    sure: bool = option(False, help="Release although levels or groups look wrong.", rare=True)

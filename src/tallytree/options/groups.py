@@ -14,6 +14,7 @@ from tallytree.model.place import Place
 from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
 from tallytree.options.choices import Neighbours, Nonnegative, names
+from tallytree.options.panels import EXPERTS, OUTPUT, PRIVACY, TABLE
 from tallytree.privacy.budget import Budget, Definition, Exact, budget_for_replacing
 from tallytree.privacy.stated_budget import stated_budget
 
@@ -33,7 +34,7 @@ class PaidFrom(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Loss(Options):
+class Loss(Options, panel=PRIVACY):
     """How much privacy a release may cost.
 
     Attributes
@@ -50,15 +51,18 @@ class Loss(Options):
         A ledger counts what is spent.
     """
 
-    epsilon: Exact | None = option(None, help="Privacy loss, for example 1.0 or 1/3.")
-    rho: Exact | None = option(None, help="Privacy loss under --definition zcdp.")
+    epsilon: Exact | None = option(
+        None, help="Privacy loss, for example 1.0 or 1/3.", needed="unless with --rho"
+    )
+    rho: Exact | None = option(None, help="Privacy loss under --definition zcdp.", rare=True)
     delta: Exact | None = option(
         None, help="With --epsilon: approximate privacy, by Gaussian noise, such as 1e-9."
     )
-    definition: Definition = option("pure", help="pure or zcdp.")
+    definition: Definition = option("pure", help="pure or zcdp.", rare=True)
     neighbours: Neighbours = option(
         "add-remove",
         help=f"The stated loss is that of {names(Neighbours)}, of one unit; replace spends half.",
+        rare=True,
     )
 
     def loss(self) -> Budget:
@@ -68,7 +72,7 @@ class Loss(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class LedgerOptions(Options):
+class LedgerOptions(Options, panel=PRIVACY):
     """Where the budget accounts are.
 
     Attributes
@@ -87,7 +91,7 @@ class LedgerOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Paying(LedgerOptions):
+class Paying(LedgerOptions, panel=PRIVACY):
     """Which account pays, and for which part of its data.
 
     Attributes
@@ -109,17 +113,19 @@ class Paying(LedgerOptions):
         None,
         help="Names this release: a repeated run under the same key neither pays nor draws again.",
         recorded=False,
+        rare=True,
     )
     part: str | None = option(
         None,
         help="Read only the rows of COLUMN=VALUE, a part of the account's; parts are paid for in "
         "parallel.",
         recorded=False,
+        rare=True,
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Releasing(Loss, Paying):
+class Releasing(Loss, Paying, panel=EXPERTS):
     """What every release is asked.
 
     Attributes
@@ -144,7 +150,7 @@ class Releasing(Loss, Paying):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class SourceOptions(Options):
+class SourceOptions(Options, panel=TABLE):
     """Which table of a database, which rows, and how text is written.
 
     Attributes
@@ -161,9 +167,9 @@ class SourceOptions(Options):
     """
 
     table: str | None = option(None, help="Table to read from a database URL.")
-    sql: str | None = option(None, help="Query to read from a database URL.")
+    sql: str | None = option(None, help="Query to read from a database URL.", rare=True)
     encoding: str | None = option(
-        None, help="How a CSV file is written, such as windows-1252; found by default."
+        None, help="How a CSV file is written, such as windows-1252; found by default.", rare=True
     )
     where: str | Part | None = option(
         None, help="Read only the rows whose column has exactly this label.", metavar="COLUMN=VALUE"
@@ -188,7 +194,7 @@ def rows_to_read(where: str | Part | None, paying: Paying) -> Part | None:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class UnitOptions(Options):
+class UnitOptions(Options, panel=PRIVACY):
     """What is protected.
 
     Attributes
@@ -208,7 +214,7 @@ class UnitOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class NamedUnit(UnitOptions):
+class NamedUnit(UnitOptions, panel=PRIVACY):
     """What is protected, and what it is called.
 
     Attributes
@@ -217,11 +223,13 @@ class NamedUnit(UnitOptions):
         What one protected unit is called in the privacy statement.
     """
 
-    entity: str = option("row", help="What one protected unit is called (person, trip …).")
+    entity: str = option(
+        "row", help="What one protected unit is called (person, trip …).", rare=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Printing(Options):
+class Printing(Options, panel=OUTPUT):
     """How a command prints.
 
     Attributes
@@ -234,7 +242,7 @@ class Printing(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Output(Printing):
+class Output(Printing, panel=OUTPUT):
     """Where a command writes a release.
 
     Attributes
@@ -250,14 +258,15 @@ class Output(Printing):
         whoever sees when it ends learns little from how long it took.
     """
 
-    out: str | None = option(None, help="Folder to write the release to.")
+    out: str | None = option(None, help="Folder to write the release to.", needed="")
     overwrite: bool = option(False, help="Replace a release that is already there.")
-    no_noisy: bool = option(False, help="Leave the raw noisy measurements out.")
+    no_noisy: bool = option(False, help="Leave the raw noisy measurements out.", rare=True)
     pad_time: int | None = option(
         None,
         help="End at a multiple of so many seconds after the start, so that time tells little.",
         least=1,
         recorded=False,
+        rare=True,
     )
 
 
@@ -281,7 +290,7 @@ class Saving(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class FinishOptions(Options):
+class FinishOptions(Options, panel=EXPERTS):
     """What is published.
 
     Attributes

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.options import text
 from tallytree.options.base import Options, option
 from tallytree.options.choices import (
@@ -16,11 +15,18 @@ from tallytree.options.choices import (
     names,
 )
 from tallytree.options.groups import FinishOptions, NamedUnit, Releasing, SourceOptions
+from tallytree.options.panels import EXPERTS, PLAN, PUBLIC, TABLE
 from tallytree.privacy.budget import Exact
+
+if TYPE_CHECKING:
+    from tallytree.model.arrays import FloatArray, IntArray
+else:
+    from tallytree.options.late import Array as FloatArray
+    from tallytree.options.late import Array as IntArray
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class BinOptions(Options):
+class BinOptions(Options, panel=PUBLIC):
     """The public bins.
 
     Attributes
@@ -54,7 +60,7 @@ class BinOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class StrategyOptions(Options):
+class StrategyOptions(Options, panel=PLAN):
     """What to ask of the bins.
 
     Attributes
@@ -79,12 +85,13 @@ class StrategyOptions(Options):
         "auto", help=f"{names(Strategy)}."
     )
     branching: int | None = option(
-        None, help="Children per block of a hierarchical strategy.", least=2
+        None, help="Children per block of a hierarchical strategy.", least=2, panel=EXPERTS
     )
     budget: Allocation | Sequence[Exact] = option(
         "equal",
         help=f"Over levels: {', '.join(names(Allocation).split(' or '))}, or shares 1/4,3/4",
         text=text.one_or_many,
+        panel=EXPERTS,
     )
     workload: Any = option(
         "ranges", help="ranges, prefixes, identity, or ranges 0:18,65:120", text=text.workload
@@ -93,7 +100,7 @@ class StrategyOptions(Options):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class HistogramOptions(
-    BinOptions, StrategyOptions, FinishOptions, NamedUnit, SourceOptions, Releasing
+    BinOptions, StrategyOptions, FinishOptions, NamedUnit, SourceOptions, Releasing, panel=TABLE
 ):
     """How to release a histogram; see :func:`tallytree.histogram`.
 
@@ -110,5 +117,7 @@ class HistogramOptions(
         count, and optionally the column that says how many entities a row stands for.
     """
 
-    column: str | None = option(None, help="Column whose values are counted.")
-    count: str | None = option(None, help="Column that says how many entities a row stands for.")
+    column: str | None = option(None, help="Column whose values are counted.", panel=TABLE)
+    count: str | None = option(
+        None, help="Column that says how many entities a row stands for.", panel=TABLE, rare=True
+    )

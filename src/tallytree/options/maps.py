@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
+import tallytree.options.text as text
 from tallytree.errors import RequestError
-from tallytree.model.arrays import FloatArray
-from tallytree.model.bins import Bins
-from tallytree.options import text
 from tallytree.options.base import Options, option
 from tallytree.options.choices import MapMethod, Outside, names
 from tallytree.options.groups import FinishOptions, NamedUnit, Output, Releasing, SourceOptions
+from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PUBLIC, TABLE
 from tallytree.privacy.budget import Exact, exact
+
+if TYPE_CHECKING:
+    from tallytree.model.arrays import FloatArray
+    from tallytree.model.bins import Bins
+else:
+    from tallytree.options.late import Array as FloatArray
+    from tallytree.options.late import Bins
 
 TREES = ("quadtree", "quad-opt", "kd-tree", "kd-hybrid")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class MethodOptions(Options):
+class MethodOptions(Options, panel=EXPERTS):
     """A method for maps and its parameters; None where the method's own rule decides.
 
     Attributes
@@ -47,9 +54,11 @@ class MethodOptions(Options):
     """
 
     mechanism: MapMethod = option(
-        "auto", help=f"{names(MapMethod)}; the last four are for one column."
+        "auto", help=f"{names(MapMethod)}; the last four are for one column.", panel=PLAN
     )
-    n_points: int | None = option(None, help="Number of points, where that is public.", least=0)
+    n_points: int | None = option(
+        None, help="Number of points, where that is public.", least=0, panel=PUBLIC
+    )
     alpha: Exact | None = option(None, help="Share of the coarse level of an adaptive grid.")
     cells: int | None = option(
         None, help="Cells per column of a uniform or of the coarse grid.", least=1
@@ -83,7 +92,7 @@ class MethodOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class GridOptions(NamedUnit, SourceOptions):
+class GridOptions(NamedUnit, SourceOptions, panel=TABLE):
     """How points are counted on the fine public grid.
 
     Attributes
@@ -111,34 +120,45 @@ class GridOptions(NamedUnit, SourceOptions):
     """
 
     columns: Sequence[str] | None = option(
-        None, help="One or more columns of numbers, comma-separated: x,y", text=text.comma_names
+        None,
+        help="One or more columns of numbers, comma-separated: x,y",
+        text=text.comma_names,
+        needed="unless a file of points is read",
     )
     box: Sequence[Sequence[float]] | None = option(
         None,
         help="Public range of each column: -74.1:-73.7,40.5:41",
         metavar="LOW:HIGH,LOW:HIGH",
         text=text.box,
+        needed="unless with --edges",
+        panel=PUBLIC,
     )
     edges: Sequence[Bins | Sequence[float] | Sequence[str] | FloatArray] | None = option(
         None,
         help="Instead of a box, the edges of the cells of each column: 0,6,24;0,18,65,120",
         text=text.lists,
+        panel=PUBLIC,
     )
     crs: str | None = option(
         None,
         help="Coordinate system of the columns, such as EPSG:27700; files of points say theirs.",
     )
-    outside: Outside = option("clip", help=f"Points outside the box: {names(Outside)}.")
+    outside: Outside = option(
+        "clip", help=f"Points outside the box: {names(Outside)}.", panel=PUBLIC
+    )
     resolution: int | Sequence[int] | None = option(
         None,
         help="Cells per column of the grid that points are counted on: 1024, or 1024,512",
         text=text.cells,
+        panel=PLAN,
     )
-    count: str | None = option(None, help="Column that says how many entities a row stands for.")
+    count: str | None = option(
+        None, help="Column that says how many entities a row stands for.", rare=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class MapOptions(GridOptions, MethodOptions, FinishOptions, Releasing):
+class MapOptions(GridOptions, MethodOptions, FinishOptions, Releasing, panel=EXPERTS):
     """How to release a map; see :func:`tallytree.spatial`.
 
     Examples
@@ -150,7 +170,7 @@ class MapOptions(GridOptions, MethodOptions, FinishOptions, Releasing):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class MapOutput(Output):
+class MapOutput(Output, panel=OUTPUT):
     """Where a command writes a map, and its picture.
 
     Attributes

@@ -10,12 +10,13 @@ from tallytree.model.unit import ENTITY
 from tallytree.options.base import Options, option
 from tallytree.options.choices import Engine, Public
 from tallytree.options.groups import SourceOptions
+from tallytree.options.panels import EXPERTS, PRIVACY, PUBLIC, TABLE
 from tallytree.options.text import comma_names, one_entry
 from tallytree.options.text import sizes as sizes_text
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class RegionOptions(Options):
+class RegionOptions(Options, panel=TABLE):
     """Which columns name groups and regions.
 
     Attributes
@@ -30,17 +31,22 @@ class RegionOptions(Options):
         Label of the root.
     """
 
-    group: str | None = option(None, help="Column that identifies the group (household, taxi …).")
+    group: str | None = option(
+        None,
+        help="Column that identifies the group (household, taxi …).",
+        needed="unless with --size",
+    )
     levels: str | Sequence[str] = option(
         (),
         help="Level columns below the root, comma-separated, largest regions first.",
         text=comma_names,
+        needed="unless there is but the root",
     )
     root: str = option("total", help="Label of the root.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class PublicOptions(Options):
+class PublicOptions(Options, panel=PUBLIC):
     """What is public about groups and regions.
 
     Attributes
@@ -66,7 +72,7 @@ class PublicOptions(Options):
 
     groups: Any = option(None, help="Public table of groups, so that empty groups count.")
     hierarchy: Any = option(
-        None, help="Separate table of regions: region, then one column per level."
+        None, help="Separate table of regions: region, then one column per level.", rare=True
     )
     group_totals: Any = option(
         None, help="Public table of regions and their number of groups, one row per region."
@@ -74,11 +80,12 @@ class PublicOptions(Options):
     public: Public | None = option(
         None,
         help="What is held fixed: groups, regions (totals are then paid for), or with --by cells.",
+        needed="unless a table says it",
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
+class ReadOptions(RegionOptions, PublicOptions, SourceOptions, panel=TABLE):
     """What one row of a table is; see :func:`tallytree.read`.
 
     Examples
@@ -150,6 +157,7 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
         (),
         help="Attributes of --by whose list is complete, comma-separated: they have no value other.",
         text=comma_names,
+        rare=True,
     )
     people: str | Sequence[str] | Mapping[str, Sequence[str] | None] = option(
         (),
@@ -158,40 +166,54 @@ class ReadOptions(RegionOptions, PublicOptions, SourceOptions):
         metavar="COLUMN=VALUES",
         text=one_entry,
         repeats=True,
+        rare=True,
     )
     people_by: str | Sequence[str] = option(
         (),
         help="With --people: attributes of --by that people are counted by too, comma-separated.",
         text=comma_names,
+        rare=True,
     )
     sizes: Mapping[str, int | str] | None = option(
         None,
         help="Wide tables: columns and the sizes that they count, as in hh1=1,hh2=2,hh7plus=7+.",
         text=sizes_text,
+        rare=True,
     )
     classes: str | Sequence[str] | None = option(
-        None, help="Public classes that sizes are counted in, as in 1-4,5-9,10+.", text=comma_names
+        None,
+        help="Public classes that sizes are counted in, as in 1-4,5-9,10+.",
+        text=comma_names,
+        rare=True,
     )
     size: str | None = option(None, help="Column with the size: rows are groups already.")
     count: str | None = option(
-        None, help="Column with the number of groups: rows are (leaf, size, how many)."
+        None, help="Column with the number of groups: rows are (leaf, size, how many).", rare=True
     )
-    quantity: str | None = option(None, help="Column to add up per group instead of counting rows.")
-    max_quantity: int | None = option(None, help="Public bound on the quantity of one row.")
+    quantity: str | None = option(
+        None, help="Column to add up per group instead of counting rows.", rare=True
+    )
+    max_quantity: int | None = option(
+        None, help="Public bound on the quantity of one row.", rare=True
+    )
     entity: str | None = option(
-        None, help="What one row is called in the privacy statement (person, trip …)."
+        None,
+        help="What one row is called in the privacy statement (person, trip …).",
+        panel=PRIVACY,
+        rare=True,
     )
     unit: str = option(
         ENTITY,
         help="What is protected: entity (one row), group, or the column that names a person.",
+        panel=PRIVACY,
     )
     contributions: int | None = option(
-        None, help="Public bound on the rows that count of one --unit."
+        None, help="Public bound on the rows that count of one --unit.", panel=PRIVACY
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class EngineOptions(Options):
+class EngineOptions(Options, panel=EXPERTS):
     """Which engine a command reads with.
 
     Attributes

@@ -10,10 +10,11 @@ from tallytree.model.steps import Every
 from tallytree.options.base import Options, option
 from tallytree.options.choices import StreamStrategyName, names
 from tallytree.options.groups import NamedUnit, Releasing, SourceOptions
+from tallytree.options.panels import EXPERTS, OUTPUT, PLAN, PUBLIC, TABLE
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class StepOptions(Options):
+class StepOptions(Options, panel=TABLE):
     """What the steps of a stream are.
 
     Attributes
@@ -33,17 +34,25 @@ class StepOptions(Options):
         None, help="When a row came: the number of its step, or a date or time."
     )
     until: int | str | date | None = option(
-        None, help="Last step that is over, public: its number, or its last day.", metavar="STEP"
+        None,
+        help="Last step that is over, public: its number, or its last day.",
+        metavar="STEP",
+        panel=PUBLIC,
     )
     start: int | str | date | None = option(
-        None, help="First step: its number (1), or the date it begins on.", metavar="STEP"
+        None,
+        help="First step: its number (1), or the date it begins on.",
+        metavar="STEP",
+        panel=PUBLIC,
     )
-    every: Every | None = option(None, help=f"Steps are dates: {names(Every)}.")
-    count: str | None = option(None, help="Column that says how many entities a row stands for.")
+    every: Every | None = option(None, help=f"Steps are dates: {names(Every)}.", panel=PUBLIC)
+    count: str | None = option(
+        None, help="Column that says how many entities a row stands for.", rare=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class CounterOptions(Options):
+class CounterOptions(Options, panel=PLAN):
     """How a stream is counted.
 
     Attributes
@@ -60,22 +69,26 @@ class CounterOptions(Options):
     """
 
     horizon: int | None = option(
-        None, help="Largest number of steps, public; left out where it is not known.", least=1
+        None,
+        help="Largest number of steps, public; left out where it is not known.",
+        least=1,
+        panel=PUBLIC,
     )
     mechanism: StreamStrategyName = option("auto", help=f"{names(StreamStrategyName)}.")
     branching: int | None = option(
-        None, help="Steps per block of the second level of a tree.", least=2
+        None, help="Steps per block of the second level of a tree.", least=2, panel=EXPERTS
     )
     inference: bool = option(
         True,
         help="Of a tree: take counts of blocks as they are measured.",
         flag="no_inference",
         flips=True,
+        panel=EXPERTS,
     )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class StreamOptions(StepOptions, CounterOptions, NamedUnit, SourceOptions, Releasing):
+class StreamOptions(StepOptions, CounterOptions, NamedUnit, SourceOptions, Releasing, panel=OUTPUT):
     """How to release a stream; see :func:`tallytree.stream`.
 
     Of the rows of a ``unit`` the first ``contributions`` in time count.

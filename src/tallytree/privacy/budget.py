@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any, Literal, get_args
-
-import numpy as np
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tallytree.errors import RequestError
-from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from tallytree.privacy.sensitivity import Sensitivity
+
+if TYPE_CHECKING:
+    from tallytree.privacy.noise import Noise
+    from tallytree.privacy.sensitivity import Sensitivity
 
 Definition = Literal["pure", "zcdp"]
 Exact = int | float | Decimal | str | Fraction
@@ -61,9 +62,8 @@ def _fraction(value: object) -> Fraction | None:
     """The value as a fraction, None where it is not a finite number of reasonable length."""
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | Decimal | str | np.integer | np.floating
-    ):
+    # NumPy's whole and real numbers are of these types too, its truth values are not.
+    if isinstance(value, bool) or not isinstance(value, Integral | Real | Decimal | str):
         return None
     # str of a float, NumPy's too, is its shortest decimal.
     parts = str(value).split("/") if isinstance(value, str) else [str(value)]
@@ -194,6 +194,8 @@ def noise_for(part: Budget, sensitivity: Sensitivity) -> Noise:
     (Canonne, Kamath, Steinke 2020, Thm. 14: in more dimensions the loss is that of the L2
     distance).
     """
+    from tallytree.privacy.noise import DiscreteGaussian, DiscreteLaplace  # loads the samplers
+
     if part.definition == "pure":
         return DiscreteLaplace(sensitivity.l1 / part.total)
     return DiscreteGaussian(sensitivity.l2_squared / (2 * part.total))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tallytree.errors import RequestError
-from tallytree.privacy.approximate import ANY_ANSWERS, approximate_budget
 from tallytree.privacy.budget import Budget, Definition, exact
-from tallytree.privacy.sensitivity import Sensitivity
+
+if TYPE_CHECKING:
+    from tallytree.privacy.sensitivity import Sensitivity
 
 
 def stated_budget(
@@ -27,6 +29,8 @@ def stated_budget(
             raise RequestError(
                 "delta goes with epsilon and nothing else; give epsilon=… and delta=…."
             )
+        from tallytree.privacy.approximate import approximate_budget  # loads exact profiles
+
         found = approximate_budget(epsilon, delta)
         return replace(found.budget, asked=(found.epsilon, found.delta))
     name, value, other = (
@@ -56,7 +60,11 @@ def refuse_many_changes(budget: Budget, sensitivities: Iterable[Sensitivity]) ->
 
 def refuse_more_changes(budget: Budget, most: int) -> None:
     """The same where it is known how many answers change at most."""
-    if budget.asked is not None and most > ANY_ANSWERS.most_changed:
+    if budget.asked is None:
+        return
+    from tallytree.privacy.approximate import ANY_ANSWERS
+
+    if most > ANY_ANSWERS.most_changed:
         raise RequestError(
             f"One unit may change {most:,} answers, more than the {ANY_ANSWERS.most_changed:,} for "
             "which epsilon and delta are "

@@ -226,10 +226,17 @@ def read_table(
     """One table of a release folder, or some of its columns; those in ``names`` come as
     dictionaries, as they were written.
     """
-    with _reading(Path(path) / name) as file:
-        return pq.read_table(
-            file, read_dictionary=list(names), columns=None if columns is None else list(columns)
-        )
+    # pq.read_table would load pandas first, several times as long as a small table takes.
+    with (
+        _reading(Path(path) / name) as place,
+        pq.ParquetFile(place, read_dictionary=list(names)) as file,
+    ):
+        if columns is None:
+            return file.read()
+        missing = set(columns) - set(file.schema_arrow.names)
+        if missing:
+            raise pa.ArrowInvalid(f"no column {', '.join(sorted(missing))}")
+        return file.read(columns=list(columns)).select(list(columns))
 
 
 @contextmanager
