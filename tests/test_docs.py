@@ -107,13 +107,11 @@ def r_program() -> None:
 
 
 def parameter(page: Path):  # type: ignore[no-untyped-def]
-    slow = (
-        [pytest.mark.proof, pytest.mark.filterwarnings("ignore")]
-        if name_of(page) == "docs/how-to/spark.md"
-        else []
+    marks = (
+        [pytest.mark.filterwarnings("ignore")] if name_of(page) == "docs/how-to/spark.md" else []
     )
     return pytest.param(
-        page, id=name_of(page), marks=slow
+        page, id=name_of(page), marks=marks
     )  # Spark leaves sockets open, which is its own business
 
 
