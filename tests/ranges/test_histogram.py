@@ -6,6 +6,7 @@ import pytest
 from tallytree.errors import InputError, RequestError, StorageError, VerificationError
 from tallytree.kinds.verbs import load, verify
 from tallytree.ranges.publish import histogram
+from tallytree.ranges.report import histogram_payload
 from tests.forging import forge
 
 COUNTS = np.random.default_rng(7).poisson(200, 60)
@@ -91,6 +92,9 @@ def test_quantiles_of_numbers_and_categories():
     empty = histogram([0] * 4, epsilon=50, insecure_seed=1)
     with pytest.raises(RequestError, match="empty after noise"):
         empty.quantile(0.5)
+    facts = [name for name, _ in histogram_payload(empty)["facts"]]
+    assert "bins" in facts
+    assert "median" not in facts
 
 
 def test_quantile_intervals_hold_the_true_quantile():

@@ -121,8 +121,8 @@ def test_what_a_newer_version_has_left_is_refused_with_the_reason_and_can_be_dro
 def left_measured(folder: Path, **how: Any) -> Path:
     """The work folder of a release that died when everything was measured."""
     with pytest.MonkeyPatch.context() as patch:
-        owner = import_module("tallytree.group_sizes.adaptive")
-        patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 2))
+        owner = import_module("tallytree.group_sizes.mechanisms.adaptive")
+        patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 1))
         with pytest.raises(PaidNotFinishedError):
             MADE["group-sizes"](out=folder, **how)
     return work_folder(folder)
@@ -204,7 +204,7 @@ def test_another_key_does_not_finish_the_release_of_an_earlier_one(tmp_path: Pat
     create_account(ledger, "homes", Budget("pure", Fraction(5)))
     pays = {"ledger": ledger, "dataset": "homes"}
     with pytest.MonkeyPatch.context() as patch:
-        owner = import_module("tallytree.group_sizes.adaptive")
+        owner = import_module("tallytree.group_sizes.mechanisms.turns")
         patch.setattr(owner, "estimate_staircases", dying(owner.estimate_staircases, 1))
         with pytest.raises(PaidNotFinishedError):
             MADE["group-sizes"](out=tmp_path / "out", idempotency_key="first", **pays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -173,7 +174,15 @@ def labels_by_level(
     ``names`` are those of further columns.
     """
     found = {}
-    for level, name in enumerate(names_beside(hierarchy.level_names, (*_COLUMNS, *names))):
+    columns = names_beside(hierarchy.level_names, (*_COLUMNS, *names))
+    for level, (own_name, name) in enumerate(zip(hierarchy.level_names, columns, strict=True)):
+        if name != own_name:
+            warnings.warn(
+                f"The level {own_name!r} is in the column {name!r}, since {own_name!r} is a column "
+                "of every table.",
+                UserWarning,
+                stacklevel=2,
+            )
         here = hierarchy.level_slice(level)
         place = np.full(hierarchy.n_regions, -1, dtype=np.int64)
         place[here] = np.arange(here.stop - here.start)

@@ -71,7 +71,12 @@ def histogram_payload(histogram: RangeHistogram, look: PageOptions | None = None
             ["standard error of that", f"{total.std_error:,.3g}"],
             ["bins", f"{len(labels):,}"],
             ["fullest bin", labels[int(np.argmax(histogram.counts))]],
-            *([] if names is not None else [["median", f"{histogram.quantile(0.5).value:.4g}"]]),
+            # Which bin holds the median is asked only where noise left anything to count.
+            *(
+                [["median", f"{histogram.quantile(0.5).value:.4g}"]]
+                if names is None and np.cumsum(histogram.counts).max() > 0
+                else []
+            ),
         ],
         "regions": regions,
         **(
