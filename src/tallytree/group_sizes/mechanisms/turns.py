@@ -22,6 +22,8 @@ from tallytree.group_sizes.estimate.staircases import (
     prior_below,
     prior_of_root,
 )
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
 from tallytree.group_sizes.plan.allocation import shares_for_levels
 from tallytree.group_sizes.plan.families import shares_for_families
@@ -30,8 +32,6 @@ from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.groups import Groups, families_of
 from tallytree.group_sizes.plan.memory import most_sizes
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan, level_query, with_shares
-from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import Curves
 from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import IntArray
 from tallytree.model.facts import PublicFacts
