@@ -21,6 +21,7 @@ from tallytree.group_sizes.measure.levels import (
 )
 from tallytree.group_sizes.measure.staircases import measure_first_look, measure_staircases
 from tallytree.group_sizes.mechanisms.turns import turns_down
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.groups import Groups
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.group_sizes.reconcile.matching import counts_of, runs_of
@@ -29,7 +30,6 @@ from tallytree.model.arrays import IntArray
 from tallytree.model.attributes import NO_ATTRIBUTES
 from tallytree.model.count_of_counts import CountsBySize, counts_from_runs, sum_over_regions
 from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 from tallytree.spark.leaf_tasks import (
     described_in,

@@ -25,6 +25,7 @@ from tallytree.group_sizes.estimate.staircases import (
 from tallytree.group_sizes.kernels.blocks import Prior
 from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.allocation import shares_for_levels
 from tallytree.group_sizes.plan.families import shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, first_look
@@ -36,7 +37,6 @@ from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import IntArray
 from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.releases.progress import Progress, silent
 
 

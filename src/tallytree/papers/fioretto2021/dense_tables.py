@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.model.hierarchy import Hierarchy
@@ -20,7 +21,6 @@ from tallytree.papers.fioretto2021.cumulative_tree import fit_cumulative_then_tr
 from tallytree.papers.fioretto2021.joint_fit import make_whole
 from tallytree.papers.fioretto2021.kernels.allocation import LARGEST_WEIGHT, allocate_over_tree
 from tallytree.papers.fioretto2021.topdown import fit_top_down
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 
 LARGEST_VALUE = 2**38
 
