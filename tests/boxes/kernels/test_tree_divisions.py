@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tallytree.boxes.kernels import divisions
 from tallytree.boxes.kernels.divisions import (
     ANY,
     EVERYTHING,
@@ -12,7 +13,6 @@ from tallytree.boxes.kernels.divisions import (
     even_prior,
     fit_divisions,
 )
-from tallytree.kernels.trees import divisions
 from tests.reference import divisions as slow
 
 
