@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tallytree.model.arrays import IntArray, offsets_from_lengths, read_only, runs_at
+from tallytree.model.arrays import IntArray, offsets_from_lengths, runs_at
 from tallytree.privacy.noise import Noise
 
 
@@ -23,8 +23,8 @@ class NoisyQuery:
     values: IntArray
 
     def __post_init__(self) -> None:
-        read_only(self.offsets)
-        read_only(self.values)
+        self.offsets.setflags(write=False)
+        self.values.setflags(write=False)
 
     def at(self, regions: IntArray) -> NoisyQuery:
         """The answers of some regions, in this order."""

@@ -24,7 +24,7 @@ from tallytree.group_sizes.mechanisms.turns import (
     without_look,
 )
 from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
-from tallytree.group_sizes.plan.groups import Groups, families_of
+from tallytree.group_sizes.plan.groups import Groups
 from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
 from tallytree.group_sizes.plan.plan import Plan, with_shares
 from tallytree.group_sizes.plan.traits import Traits
@@ -96,7 +96,7 @@ def _combine(
     def pieces(level: MeasuredLevel) -> Callable[[slice], Staircases]:
         return lambda regions: estimate_staircases(level.piece(regions), choices, is_leaf=True)
 
-    families = families_of(plan, lattice)
+    families = plan.families
     upper = {family: known for family, known in zip(families, above.levels) if known is not None}
     noise = {
         family: level.query.noise.variance

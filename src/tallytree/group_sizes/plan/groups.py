@@ -6,14 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
-from tallytree.group_sizes.plan.plan import Plan
 from tallytree.model.arrays import IntArray
 from tallytree.model.lattice import Family, Lattice
-
-
-def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
-    """The family that each level of a plan is about."""
-    return tuple(Family(level.level, lattice.attributes.chosen(level.by)) for level in plan.levels)
 
 
 @dataclass(frozen=True, eq=False)
