@@ -10,8 +10,7 @@ from tallytree.group_sizes.measure.staircases import measure_first_look, measure
 from tallytree.group_sizes.measure.views import measure_totals
 from tallytree.group_sizes.mechanisms.mechanism import Measured
 from tallytree.group_sizes.mechanisms.turns import measure_in_turns
-from tallytree.group_sizes.noisy import NoisyLevel
-from tallytree.group_sizes.plan.groups import Groups
+from tallytree.group_sizes.noisy import Groups, NoisyLevel
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Confidential, ConfidentialCounts

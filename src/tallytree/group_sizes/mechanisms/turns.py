@@ -24,12 +24,11 @@ from tallytree.group_sizes.estimate.staircases import (
 from tallytree.group_sizes.kernels.blocks import Prior
 from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
-from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, NoisyQuery
+from tallytree.group_sizes.noisy import Groups, NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.allocation import shares_for_levels
 from tallytree.group_sizes.plan.families import shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, first_look
 from tallytree.group_sizes.plan.goals import goal_from
-from tallytree.group_sizes.plan.groups import Groups
 from tallytree.group_sizes.plan.memory import most_sizes
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan, noise_for_shares, with_shares
 from tallytree.lattice.shares import wanted_families

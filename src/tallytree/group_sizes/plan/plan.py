@@ -39,7 +39,7 @@ from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family
 from tallytree.options.choices import Mechanism, Merge, Norm, Totals, View
 from tallytree.options.group_sizes import ReleaseOptions
-from tallytree.privacy.budget import Budget, exact, noise_for
+from tallytree.privacy.budget import Budget, exact, noise_for, refuse_many_changes
 from tallytree.privacy.noise import DiscreteGaussian, Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
@@ -54,7 +54,6 @@ from tallytree.privacy.sensitivity import (
     size_blocks_sensitivity,
     sizes_sensitivity,
 )
-from tallytree.privacy.stated_budget import refuse_many_changes
 
 # Group totals fix every table's sum, so they get a twentieth off the top.
 GROUP_TOTALS_SHARE = Fraction(1, 20)
