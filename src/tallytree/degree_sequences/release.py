@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.degree_sequences.estimate import check_method, publishable_degrees
+from tallytree.degree_sequences.kernels import is_graphical
 from tallytree.errors import RequestError
-from tallytree.kernels.graphical import is_graphical
 from tallytree.model.arrays import IntArray, read_only
 from tallytree.model.notebook import html_table
 from tallytree.model.part import Part

@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from tallytree.errors import RequestError
 from tallytree.kernels.jit import run_in_chunks
-from tallytree.kernels.sampling import add_in_place
 from tallytree.model.arrays import IntArray
 from tallytree.model.confidential import Fact
+from tallytree.privacy.kernels import add_in_place
 from tallytree.privacy.randomness import BLOCK_WORDS, BitSource, Places, answer_once
 from tallytree.privacy.samplers import gaussian_sampler, laplace_sampler
 

@@ -37,7 +37,6 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.stream_rows import WEIGHT_BITS, square_root_weights
 from tallytree.model.arrays import IntArray
 from tallytree.options.choices import StreamStrategy, StreamStrategyName
 from tallytree.options.stream import CounterOptions
@@ -57,6 +56,7 @@ from tallytree.streams.errors import (
     decoding_weights,
     n_levels,
 )
+from tallytree.streams.kernels import WEIGHT_BITS, square_root_weights
 
 # Weights and their inverse of a million steps take seconds and megabytes; hourly counts last for a
 # century.

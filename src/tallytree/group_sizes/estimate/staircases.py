@@ -17,22 +17,22 @@ from tallytree.errors import VerificationError
 from tallytree.group_sizes.estimate import largest
 from tallytree.group_sizes.estimate.hybrid import laplace_scale
 from tallytree.group_sizes.estimate.largest import Largest
-from tallytree.group_sizes.plan.first_look import FirstLook
-from tallytree.kernels.isotonic import isotonic_runs
-from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import (
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.curves import (
     Blocks,
     Curves,
     final_fits,
     first_fits,
     log_likelihood,
 )
-from tallytree.kernels.staircase.rows import Rows, finish_with_rows, hidden_excess
-from tallytree.kernels.staircase.shapes import shapes, smoothed
-from tallytree.kernels.staircase.steps import fit_steps, steps_log_likelihood
+from tallytree.group_sizes.kernels.rows import Rows, finish_with_rows, hidden_excess
+from tallytree.group_sizes.kernels.shapes import shapes, smoothed
+from tallytree.group_sizes.kernels.steps import fit_steps, steps_log_likelihood
+from tallytree.group_sizes.noisy import NoisyLevel, NoisyQuery
+from tallytree.group_sizes.plan.first_look import FirstLook
+from tallytree.kernels.isotonic import isotonic_runs
 from tallytree.model.arrays import FloatArray, IntArray, offsets_from_lengths
 from tallytree.model.count_of_counts import sum_runs
-from tallytree.privacy.noisy import NoisyLevel, NoisyQuery
 from tallytree.tuning.curves import (
     DROP_CHANCES,
     HIDDEN_SAMPLE,

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.groups import families_of
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan, QueryPlan, with_bins_asked
 from tallytree.group_sizes.plan.size_bins import SizeBins, bins_after_look, look_edges, single_sizes
@@ -20,7 +21,6 @@ from tallytree.model.confidential import ConfidentialCounts
 from tallytree.model.count_of_counts import CountsBySize
 from tallytree.model.facts import PublicFacts
 from tallytree.privacy.noise import add_noise
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.privacy.randomness import KeyStream
 from tallytree.releases.progress import Progress
 

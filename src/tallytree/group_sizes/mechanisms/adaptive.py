@@ -23,6 +23,7 @@ from tallytree.group_sizes.mechanisms.turns import (
     measured_level,
     without_look,
 )
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.groups import Groups, families_of
 from tallytree.group_sizes.plan.own_traits import OWN_TRAITS
 from tallytree.group_sizes.plan.plan import Plan, with_shares
@@ -37,7 +38,6 @@ from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
 from tallytree.model.people import People
 from tallytree.privacy.budget import written_fraction
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 from tallytree.releases.progress import Progress
 from tallytree.storage.folder import Manifest
 

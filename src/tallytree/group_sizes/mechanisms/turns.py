@@ -22,7 +22,10 @@ from tallytree.group_sizes.estimate.staircases import (
     prior_below,
     prior_of_root,
 )
+from tallytree.group_sizes.kernels.blocks import Prior
+from tallytree.group_sizes.kernels.curves import Curves
 from tallytree.group_sizes.mechanisms.mechanism import Measured, Settled
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.allocation import shares_for_levels
 from tallytree.group_sizes.plan.families import shares_for_families
 from tallytree.group_sizes.plan.first_look import FirstLook, first_look
@@ -30,13 +33,10 @@ from tallytree.group_sizes.plan.goals import goal_from
 from tallytree.group_sizes.plan.groups import Groups, families_of
 from tallytree.group_sizes.plan.memory import most_sizes
 from tallytree.group_sizes.plan.plan import Plan, QueryPlan, level_query, with_shares
-from tallytree.kernels.staircase.blocks import Prior
-from tallytree.kernels.staircase.curves import Curves
 from tallytree.lattice.shares import wanted_families
 from tallytree.model.arrays import IntArray
 from tallytree.model.facts import PublicFacts
 from tallytree.model.lattice import Family, Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.releases.progress import Progress, silent
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel
 from tallytree.group_sizes.plan.plan import Plan
 from tallytree.model.arrays import IntArray
 from tallytree.model.lattice import Family, Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel
 
 
 def families_of(plan: Plan, lattice: Lattice) -> tuple[Family, ...]:
