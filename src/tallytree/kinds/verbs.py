@@ -346,7 +346,8 @@ def _resumed(work: Work, ledger: str | None) -> Any:
             f"Nothing was paid or measured for {work.target}. Run the command again."
         )
     payment = None if note["dataset"] is None else Payment(str(where), note["dataset"], note["key"])
-    if work.is_in_place() or is_released(payment, work.target):
+    # A stream that goes on is released under its key already, up to the step that it leaves.
+    if work.is_in_place() or ("left" not in note and is_released(payment, work.target)):
         made = load(work.target)
         if payment is not None:
             report_release(payment, work.target)
