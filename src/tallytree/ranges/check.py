@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tallytree.boxes.rewriting import boxes_again, check_boxes_privacy
 from tallytree.model.confidential_histogram import PublicHistogram
+from tallytree.model.part import part_of
 from tallytree.privacy.guarantee import unit_from_json
 from tallytree.privacy.sensitivity import Sensitivity
 from tallytree.ranges.manifest import (
@@ -17,7 +18,6 @@ from tallytree.ranges.tables import rows_from_table
 from tallytree.releases.checks import Check
 from tallytree.releases.privacy_checks import Leaves, check_privacy
 from tallytree.releases.rewriting import check_written, whole_numbers
-from tallytree.releases.rows import part_of
 from tallytree.storage.folder import Folder, Manifest
 
 

@@ -43,8 +43,7 @@ from tallytree.options.groups import Saving, rows_to_read
 from tallytree.options.histogram import BinOptions, HistogramOptions
 from tallytree.options.maps import MethodOptions
 from tallytree.options.spelled import spelled_alone
-from tallytree.privacy.budget import Budget
-from tallytree.privacy.stated_budget import refuse_many_changes
+from tallytree.privacy.budget import Budget, refuse_many_changes
 from tallytree.ranges.manifest import (
     asks_boxes,
     box_histogram_manifest,

@@ -37,19 +37,17 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from tallytree.errors import RequestError
-from tallytree.kernels.stream_rows import WEIGHT_BITS, square_root_weights
 from tallytree.model.arrays import IntArray
 from tallytree.options.choices import StreamStrategy, StreamStrategyName
 from tallytree.options.stream import CounterOptions
 from tallytree.privacy.accounting import Composition, MechanismRecord, Record
-from tallytree.privacy.budget import Budget, noise_for
+from tallytree.privacy.budget import Budget, noise_for, refuse_more_changes
 from tallytree.privacy.noise import Noise
 from tallytree.privacy.sensitivity import (
     Sensitivity,
     histogram_sensitivity,
     running_rows_sensitivity,
 )
-from tallytree.privacy.stated_budget import refuse_more_changes
 from tallytree.streams.errors import (
     best_stream_branching,
     block_moments,
@@ -57,6 +55,7 @@ from tallytree.streams.errors import (
     decoding_weights,
     n_levels,
 )
+from tallytree.streams.kernels import WEIGHT_BITS, square_root_weights
 
 # Weights and their inverse of a million steps take seconds and megabytes; hourly counts last for a
 # century.

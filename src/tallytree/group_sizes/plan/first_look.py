@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.kernels.staircase.curves import fit_falling
+from tallytree.group_sizes.kernels.curves import fit_falling
 from tallytree.model.arrays import FloatArray, IntArray
 from tallytree.tuning.blocks import SPACING
 from tallytree.tuning.look import (

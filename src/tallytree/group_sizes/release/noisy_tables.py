@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.errors import VerificationError
+from tallytree.group_sizes.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 from tallytree.group_sizes.plan.plan import LevelPlan, Plan
 from tallytree.group_sizes.release.tables import (
     NAME,
@@ -24,7 +25,6 @@ from tallytree.group_sizes.release.tables import (
 )
 from tallytree.model.arrays import IntArray, offsets_from_lengths
 from tallytree.model.lattice import Lattice
-from tallytree.privacy.noisy import NoisyCounts, NoisyLevel, NoisyQuery
 
 NOISY_SCHEMA = pa.schema(
     [
