@@ -80,6 +80,11 @@ def names(path: Path) -> bool:
     return any(name in DRAWS | STREAMS or name.startswith("Confidential") for name in found)
 
 
+def is_noise(path: Path) -> bool:
+    """Whether a file works noise out, or keeps it."""
+    return path.relative_to(PACKAGE).as_posix() in NOISE
+
+
 def product_files() -> list[Path]:
     """Every file of the product; papers are experiments on public data."""
     return [
