@@ -219,6 +219,7 @@ def tried(dice: random.Random) -> tuple[str, Any]:
         return "refused", str(error)
 
 
+@pytest.mark.proof
 @pytest.mark.filterwarnings("ignore")
 def test_no_combination_loses_more_than_it_states() -> None:
     dice, ended = seeded(31), dict.fromkeys(("released", "refused", "alone"), 0)
