@@ -18,7 +18,7 @@ import pytest
 import tallytree as tt
 from tallytree.cli import main
 from tallytree.errors import RequestError
-from tallytree.group_sizes.compare import _half_width, _p_values, benjamini_hochberg
+from tallytree.releases.comparison import _half_width, _p_values, benjamini_hochberg
 from tests.kinds.test_kinds import MAKERS
 
 

@@ -289,6 +289,7 @@ def open_inputs(
 
 
 def open_hierarchy(session: Session, hierarchy: Any, region: str) -> RegionTable:
+    """A separate table of regions, checked and in order; ``region`` is the column that names them."""
     source = open_source(session, hierarchy, Wanted())
     column = region if region in source.columns else source.columns[0]
     labels = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -227,9 +226,7 @@ def _place(source: Source, values: Values, name: str) -> Any:
     known = [value for value in listed if value != OTHER]
     column = source.table[name]
     spans = spans_of(known)
-    nothing = (
-        ibis.literal(listed.index(OTHER), "int64") if OTHER in listed else ibis.null("int64")
-    )
+    nothing = ibis.literal(listed.index(OTHER), "int64") if OTHER in listed else ibis.null("int64")
     if spans is not None and column.type().is_numeric():
         return _place_of_number(column, spans, nothing)
     text = identifier(source.table, name, source.name).cast("string")
@@ -243,11 +240,15 @@ def _place_of_number(column: Any, spans: Sequence[tuple[int, int]], nothing: Any
         column = ibis.cases((is_nan(column), ibis.null("float64")), else_=column)
     whole = column.floor()
     low, high = spans[0][0], spans[-1][1]
-    if len(spans) > 1 and all(a == b for a, b in spans) and in_rising_order(spans):
-        if high - low + 1 == len(spans):
-            inside = (whole >= low) & (whole <= high)
-            bounded = ibis.cases((inside, whole), else_=ibis.literal(low))
-            return ibis.cases((inside, bounded.cast("int64") - low), else_=nothing)
+    if (
+        len(spans) > 1
+        and all(a == b for a, b in spans)
+        and in_rising_order(spans)
+        and high - low + 1 == len(spans)
+    ):
+        inside = (whole >= low) & (whole <= high)
+        bounded = ibis.cases((inside, whole), else_=ibis.literal(low))
+        return ibis.cases((inside, bounded.cast("int64") - low), else_=nothing)
     tests = [
         ((whole >= a) if b == OPEN else (whole >= a) & (whole <= b), ibis.literal(i, "int64"))
         for i, (a, b) in enumerate(spans)

@@ -8,6 +8,7 @@ written component by component turns least squares on tables into a problem per 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,7 +43,7 @@ class Axis:
 
     def __post_init__(self) -> None:
         sets = [set(starts) for starts in self.starts]
-        nested = all(coarse < fine for coarse, fine in zip(sets, sets[1:]))
+        nested = all(coarse < fine for coarse, fine in itertools.pairwise(sets))
         ends = self.starts[0] == (0,) and self.starts[-1] == tuple(range(self.n_values))
         if not nested or not ends:
             raise InputError("Partitions of an axis are nested, from one class to single values.")

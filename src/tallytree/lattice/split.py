@@ -15,13 +15,16 @@ import numpy as np
 
 from tallytree.lattice.precision import UNMEASURED, model_variance
 from tallytree.lattice.tables import Axes, TableKey
-from tallytree.model.arrays import FloatArray
+from tallytree.model.arrays import FloatArray, IntArray
 
 # Shares are whole multiples of this step; tables with less than the smallest share are not
 # measured.
 STEP = Fraction(1, 1000)
 SMALLEST = 0.004
 ROUNDS = 300
+# What it costs that a table is worse than with equal shares: per square of the logarithm of its
+# variance over theirs.
+WORSE = 20.0
 
 Definition = Literal["pure", "zcdp"]
 
@@ -30,10 +33,13 @@ Definition = Literal["pure", "zcdp"]
 class Wanted:
     """Numbers whose errors count together: a level, and how much of the square of such a number
     lies in each component.
+
+    Bounded ones are tables that equal shares would measure, and are to be no worse than with these.
     """
 
     level: int
     energy: FloatArray
+    bounded: bool = False
 
 
 def cells_wanted(axes: Axes, key: TableKey) -> Wanted:
@@ -42,7 +48,7 @@ def cells_wanted(axes: Axes, key: TableKey) -> Wanted:
     for axis, part in zip(axes.axes, key.parts):
         sums = axis.class_of(part)[:, None] == np.arange(axis.n_classes[part])
         energy = (energy[:, None] * _energies(axis.component, axis.basis.T @ sums)).ravel()
-    return Wanted(key.level, energy)
+    return Wanted(key.level, energy, bounded=True)
 
 
 def ranges_wanted(axes: Axes, key: TableKey, place: int) -> Wanted:
@@ -59,9 +65,9 @@ def ranges_wanted(axes: Axes, key: TableKey, place: int) -> Wanted:
     return Wanted(key.level, energy)
 
 
-def _energies(component: np.ndarray, numbers: FloatArray) -> FloatArray:
+def _energies(component: IntArray, numbers: FloatArray) -> FloatArray:
     squares = (numbers**2).mean(axis=1)
-    return np.bincount(component, squares)
+    return np.asarray(np.bincount(component, squares), dtype=np.float64)
 
 
 def planned_shares(
@@ -133,11 +139,18 @@ class _Problem:
         return found
 
     def _value(self, shares: FloatArray) -> FloatArray:
-        """Sum of the logarithms of variances, for each row of shares."""
+        """Sum of the logarithms of variances, for each row of shares; dear where a table is worse
+        than with equal shares of all that are wanted.
+        """
         variance = self._variances(shares)
+        n_bounded = sum(one.bounded for one in self.wanted)
+        equal = np.log(n_bounded) * (1 if self.definition == "zcdp" else 2)
         found = np.zeros(len(shares))
         for one in self.wanted:
-            found += np.log(variance[:, one.level] @ one.energy)
+            own = np.log(variance[:, one.level] @ one.energy)
+            found += own
+            if one.bounded:
+                found += WORSE * np.maximum(own - equal, 0) ** 2
         return found
 
     def _variances(self, shares: FloatArray) -> FloatArray:
@@ -153,9 +166,7 @@ class _Problem:
         weight = shares.reshape(len(shares), n_levels, len(partitions))
         up = (weight if self.definition == "zcdp" else weight**2) @ told
         up = np.maximum(up, UNMEASURED * up.max(axis=(1, 2), keepdims=True))
-        fanout = [
-            below / above for above, below in zip(self.level_sizes, self.level_sizes[1:])
-        ]
+        fanout = [below / above for above, below in zip(self.level_sizes, self.level_sizes[1:])]
         for level in range(n_levels - 2, -1, -1):
             up[:, level] += up[:, level + 1] / fanout[level]
         variance = 1 / up

@@ -4,6 +4,7 @@ in order.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -128,7 +129,7 @@ def spans_of(values: Sequence[str]) -> tuple[tuple[int, int], ...] | None:
 
 def in_rising_order(spans: Sequence[tuple[int, int]]) -> bool:
     """Whether each span lies above the one before."""
-    return all(before[1] < after[0] for before, after in zip(spans, spans[1:]))
+    return all(before[1] < after[0] for before, after in itertools.pairwise(spans))
 
 
 def listed_values(name: str, values: Sequence[str]) -> tuple[str, ...]:

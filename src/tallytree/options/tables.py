@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from tallytree.options.base import Options, option
+from tallytree.options.base import option
 from tallytree.options.groups import NamedUnit, Output, Releasing, SourceOptions
 from tallytree.options.panels import OUTPUT, PLAN, PUBLIC, TABLE
 from tallytree.options.reading import LevelOptions
@@ -118,3 +118,7 @@ class TableOutput(Output, panel=OUTPUT):
     dry_run: bool = option(
         False, help="Predict the error of every table; read regions alone, pay and write nothing."
     )
+
+
+EVALUATES_WITH = frozenset(field.name for field in fields(CellOptions))
+"""What may be said of the data that a table is compared with."""

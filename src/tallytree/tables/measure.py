@@ -63,8 +63,7 @@ def _measured(
 def question_of(plan: TablePlan, key: TableKey) -> list[str | IntArray]:
     """What is public about a question: the values that are counted, and the classes they are in."""
     starts = [
-        np.array(axis.starts[part], dtype=np.int64)
-        for axis, part in zip(plan.axes.axes, key.parts)
+        np.array(axis.starts[part], dtype=np.int64) for axis, part in zip(plan.axes.axes, key.parts)
     ]
     return [repr(plan.facts.values), *starts]
 
